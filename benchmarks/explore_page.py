@@ -51,7 +51,7 @@ requestAnimationFrame(frame);
 
 
 def measure() -> dict[str, Any]:
-    """Returns the frames with all messages, and with none, which shows the load of the machine."""
+    """Returns the frame rates with all messages and, to show the machine's load, with none."""
     browser = started()
     explorer = Explorer(opened={"spec": "replication", "path": ""})
     with Server(explorer) as server:

@@ -21,7 +21,7 @@ RESULTS = Path(__file__).parent / "results"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """Minimum, median and maximum over the counted runs, in seconds of wall time or as a ratio."""
+    """Minimum, median and maximum over all runs but the warm-up, in seconds or as a ratio."""
 
     least: float
     median: float

@@ -2,7 +2,8 @@
 
 To *follow* an event means to check it. The results are:
 
-- the time to read and follow the events of a log of 10,000 records, beside the time to read them;
+- the time to read and follow the events of a log of 10,000 records, compared with the time to read
+  them;
 - for logs of several lengths, how many events are followed in a CPU second;
 - for the same logs, the CPU time of an action in the reference interpreter;
 - how many traces with a mutation are rejected.

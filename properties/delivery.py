@@ -151,7 +151,7 @@ def strongest(
 ) -> Semantics | None:
     """Returns the strongest semantics that all applications satisfy; None without any application.
 
-    It is `neither` if records were repeated and skipped.
+    The result is `neither` if records were repeated and records were skipped.
     """
     some = tuple(deliveries)
     if not some:

@@ -163,7 +163,7 @@ class ReadRecord:
 
 @dataclass(frozen=True, slots=True)
 class ReadEnd:
-    """An action on a log: it lists the end offset, or the last stable offset if `stable`."""
+    """An action on a log: it reads the end offset; if `stable`, the last stable offset."""
 
     offset: int
     stable: bool

@@ -1,4 +1,4 @@
-"""Writes the record of the claims: the verdicts of each engine on the claims that it decides.
+"""Writes the record of the claims (Kafka's guarantees): each engine's verdicts on them.
 
 `python -m tools.claims [--profile pr] [--side outside] [--reprint] [NAME ...]` writes
 `checkers/claim_record.json`. A row of this file is the verdict of one engine on one claim. A NAME
@@ -178,8 +178,8 @@ def by_proof(claim: Claim, decider: Decider) -> Iterator[Decided]:
 
 
 def by_history(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields the verdicts of history analysis on a claim, for each sweep of a correct broker and
-    for each seeded bug.
+    """Yields the verdicts of history analysis on a claim, for each sweep (runs from many seeds) of
+    a correct broker and for each seeded bug.
     """
     sweeps = [sweep for sweep in SWEEPS if _observations(decider.name, sweep)]
     for sweep in sweeps:

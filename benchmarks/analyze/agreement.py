@@ -293,9 +293,10 @@ def main() -> int:
 
 
 def continued(campaigns: Sequence[Mapping[str, Any]], seed: int | None) -> Mapping[str, Any]:
-    """Returns what the campaign has found so far: the one that begins with this number.
+    """Returns the recorded result of the campaign whose first history has the number `seed`.
 
-    Without a number, it is the one with the highest numbers. A new campaign has found nothing.
+    If `seed` is None, the result is that of the campaign with the highest first number. A campaign
+    without a record has counts of zero.
     """
     known = [one for one in campaigns if seed in (None, one["seed"])]
     new = {"seed": seed or 0, "histories": 0, "differences": 0, "seconds": 0, "rows": {}}

@@ -160,7 +160,7 @@ class Cluster:
     # ------------------------------------------------------------ senders
 
     def _sends(self, size: int) -> tuple[Operations, Ints, Ints, Ints]:
-        """Returns a period's sends, and each record's append time, transaction end and fate."""
+        """Returns a period's sends; and for each record append time, transaction end and result."""
         # The fate is 0 lost, 1 aborted, 2 effective. The sends have no offsets yet.
         rng, shape = self.rng, (SENDERS, size)
         duration = rng.integers(200 * US, 1_400 * US, shape)

@@ -150,7 +150,7 @@ def own_cells(row: Any) -> tuple[Any, ...]:
 
 
 def _of_its_own(scene: History, number: int) -> History:
-    """Returns a copy with unique keys, values, processes and ids."""
+    """Returns a copy of a scene (a small history) with unique keys, values, processes and ids."""
 
     def renamed(micro: MicroOperation) -> MicroOperation:
         cells: dict[str, Any] = {"key": f"scene{number}{micro.key}-0"}

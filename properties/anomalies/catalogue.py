@@ -32,7 +32,7 @@ EVERY: Final = (*CATALOGUE, *_JEPSEN_ONLY)  # all that a user can select, under 
 
 
 class NotLookedFor(InputFault):
-    """The error for an anomaly that needs another option; the message names the option."""
+    """Raised for an anomaly that the analysis looks for only with an option; names the option."""
 
     def __init__(self, name: str, needs: str) -> None:
         super().__init__(f"--anomaly {name} is only checked with --{needs}; add that option")

@@ -1,9 +1,9 @@
 """Which anomalies may follow from which other anomaly, and why.
 
-A history shows what clients observed, so one fault often shows as several anomalies. Readers that
-pass the offset of a lost record, for example, also show as a skip. The report names the anomaly
-from which another may follow, so that the fault is looked for in the right place. It still reports
-the other anomaly, which may also have a cause of its own.
+A history shows what clients observed, so one fault often shows as several anomalies. For example,
+if a record is lost, a reader that passes its offset is also reported as a `skip`. So the report
+of an anomaly also names each reported anomaly from which it may follow. Both are reported, since
+each may have a cause of its own.
 
 `tools.convictions` tests this table with simulated histories, each with one fault. Every anomaly
 that the analysis reports there must be an effect of the fault, or follow from an effect by this

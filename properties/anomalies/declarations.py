@@ -29,7 +29,7 @@ class Declarations:
 
     - `ww_deps` adds write dependencies to the cycle search, `rw_deps` adds anti-dependencies.
     - `isolation` is the level of polls without a recorded level.
-    - `compacted` has the topics from which any record may be gone.
+    - `compacted` has the topics from which log compaction may have removed any record.
     - `finished` is true if every log was read to its end.
     - `jepsen` applies the rules of Jepsen's checker.
     """

@@ -138,7 +138,7 @@ def kafka_and_database_not_atomic(run: Delivered) -> tuple[Breach, ...]:
     """Always: every sent value is once in the database and once in the output topic.
 
     The claim is named after its reason: Kafka and a database do not commit together, so only an
-    idempotent application keeps it.
+    idempotent application satisfies the claim.
     """
     stored, downstream = Counter(run.stored), Counter(run.downstream)
     return tuple(

@@ -54,9 +54,9 @@ class Grouped:
 def one_owner(run: Grouped) -> tuple[Breach, ...]:
     """Always: each partition has at most one owner in each epoch, and exactly one at the end.
 
-    An old owner that missed a rebalance may go on processing, but cannot commit. Once a member has
-    begun to process a partition in a new epoch, no other member commits a position of the partition
-    in an older epoch.
+    An old owner that missed a rebalance may go on processing, but cannot commit. After a member
+    begins to process a partition in a new epoch, no other member commits a position of this
+    partition in an older epoch.
     """
     return tuple(map(partial(Breach, "one_owner"), _owners(run)))
 
@@ -84,7 +84,7 @@ def _owners(run: Grouped) -> Iterator[str]:
 def position_resumes(run: Grouped) -> tuple[Breach, ...]:
     """Always: a new owner begins at the highest committed position, or above it.
 
-    Only positions count that were committed before the owner requested its position.
+    Positions that were committed after the owner requested its position do not count.
     """
     return tuple(map(partial(Breach, "position_resumes"), _resumed(run)))
 

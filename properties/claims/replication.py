@@ -88,7 +88,7 @@ def reads_are_committed(published: Published) -> tuple[Breach, ...]:
 
 
 def append_order(published: Published) -> tuple[Breach, ...]:
-    """Always: the values of a session are in the log in the order in which their sends began."""
+    """Always: the values of a producer session are in the log in the order in which sends began."""
     where = published.offsets_of()
     by_session: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
     for operation, sent in published.sends("ok", "info", "fail"):

@@ -2,7 +2,7 @@
 
 `KeptForReaders` has the history of the writers and readers, and the absences of each reader. An
 absence begins when the reader has read to the end of the log and stops polling. When the reader
-returns, it asks for the end offset. The absence ends when the reader has read up to this offset.
+returns, it requests the end offset. The absence ends when the reader has read up to this offset.
 Retention promises a time. If an absence is shorter than this time, the reader must receive every
 record that was sent during the absence. After a longer absence, records may be gone. Values are
 unique.

@@ -146,7 +146,7 @@ class LogMetadata:
 
     @property
     def is_sequenced(self) -> bool:
-        """True unless the log is of `__consumer_offsets`, where nobody checks sequence numbers."""
+        """False for `__consumer_offsets`, where brokers check no sequence numbers; else true."""
         return not self.partition.startswith(CONSUMER_OFFSETS)
 
 

@@ -2,12 +2,12 @@
 
 The abstract spec is small enough to be proved for any number of producers, batches and restarts. It
 has one log and no follower. The spec `idempotence` is the detailed (rich) one. Each of its steps is
-one abstract action, several, or none: `steps_of` names them. `walk` explores the rich spec together
-with the abstract one, and reports each rich step whose abstract actions are not enabled, or lead to
-a state that does not match.
+one abstract action, several, or none: `steps_of` names them. `walk` explores both specs together.
+It reports each rich step whose abstract actions are not enabled, or lead to a state that does not
+match.
 
-The abstract state has numbers that a batch had before, and the rich state has not. So an abstract
-state cannot be computed from a rich state: the walk keeps both.
+The abstract state has the earlier sequence numbers of a batch; the rich state does not. So an
+abstract state cannot be computed from a rich state: the walk keeps both.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: one partition; no records are deleted, and the client gives up no batch.
@@ -92,7 +92,7 @@ class Simulation:
     def steps_of(
         self, name: str, values: tuple[int, ...], before: State, after: State
     ) -> Iterator[Call]:
-        """Yields the abstract actions, with their arguments, that a rich step should be."""
+        """Yields the abstract actions, with their arguments, that should explain a rich step."""
         end = as_int(before["log.end_offset", (PARTITION,)])
         match name:
             case "send":

@@ -60,7 +60,7 @@ Pair = tuple[State, State]
 
 @dataclass
 class Refinement:
-    """Explores a quorum together with the abstract quorum, and explains every step of the first."""
+    """Explores both quorum specs together, and explains each detailed step by abstract actions."""
 
     rich: Quorum
     taken: Counter[str] = field(default_factory=Counter[str])  # abstract actions; "none"
@@ -68,7 +68,7 @@ class Refinement:
 
     @cached_property
     def abstract(self) -> QuorumProof:
-        """The abstract quorum, with an epoch more and an offset less than the detailed one."""
+        """The abstract quorum, with one more epoch and one offset less than the detailed one."""
         return QuorumProof(
             replicas=self.rich.replicas,
             epochs=self.rich.max_epoch + 2,
@@ -218,11 +218,11 @@ class Refinement:
 
 
 def epoch_of(state: State, replica: int) -> int:
-    """Returns the abstract epoch of a replica of the detailed spec."""
+    """Returns the epoch of a replica of the detailed spec, as an abstract epoch."""
     return as_int(state["member.epoch", (replica,)]) + 1
 
 
 def end_of(state: State, replica: int) -> int:
-    """Returns the abstract end of the log of a replica of the detailed spec."""
+    """Returns the log end offset of a replica of the detailed spec, as an abstract offset."""
     value: Value = state["log.end_offset", (replica,)]
     return as_int(value) - 1

@@ -2,12 +2,12 @@
 
 The spec `transactions` is the detailed (rich) one. It has no reader, but predicates: what a reader
 at read_committed receives, and where it stops. So the abstract reader reads as soon as it may.
-After each rich step, the abstract reader must have received exactly the records that the rich spec
-lets a reader receive, and must be unable to read on.
+After each rich step, the abstract reader must have received exactly the records that the predicates
+allow. It must also be unable to read another record.
 
-The abstract log keeps records after it was truncated, and the rich one does not. So an abstract
-state cannot be computed from a rich state. `walk` explores both specs together, and reports each
-rich step whose abstract actions are not enabled, or lead to a state that does not match.
+The abstract log keeps truncated records; the rich log does not. So an abstract state cannot be
+computed from a rich state. `walk` explores both specs together, and reports each rich step whose
+abstract actions are not enabled, or lead to a state that does not match.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: one partition; no record is outside of transactions, and no leader restarts.
@@ -52,7 +52,7 @@ class Walk:
 
 @dataclass(frozen=True)
 class Simulation:
-    """A version of `transactions`, and the abstract spec that should simulate it, at a scope."""
+    """A version of `transactions` and the abstract spec that should simulate it."""
 
     rich: Transactions
 
@@ -89,7 +89,7 @@ class Simulation:
     # ---- the mapping
 
     def calls(self, before: State, after: State) -> Iterator[Call]:
-        """Yields the abstract actions of clients, coordinator and leader that a rich step is."""
+        """Yields a rich step's actions of clients, coordinator and leader in the abstract spec."""
         for k in range(self.rich.transactions):
             if _changed("owner", (k,), before, after):
                 yield Call("begin", (k, as_int(after["stamp.producer_id", (k,)])))
@@ -107,16 +107,16 @@ class Simulation:
             )
 
     def reads(self, abstract: State, after: State) -> Iterator[Call]:
-        """Yields the reads up to where the rich spec lets a reader read."""
+        """Yields the abstract reader's next reads, up to the rich spec's `read_committed_end`."""
         position = as_int(abstract["position", ()])
         yield from (Call("read", (o + 1,)) for o in range(position, self.read_end(after)))
 
     def read_end(self, rich: State) -> int:
-        """Returns the rich spec's `read_committed_end` of the partition."""
+        """Returns `read_committed_end` of the rich spec: the offset at which a reader stops."""
         return as_int(self._rich.value(self._end, rich, {IN.uid: PARTITION}))
 
     def is_read(self, rich: State, offset: int) -> bool:
-        """True if the rich spec's `is_read_committed` is true of the offset."""
+        """True if the rich spec lets a reader at read_committed receive the record at `offset`."""
         return self._rich.holds(self._read, rich, {IN.uid: PARTITION, AT.uid: offset})
 
     def matches(self, rich: State, abstract: State) -> bool:

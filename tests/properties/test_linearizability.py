@@ -19,7 +19,7 @@ from properties.anomalies.log.duplicate import duplicates
 from properties.anomalies.log.inconsistent_offsets import inconsistent_offsets
 from properties.anomalies.real_time.future_read import future_reads
 from properties.anomalies.real_time.offset_order_inversion import inversions
-from properties.anomalies.real_time.reach import committed, transactional_keys
+from properties.anomalies.real_time.reach import reads_committed, transactional_keys
 from properties.anomalies.real_time.stale_end_offset import stale_end_offsets
 from properties.linearizability import (
     UNKNOWN,
@@ -123,7 +123,7 @@ def calls_of(h: History, key: str) -> list[Call[LogAction]]:
                 sent.add(micro.value)
     calls: list[Call[LogAction]] = []
     for number, operation in enumerate(h):
-        ok, stable = operation.outcome == "ok", committed(operation)
+        ok, stable = operation.outcome == "ok", reads_committed(operation)
         for micro in operation.did:
             action: LogAction
             ended = operation.completed_ns

@@ -62,7 +62,7 @@ EXAMPLES: Final = (
 
 
 def on_page(example: Example) -> str:
-    """Returns the program as the page shows it."""
+    """Returns the section of the page that contains the program, as Markdown."""
     return f"## {example.title}\n\n```{example.language}\n{example.source.read_text()}```\n"
 
 

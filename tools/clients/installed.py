@@ -48,7 +48,7 @@ Install = Callable[[], Installed]  # raises InputFault if the program cannot be 
 class Client:
     """A Kafka client (a library or program) with which the scenarios are run.
 
-    `install` makes it ready, and raises InputFault if it cannot be installed.
+    `install` installs the client, and raises InputFault if that fails.
     """
 
     name: str

@@ -1,6 +1,7 @@
-"""The reason for each failed cell of docs/clients.md; it is never the served broker.
+"""The reason for each failure in docs/clients.md; none is a fault of the served broker.
 
-A test checks that each failed cell has a reason here, and each reason a failed cell.
+A cell of the page is the result of one client in one scenario. A test checks that each failed cell
+has a reason here, and that each reason belongs to a failed cell.
 """
 
 from __future__ import annotations

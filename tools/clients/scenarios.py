@@ -1,7 +1,8 @@
 """The scenarios that every client runs, and what the driver prepares for each.
 
 A program gets the name of a scenario, the bootstrap servers, a topic and a number of records. The
-driver creates the topics, and plans the crash of the broker that gets a request of the program.
+driver creates the topics. For some scenarios it also plans that a broker crashes when the broker
+receives a certain request.
 """
 
 from __future__ import annotations

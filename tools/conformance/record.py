@@ -91,7 +91,7 @@ def kept() -> tuple[Outcome, ...]:
 
 
 def keep(rows: Iterable[Outcome]) -> None:
-    """Writes the entries to `record.json`; if a system has several entries, only the last one."""
+    """Writes the entries to `record.json`; of several entries of one system, only the last."""
     last = {row.system: asdict(row) for row in rows}
     text = json.dumps([last[system] for system in sorted(last)], indent=1)
     KEPT.write_text(f"{text}\n", encoding="utf-8")

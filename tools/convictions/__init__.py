@@ -1,1 +1,1 @@
-"""A campaign that looks for false convictions of `urteil analyze`."""
+"""A campaign that looks for false convictions: anomalies that `urteil analyze` reports wrongly."""

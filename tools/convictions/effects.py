@@ -1,4 +1,4 @@
-"""The anomalies that a seeded bug can cause, beside those that the checks must find, and why.
+"""The anomalies that a seeded bug can also cause, under random faults, with the reasons.
 
 The table `reference_impl.node.seeded_bugs` has the anomalies that the checks must find. Those in
 this table can appear under random faults of brokers and links.

@@ -98,7 +98,7 @@ class Changer:
         return Administration(self.ask)
 
     def ask(self, api: Api, version: int, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the answer of the first broker that answers; the brokers are in random order.
+        """Sends a request to the brokers in turn, in random order; returns the first answer.
 
         Raises NoAnswer if none answers.
         """

@@ -1,6 +1,7 @@
 """The record of the campaign: every mutant that was tried, and the verdict of the tests.
 
-It is kept as JSON, one line for each mutant, so a campaign goes on where the last one ended.
+The record is a JSON file with one line for each mutant. A campaign continues where the last one
+ended.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Tried:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Versions:
-    """What the outcomes depend on besides the sources."""
+    """The seed and the versions on which the outcomes depend, besides the sources."""
 
     seed: int
     python: str
@@ -73,7 +74,7 @@ def kept(file: Path = KEPT) -> dict[str, Tried]:
 
 
 def with_reasons_of(before: Tried | None, row: Tried) -> Tried:
-    """Returns the new result of a mutant, with the reason that its earlier result recorded.
+    """Returns the new result of a mutant, with the recorded reason of its earlier result.
 
     The reason says why the mutant survives. If the mutant did not survive, or has no earlier
     result, the new result is returned unchanged.

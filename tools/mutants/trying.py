@@ -160,7 +160,9 @@ def _child(folder: Path, watch: _Watch, result: Path) -> None:
 
 
 class _OutOfTime(BaseException):
-    """A test has used too much processor time; no `except Exception` of the product catches it."""
+    """Raised if a test uses too much processor time; no `except Exception` of the product catches
+    it.
+    """
 
 
 class _Watch:

@@ -106,7 +106,7 @@ def _run_file(python: Path, work: Path, path: Path) -> Iterator[Result]:
 
 
 def _environment() -> Path:
-    """Returns the Python of an environment with the client, the same version as ours."""
+    """Returns the Python executable of a virtual environment with our version of the client."""
     client = f"confluent-kafka=={version('confluent-kafka')}"
     folder = cache("others-suites") / client
     python = folder / "bin" / "python"

@@ -1,4 +1,4 @@
-"""Leaves out the tests of a Go package that do not compile, and says which names are missing.
+"""Leaves out the tests of a Go package that do not compile, and reports the missing names.
 
 A test suite is compiled against a package that has only some of the names that the suite uses.
 Every top-level declaration with an error is removed, and the suite is compiled again, until no
@@ -63,7 +63,7 @@ def without(text: str, declaration: Declaration) -> str:
 
 
 def reaching(texts: Iterable[str], targets: Sequence[str]) -> set[str]:
-    """Returns the test functions that need one of the targets, directly or through helpers."""
+    """Returns the test functions that use one of the names `targets`, directly or indirectly."""
     needs: dict[str, set[str]] = {}
     for text in texts:
         lines = text.split("\n")
@@ -132,12 +132,12 @@ def _remove(
 
 
 def missed(message: str) -> set[str]:
-    """Returns the name that the compiler misses; empty for an error of another kind."""
+    """Returns the undefined name in a compiler's message; empty for an error of another kind."""
     return {name for pair in _MISSING.findall(message) for name in pair if name}
 
 
 def by_reason(missing: Mapping[str, Sequence[str]]) -> dict[tuple[str, ...], list[str]]:
-    """Returns the removed tests by the names that they miss."""
+    """Groups the removed tests by the undefined names that they use."""
     found: dict[tuple[str, ...], list[str]] = {}
     for test, names in missing.items():
         found.setdefault(tuple(names), []).append(test)

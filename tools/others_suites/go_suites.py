@@ -3,7 +3,7 @@
 kgo     the tests of the client that connect to a cluster of three brokers
 kfake   the tests of the fake cluster; here brokers of Urteil take its place
 
-Both need Go, and a network once.
+Both need Go. Only the first run needs a network.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def needing_a_cluster(package: Path) -> set[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Returns the names that start with a capital letter, else all.
+    """Returns the names that start with a capital letter; if there are none, all names.
 
     >>> _listed(["ControlKey", "cfg"])
     'ControlKey'

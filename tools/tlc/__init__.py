@@ -1,1 +1,1 @@
-"""Runs TLC on exported specs, and compares its results with the explorer's."""
+"""Runs TLC on exported specs, and compares its results with those of Urteil's explorer."""

@@ -1,4 +1,4 @@
-"""Compares TLC with the explorer on one variant of a spec: a version or a bug.
+"""Compares TLC with Urteil's explorer on one variant of a spec: a version or a bug.
 
 Compared are the verdicts, the numbers of states and transitions, the depth of the search, and the
 lengths of counterexamples. TLC runs once for each violated property, because it stops at a

@@ -1,1 +1,1 @@
-"""Explores every bug and old version of the specs, and records what catches it."""
+"""Explores every buggy or old variant of the specs, and records the verdict on its claim."""

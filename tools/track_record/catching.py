@@ -18,7 +18,7 @@ FEW: Final = Budget(states=5_000)
 
 
 def catch(variant: Variant) -> Caught:
-    """Returns the verdicts of two variants, with and without a bug, on the claim that it breaks."""
+    """Returns two verdicts on the claim that a bug breaks: with the bug and with its fix."""
     assert variant.breaks is not None
     fixed = find(variant.spec, variant.fixed_by)
     caught, states = _decided(variant, variant, variant.breaks)

@@ -1,4 +1,4 @@
-"""The claims that Kafka keeps even where they need not hold, with the reason for each.
+"""The claims that Kafka satisfies even outside their condition, with the reason for each.
 
 Many claims have a condition, such as a configuration. A trial without this condition should break
 the claim. The table lists the claims that no such trial on Apache Kafka 4.3.0 broke.

@@ -112,7 +112,7 @@ def dependencies(history: History, declared: Declarations) -> tuple[Dependency, 
 
 
 def cycles(history: History, form: str, declared: Declarations) -> tuple[Cycle, ...]:
-    """Returns the cycles of one form, such as `G1c`: at most one for each graph component."""
+    """Returns the cycles of one form (`G1c`, for example), at most one in each component."""
     found = dependencies(history, declared)
     if form in FORMS:
         return tuple(sorted(_of_form(form, found)))

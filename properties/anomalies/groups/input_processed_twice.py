@@ -20,7 +20,7 @@ from properties.anomalies.rendering import render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class InputProcessedTwice:
-    """An input offset, and two consecutive committed transactions that both consumed it."""
+    """An input record, and two consecutive committed transactions that both consumed the record."""
 
     group: str
     key: str

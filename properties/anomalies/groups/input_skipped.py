@@ -100,10 +100,10 @@ def _first_commit_above(history: History, register: Register, offset: int) -> St
 def _inputs(
     history: History, declared: Declarations
 ) -> dict[tuple[Register, int], tuple[Step, Observation]]:
-    """Returns the input records below a committed offset of their group.
+    """Maps each input record below a committed offset of its group to (step, observation).
 
-    For each record, the result also has one observation, and the first transaction that committed
-    a higher offset.
+    The step is that of the first transaction that committed a higher offset. The observation shows
+    the record.
     """
     kept = kept_from(history, declared)
     aborted = frozenset[KeyValue]() if declared.jepsen else aborted_values(history)

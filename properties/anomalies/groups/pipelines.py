@@ -31,7 +31,7 @@ class Step:
 
 
 def steps(history: History) -> Iterator[Step]:
-    """Yields every committed transaction of a pipeline, once per log whose offset it committed."""
+    """Yields one step per committed transaction and input key whose offset it committed."""
     for register, op in sorted(
         {(c.register, c.op) for c in commits(history) if c.in_transaction and c.outcome == "ok"}
     ):

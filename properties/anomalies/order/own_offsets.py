@@ -31,7 +31,7 @@ from properties.anomalies.observations import (
 def own_offsets(history: History) -> Mapping[tuple[int, int], int]:
     """Maps each poll and send to its offset; unknown offsets are left out.
 
-    A poll or send is given by its operation's number and its position in the operation.
+    A key of the result is the number of the operation, and the position of the poll or send in it.
     """
     only = {of: offsets[0] for of, offsets in locations(history).items() if len(offsets) == 1}
     read = committed_reads(history)

@@ -1,6 +1,7 @@
 """Jepsen's rule: chooses one value for each offset of a log, and one offset for each value.
 
-It applies only with the option `--jepsen`; `own_offsets` has the rule of this project.
+This rule applies only with the option `--jepsen`. Without the option, the rule of `own_offsets`
+applies.
 
 A history may show several values at one offset; one of them is chosen. If all are integers, this is
 the value that Jepsen takes (the first of a Clojure hash set), so that the verdicts agree. Otherwise

@@ -46,7 +46,7 @@ class Reached:
         return self.key == key and self.completed_ns < invoked_ns and self.end > offset
 
 
-def committed(operation: Operation) -> bool:
+def reads_committed(operation: Operation) -> bool:
     """Returns True if the operation reads at `read_committed`, which is the default level."""
     return operation.isolation != "read_uncommitted"
 
@@ -79,7 +79,7 @@ def reached(history: History) -> Iterator[Reached]:
                 op=number,
                 position=position,
                 completed_ns=operation.completed_ns,
-                stable=key not in held_back or (by != "send" and committed(operation)),
+                stable=key not in held_back or (by != "send" and reads_committed(operation)),
             )
 
 

@@ -23,7 +23,7 @@ from typing import Final
 from model.histories import EndOffset, History, Operation
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.real_time.offset_order_inversion import KNOWN_BY
-from properties.anomalies.real_time.reach import By, committed, furthest, reached
+from properties.anomalies.real_time.reach import By, furthest, reached, reads_committed
 from properties.anomalies.rendering import in_ms, render
 
 
@@ -61,7 +61,7 @@ def stale_end_offsets(history: History) -> tuple[StaleEndOffset, ...]:
     facts = list(reached(history))
     rows: list[StaleEndOffset] = []
     for op, end in _ends(history):
-        began_ns, stable = history[op].invoked_ns, committed(history[op])
+        began_ns, stable = history[op].invoked_ns, reads_committed(history[op])
         before = [
             fact
             for fact in facts

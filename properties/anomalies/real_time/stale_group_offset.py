@@ -110,8 +110,8 @@ def _relevant(some: Collection[Commit | Fetch]) -> list[Commit | Fetch]:
 def rows_of(where: Register, some: Collection[Call[RegisterAction]]) -> Iterator[StaleGroupOffset]:
     """Returns one row per fetch that fits into no order of the group's commits and fetches.
 
-    All calls have the same group and key (topic partition). A reported fetch is no evidence against
-    other fetches.
+    All calls have the same group and key (topic partition). When a fetch is reported, the search
+    continues without this fetch.
     """
     misfits = list(stuck(some, UNKNOWN, register))
     fitting = set(some) - {found.call for found in misfits}

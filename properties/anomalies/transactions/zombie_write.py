@@ -58,7 +58,7 @@ def _inits(history: History, transactional_id: str) -> list[int]:
 
 
 def _instances(history: History) -> Iterator[tuple[int, str, int]]:
-    """Yields (operation, transactional id, its `init_producer`) for each producer operation."""
+    """Yields (operation, transactional id, the process's last `init_producer` before it)."""
     for number, operation in enumerate(history):
         name = operation.transactional_id
         if operation.f == INIT or name is None:
@@ -91,7 +91,7 @@ def _replaced_by(history: History, name: str, made: int, asked: int) -> int | No
 
 
 def _writes_of_replaced(history: History) -> Iterator[tuple[int, str, int, int]]:
-    """Yields (operation, transactional id, its `init_producer`, the first that replaced it)."""
+    """Yields each write of a replaced producer, with the `init_producer` of both producers."""
     # A write counts even if it had no effect.
     for number, name, made in _instances(history):
         operation = history[number]

@@ -45,8 +45,8 @@ class Worker:
     def new_events(self) -> list[str]:
         """Returns what the member did since the last call, one sentence each.
 
-        There is a sentence for each partition that the member began to process, and for the last
-        position that it committed in each epoch and partition.
+        There is a sentence for each partition that the member began to process. For each epoch and
+        partition, another sentence has the last position that the member committed.
         """
         began, committed = self._printed
         self._printed = len(self.began), len(self.committed)

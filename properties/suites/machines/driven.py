@@ -107,7 +107,7 @@ class PausesBrokers(Protocol):
 
 @runtime_checkable
 class Administers(Protocol):
-    """A cluster in real time, with the changes that an administrator makes.
+    """A cluster in real time on which a rule can request the changes of an administrator.
 
     Internal topics are never changed.
     """

@@ -61,7 +61,7 @@ class Tally:
 class Setting(Protocol):
     """The configuration of a run, such as the producer's settings; each suite adds its own fields.
 
-    `condition` describes it in words.
+    `condition` describes the configuration in words.
     """
 
     @property

@@ -166,7 +166,7 @@ class ReplicationMachine(LeaderFaultsMachine):
         return self.publish()
 
     def stuck(self) -> str | None:
-        """Returns the error that ended the producer session; None if the session goes on.
+        """Returns the error that ended the producer session; None if the session continues.
 
         Also returns None in a setting in which the session may end.
         """

@@ -113,7 +113,7 @@ def _comment(text: str, indent: int = 2) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Printed:
-    """A counterexample that was printed as a program: where it runs, what it breaks, and its calls.
+    """The parts of a printed counterexample: machine, setting, seeded bugs, what it breaks, calls.
 
     `name` is that of a claim, goal or anomaly.
     """

@@ -239,7 +239,7 @@ def member(args: Args, **settings: Any) -> Any:
 
 
 def size_of(consumer: Any) -> int:
-    """Returns how many partitions the member has, after it has served its callbacks."""
+    """Returns how many partitions the consumer owns, after a poll that may end a rebalance."""
     message = consumer.poll(0.1)
     expect(message is None, "a record too early")
     return len(consumer.assignment())

@@ -196,7 +196,7 @@ def transactional(args: Args) -> Sequence[str]:
 
 
 def rest_of_group(args: Args) -> list[str]:
-    """Returns the records from the group's committed offsets on, and commits their end."""
+    """Returns the records from the group's committed offsets to the end, and commits the end."""
     return kcat(args, *in_group(args), "-e", "-q", args.topic).split()
 
 
@@ -223,7 +223,7 @@ class Member:
 
     @property
     def partitions(self) -> set[int]:
-        """The partitions after all rebalances that the member has reported so far."""
+        """The partitions that the member owns after the rebalances in its output so far."""
         found: set[int] = set()
         for change in REBALANCED.findall(Path(self.errors.name).read_text(encoding="utf-8")):
             named = {int(index) for index in PARTITION.findall(change)}

@@ -20,7 +20,7 @@ _SERVER: Final = ContextVar[str | None]("the PostgreSQL server of --postgres", d
 
 @contextmanager
 def in_postgres(dsn: str | None) -> Generator[None]:
-    """Makes `open_store` use this PostgreSQL server; if `dsn` is None, the environment decides."""
+    """Makes `open_store` use this PostgreSQL server; for None, the environment variable decides."""
     before = _SERVER.set(dsn)
     try:
         yield

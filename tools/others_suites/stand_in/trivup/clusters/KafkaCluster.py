@@ -46,7 +46,7 @@ class KafkaCluster:
         return dict(self._conf)
 
     def wait_operational(self) -> None:
-        """Does nothing: the broker is ready when the cluster was made."""
+        """Does nothing: the constructor returns only when the broker is ready."""
 
     def stop(self, cleanup: bool = False) -> None:
         assert self._process.stdin is not None
