@@ -336,7 +336,8 @@ def _with_retries(call: Callable[[], object]) -> Any:
             call()
         except KafkaException as error:
             refusal = error.args[0]
-            if not refusal.retriable() or time.monotonic() > until:
+            is_blocked = refusal.code() == KafkaError._CONFLICT  # by a call that did not return
+            if is_blocked or not refusal.retriable() or time.monotonic() > until:
                 return refusal
             time.sleep(PAUSE_S)
         else:
