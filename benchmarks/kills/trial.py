@@ -22,11 +22,13 @@ from benchmarks.kills.forked import BROKERS
 from checkers.record.options import RecordOptions, Workload
 from checkers.record.recording import RecordResult, record
 from checkers.systems.ports import consecutive
+from reference_impl.disk.checkpoints import HIGH_WATERMARKS
 
 ROOT: Final = Path(__file__).parents[2]
 LOAD: Final = 600  # bytes of records on a broker between two kills, so that none comes too early
 LOAD_WITHIN_S: Final = 10.0
 MORE_S: Final = (0.0, 0.3)  # after them
+CHECKPOINT_WITHIN_S: Final = 15.0  # a broker writes its high watermarks every five seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +108,7 @@ def run(trial: Trial, folder: Path) -> tuple[RecordResult, Path]:
             fault_injector=inflict,
         )
         result = record(options)
+        _await_checkpoints(data_dir)
         cluster.kill()
     return result, data_dir
 
@@ -114,6 +117,21 @@ def _await_load(data_dir: Path, sent: threading.Event) -> None:
     limit_s, before = time.monotonic() + LOAD_WITHIN_S, _size(data_dir)
     while _size(data_dir) < before + LOAD and not sent.is_set() and time.monotonic() < limit_s:
         time.sleep(0.01)
+
+
+def _await_checkpoints(data_dir: Path) -> None:
+    # replicas are compared only below the high watermarks that both have checkpointed
+    limit_s = time.monotonic() + CHECKPOINT_WITHIN_S
+    while not all(map(_is_checkpointed, data_dir.glob("broker-*"))):
+        if time.monotonic() > limit_s:
+            raise RuntimeError(f"no new {HIGH_WATERMARKS} within {CHECKPOINT_WITHIN_S:.0f} s")
+        time.sleep(0.1)
+
+
+def _is_checkpointed(broker: Path) -> bool:
+    written = [file.stat().st_mtime_ns for file in broker.glob("*/*.log")]
+    checkpoint = broker / HIGH_WATERMARKS
+    return checkpoint.exists() and checkpoint.stat().st_mtime_ns > max(written, default=0)
 
 
 def _size(data_dir: Path) -> int:
