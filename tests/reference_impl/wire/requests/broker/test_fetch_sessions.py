@@ -233,7 +233,7 @@ def test_unknown_partitions_do_not_end_a_wait_unless_all_are_unknown(reader: Rea
     """Kafka: KafkaApis.handleFetchRequest reads only partitions that exist."""
     started = time.monotonic()
     answer = reader.fetch((0, FINAL), {9: 0, 1: 0}, max_wait=200)
-    assert time.monotonic() - started >= 0.2
+    assert time.monotonic() - started >= 0.199  # the broker's clock has whole milliseconds
     assert named(answer) == [1, 9], "unknown partitions come last"
     started = time.monotonic()
     assert named(reader.fetch((0, FINAL), {9: 0}, max_wait=20_000)) == [9]
