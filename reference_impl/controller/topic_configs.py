@@ -58,7 +58,7 @@ def alter_configs(cluster: ClusterState, request: AlterConfigs) -> tuple[States,
     settings |= {
         name: value for name, value in cluster.defaults.set_values() if name in request.deleted
     }
-    return {
+    after = {
         place: reconfigured(
             cluster,
             place,
@@ -67,8 +67,13 @@ def alter_configs(cluster: ClusterState, request: AlterConfigs) -> tuple[States,
             clears_elr="min_insync_replicas" in settings,
         )
         for place, state in known.items()
-        if settings and not request.validate_only
-    }, AlteredConfigs()
+        if settings
+    }
+    for state in after.values():
+        if state.log_config.conflict:
+            error = ErrorCode.INVALID_CONFIG
+            return {}, AlteredConfigs(error=error, message=state.log_config.conflict)
+    return {} if request.validate_only else after, AlteredConfigs()
 
 
 def _present(states: States, name: str) -> Any:

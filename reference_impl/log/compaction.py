@@ -7,12 +7,15 @@ A segment is closed if it is not the last one, and stable if it ends below the l
 Below the last stable offset nothing is truncated, and every transaction has ended. So a later
 record of a key replaces an earlier one for good. Records of aborted transactions are removed. A
 record without a value is a tombstone: it deletes its key and stays for delete.retention.ms after
-the first compaction that finds it. Offsets do not change, so compaction leaves gaps. A log is
-compacted when its dirty part is large enough; each replica compacts its own log.
+the first compaction that finds it. Offsets do not change, so compaction leaves gaps. Each replica
+compacts its own log, when the dirty part is large enough or its oldest record is older than
+max.compaction.lag.ms. A dirty segment with a record younger than min.compaction.lag.ms stays as it
+is, and so do the segments after it.
 
-Source: KIP-58, KIP-534, KAFKA-13194; docs/kafka-rules.md D9.
+Source: KIP-58, KIP-354, KIP-534, KAFKA-13194; docs/kafka-rules.md D9;
+LogCleanerManager.cleanableOffsets and maxCompactionDelay of Apache Kafka.
 Simplified: a segment is compacted as a whole or not at all; compacted segments are not merged;
-transaction markers stay for good; `min.compaction.lag.ms` is 0. A batch without records is removed,
+transaction markers stay for good. A batch without records is removed,
 because the snapshots contain the producer state. Kafka keeps the newest empty batch of each
 producer.
 """
@@ -40,10 +43,15 @@ def compacted(
     """
     if not config.cleanup_policy.compacts:
         return log
-    closed = tuple(takewhile(lambda segment: segment.next_offset <= stable, log.segments[:-1]))
-    size = sum(segment.size for segment in closed)
-    dirty = sum(segment.size for segment in closed if segment.next_offset > log.cleaned)
-    if dirty == 0 or dirty <= size * config.min_cleanable_dirty_ratio:
+    stays_from_ms = now_ms - config.min_compaction_lag_ms if config.min_compaction_lag_ms else None
+
+    def is_cleanable(segment: Segment) -> bool:
+        is_young = stays_from_ms is not None and segment.max_timestamp_ms > stays_from_ms
+        return segment.next_offset <= stable and not (is_young and log.is_dirty(segment))
+
+    closed = tuple(takewhile(is_cleanable, log.segments[:-1]))
+    dirty = [segment for segment in closed if log.is_dirty(segment)]
+    if not dirty or not (_is_large(dirty, closed, config) or _is_overdue(dirty, config, now_ms)):
         return log
     latest = _latest((batch for segment in closed for batch in segment.batches), aborted)
     horizon_ms = now_ms + config.delete_retention_ms
@@ -63,6 +71,17 @@ def compacted(
         segments=Chain((*kept, *log.segments.since(len(closed)))),
         cleaned=closed[-1].next_offset,
     )
+
+
+def _is_large(dirty: Iterable[Segment], closed: Iterable[Segment], config: LogConfig) -> bool:
+    size = sum(segment.size for segment in closed)
+    return sum(segment.size for segment in dirty) > size * config.min_cleanable_dirty_ratio
+
+
+def _is_overdue(dirty: Iterable[Segment], config: LogConfig, now_ms: int) -> bool:
+    lag_ms = max(config.max_compaction_lag_ms, config.min_compaction_lag_ms)
+    times_ms = (segment.batches[0].header.max_timestamp_ms for segment in dirty)
+    return any(0 < at_ms < now_ms - lag_ms for at_ms in times_ms)
 
 
 def _latest(batches: Iterable[Batch], aborted: Sequence[Ended]) -> Mapping[bytes | None, Offset]:

@@ -20,8 +20,8 @@ values at the last checkpoint.
 Source: KIP-101, KIP-107; docs/kafka-rules.md A1, A8, A11, B9, C4.
 Simplified: a batch that a power loss has torn is removed as a whole, as its wrong checksum demands;
 there is no index, and a position is found by bisection. A segment is closed after `SEGMENT_BATCHES`
-batches, even below segment.bytes, and never because of its age. Deleted segments do not reappear
-after a power loss.
+batches, even below segment.bytes. One whose first batch has no timestamp is never closed because of
+its age. segment.jitter.ms is 0. Deleted segments do not reappear after a power loss.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from reference_impl.log.producer_state import NO_PRODUCERS, ProducerStates
 from reference_impl.log.segment import Batch, Segment
 from reference_impl.protocol.messages import EpochEndOffset
 from reference_impl.protocol.replacing import replace
-from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG
+from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG, LogConfig
 
 FIRST_OFFSET: Final = Offset(0)
 SEGMENT_BATCHES: Final = 128
@@ -89,7 +89,7 @@ class PartitionLog:
         batch: Batch,
         *,
         before: ProducerStates = NO_PRODUCERS,
-        segment_bytes: int = DEFAULT_LOG_CONFIG.segment_bytes,
+        config: LogConfig = DEFAULT_LOG_CONFIG,
     ) -> PartitionLog:
         """Returns the log with one more batch at its end.
 
@@ -106,7 +106,7 @@ class PartitionLog:
                 f"offset {head.base_offset} of leader epoch {head.leader_epoch} does not follow "
                 f"end offset {self.end_offset} of leader epoch {self.last_epoch}"
             )
-        log = self._rolled(before) if self._is_full(batch, segment_bytes) else self
+        log = self._rolled(before) if self._is_full(batch, config) else self
         epochs = self.epochs
         if head.leader_epoch > self.last_epoch:
             epochs = (*epochs, EpochStart(head.leader_epoch, head.base_offset))
@@ -117,16 +117,23 @@ class PartitionLog:
             end_offset=head.next_offset,
         )
 
-    def _is_full(self, batch: Batch, segment_bytes: int) -> bool:
+    def _is_full(self, batch: Batch, config: LogConfig) -> bool:
+        # Kafka: LogSegment.shouldRoll. The age is a difference of timestamps, not of append times.
         if not self.segments:
             return True
         last = self.segments[-1]
-        is_large = last.size + len(batch.data) > segment_bytes
-        return is_large or len(last.batches) >= SEGMENT_BATCHES
+        first_ms = last.batches[0].header.max_timestamp_ms
+        is_old = batch.header.max_timestamp_ms - first_ms > config.max_segment_ms
+        is_large = last.size + len(batch.data) > config.segment_bytes
+        return is_large or len(last.batches) >= SEGMENT_BATCHES or (is_old and first_ms >= 0)
 
     def _rolled(self, producers: ProducerStates) -> PartitionLog:
         segments = self.segments.plus(Segment())
         return replace(self.with_snapshot(producers), segments=segments)
+
+    def is_dirty(self, segment: Segment) -> bool:
+        """Returns True if the segment has records that no compaction has seen."""
+        return segment.next_offset > self.cleaned
 
     def with_snapshot(self, producers: ProducerStates) -> PartitionLog:
         if self.end_offset == FIRST_OFFSET:

@@ -15,8 +15,6 @@ and buildRecordsAndAssignOffsets.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reference_impl.log.compression import COMPRESSIONS, Compression, compress, decompress
 from reference_impl.log.record import read_record
 from reference_impl.log.record_batch import HEADER_SIZE, Header, encode, records_in, with_records
@@ -44,11 +42,8 @@ def rebuilt(batch: bytes, head: Header, facts: RecordFacts, config: LogConfig) -
         if first.timestamp_ms == head.base_timestamp_ms:
             # The records stay the same bytes, so they need not be decoded.
             return with_records(head, compress(target, body, level), target)
-    records = [record for _, record in records_in(batch, head)]
-    if head.is_log_append_time:
-        records = [replace(one, timestamp_ms=head.max_timestamp_ms) for one in records]
     return encode(
-        records,
+        [record for _, record in records_in(batch, head)],
         producer_id=head.producer_id,
         producer_epoch=head.producer_epoch,
         base_sequence=head.base_sequence,

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple, NoReturn
 
 import google_crc32c
@@ -121,7 +122,7 @@ class Header(NamedTuple):
 
     @property
     def is_log_append_time(self) -> bool:
-        """True if the batch has LogAppendTime: its timestamp is the time of the append.
+        """True if the batch has LogAppendTime: its largest timestamp is the time of the append.
 
         Only a broker may set this bit, never a client.
         """
@@ -250,16 +251,19 @@ def stamped(batch: bytes, *, base_offset: Offset, leader_epoch: LeaderEpoch) -> 
     )
 
 
-def with_create_time(batch: bytes, head: Header, max_timestamp_ms: int) -> bytes:
-    """Returns the batch with the timestamp type CreateTime and the given largest timestamp.
+def with_timestamp(
+    batch: bytes, head: Header, max_timestamp_ms: int, *, log_append_time: bool = False
+) -> bytes:
+    """Returns the batch with this largest timestamp and this timestamp type.
 
     `head` is the batch's header. Kafka: DefaultRecordBatch.setMaxTimestamp.
     """
-    if not head.is_log_append_time and head.max_timestamp_ms == max_timestamp_ms:
+    is_same_type = head.is_log_append_time == log_append_time
+    if is_same_type and head.max_timestamp_ms == max_timestamp_ms:
         return batch
-    # Only a broker may set LogAppendTime, and a producer's header may be wrong.
     changed = bytearray(batch)
-    _ATTRIBUTES.pack_into(changed, _SIGNED_FROM, head.attributes & ~_LOG_APPEND_TIME)
+    attributes = head.attributes & ~_LOG_APPEND_TIME | _LOG_APPEND_TIME * log_append_time
+    _ATTRIBUTES.pack_into(changed, _SIGNED_FROM, attributes)
     _TIMESTAMP.pack_into(changed, _MAX_TIMESTAMP_AT, max_timestamp_ms)
     return sealed(bytes(changed))
 
@@ -377,6 +381,8 @@ def decode(batch: bytes) -> tuple[tuple[Offset, Record], ...]:
 def records_in(batch: bytes, head: Header) -> tuple[tuple[Offset, Record], ...]:
     """Returns a batch's records with their offsets; does not verify the checksum.
 
+    With LogAppendTime, each record has the timestamp of the batch.
+
     Raises CorruptBatch if a record is malformed.
     """
     try:
@@ -393,6 +399,9 @@ def records_in(batch: bytes, head: Header) -> tuple[tuple[Offset, Record], ...]:
         found.append((Offset(head.base_offset + delta), record))
     if at != len(body):
         _corrupt(at, f"{len(body) - at} bytes follow the last of {head.record_count} records")
+    if head.is_log_append_time:
+        at_ms = head.max_timestamp_ms
+        return tuple((offset, replace(record, timestamp_ms=at_ms)) for offset, record in found)
     return tuple(found)
 
 

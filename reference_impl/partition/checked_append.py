@@ -24,7 +24,7 @@ from reference_impl.log.producer_state import (
     SequenceCheck,
     Verification,
 )
-from reference_impl.log.record_batch import Header, stamped
+from reference_impl.log.record_batch import Header, header, stamped, with_timestamp
 from reference_impl.log.segment import Batch
 from reference_impl.node.bugs import LOST_EVERY, Bug
 from reference_impl.node.context import Context, Requester
@@ -50,6 +50,7 @@ from reference_impl.protocol.messages import (
 )
 from reference_impl.protocol.record_facts import RecordFacts
 from reference_impl.protocol.replacing import replace
+from reference_impl.protocol.topic_config import TimestampType
 
 # Errors of an append whose response has no log start: ReplicaManager.appendToLocalLog.
 WITHOUT_LOG_START: Final = frozenset({
@@ -82,7 +83,7 @@ def check_and_append(
         case Duplicate(known):
             # A duplicate waits like the original: it may not be replicated yet.
             appended = AppendOrigin(
-                requester, request.acks, request.timeout_ms, duplicate_ms=known.timestamp_ms
+                requester, request.acks, request.timeout_ms, append_time_ms=known.timestamp_ms
             )
             return _await_replication(
                 leader, context, appended, known.base_offset, known.next_offset
@@ -158,8 +159,14 @@ def _append_if_valid(
 def write(
     leader: Leader, context: Context, appended: AppendOrigin, data: bytes
 ) -> StepResult[Leader]:
-    """Appends a valid batch; its sender gets the response now, or when the batch is replicated."""
-    base_offset = leader.log.end_offset
+    """Appends a valid batch; its sender gets the response now, or when the batch is replicated.
+
+    In a topic with LogAppendTime, the batch gets the time of the append.
+    """
+    base_offset, config = leader.log.end_offset, leader.state.log_config
+    if config.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        data = with_timestamp(data, header(data), context.now_ms, log_append_time=True)
+        appended = appended._replace(append_time_ms=context.now_ms)
     batch = Batch.of(stamped(data, base_offset=base_offset, leader_epoch=leader.state.leader_epoch))
     appends = leader.appends + 1
     producers = leader.producers.after(batch)
@@ -167,9 +174,7 @@ def write(
         log = leader.log.leave_hole(batch.header.record_count)
         leader = replace(leader, log=log, producers=producers, appends=appends)
         return acknowledge(leader, context, appended, base_offset)
-    log = leader.log.append(
-        batch, before=leader.producers, segment_bytes=leader.state.log_config.segment_bytes
-    )
+    log = leader.log.append(batch, before=leader.producers, config=config)
     leader = replace(leader, log=log, producers=producers, appends=appends)
     leader, answered = _await_replication(
         leader, context, appended, base_offset, batch.header.next_offset

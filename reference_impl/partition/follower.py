@@ -185,11 +185,10 @@ def _out_of_range(follower: Follower, answer: Fetched, context: Context) -> Step
 
 def _appended(follower: Follower, answer: Fetched, context: Context) -> Follower:
     log, producers = follower.log, follower.producers
-    segment_bytes = follower.state.log_config.segment_bytes
     for data in batches(answer.batches):
         verified(data)
         batch = Batch.of(data)
-        log = log.append(batch, before=producers, segment_bytes=segment_bytes)
+        log = log.append(batch, before=producers, config=follower.state.log_config)
         if Bug.DEDUP_LOST_ON_FAILOVER not in context.bugs:
             producers = producers.after(batch)
     if log.high_watermark != answer.high_watermark:

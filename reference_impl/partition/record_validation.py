@@ -7,8 +7,7 @@ verification of a transaction. The other checks come just before the append.
 
 Source: ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, UnifiedLog.append,
 LogValidator.
-Simplified: message.timestamp.after.max.ms has its default, and the timestamp type is always
-CreateTime. A batch may be larger than segment.bytes. A compressed record must be well-formed as a
+Simplified: a batch may be larger than segment.bytes. A compressed record must be well-formed as a
 whole, whereas Kafka skips its key and value. Compressed records may have at most 100 MiB; larger
 ones get MESSAGE_TOO_LARGE. Kafka has no such limit.
 
@@ -30,17 +29,17 @@ from reference_impl.log.recompression import is_rebuilt, rebuilt
 from reference_impl.log.record_batch import (
     MAGIC,
     CorruptBatch,
+    Header,
     has_valid_checksum,
     whole_batches,
-    with_create_time,
+    with_timestamp,
 )
 from reference_impl.log.segment import Batch
 from reference_impl.log.validation import TooManyBytes, Undecompressable, scan, scan_each
 from reference_impl.protocol.messages import NO_TIMESTAMP, ErrorCode
 from reference_impl.protocol.record_facts import RecordFacts
-from reference_impl.protocol.topic_config import LogConfig
+from reference_impl.protocol.topic_config import LARGEST_MS, LogConfig, TimestampType
 
-TIMESTAMP_AFTER_MAX_MS: Final = 3_600_000  # message.timestamp.after.max.ms
 _MAGIC_AT: Final = 16
 
 
@@ -106,8 +105,7 @@ def batch_error(
         return BatchError(refused)
     if isinstance(facts, ErrorCode):
         return BatchError(facts)
-    needs_key = config.cleanup_policy.compacts
-    return _records_error(batch, facts, now_ms, needs_key=needs_key)
+    return _records_error(batch, facts, config, now_ms)
 
 
 def appendable(batch: Batch, facts: RecordFacts, config: LogConfig) -> bytes | None:
@@ -123,9 +121,9 @@ def appendable(batch: Batch, facts: RecordFacts, config: LogConfig) -> bytes | N
         after = Batch.of(rebuilt(batch.data, batch.header, facts, config))
         if after.header.size > config.max_message_bytes:
             return None
-    # The header gets CreateTime and the largest timestamp.
+    # A producer's header may have a wrong timestamp and a wrong timestamp type.
     newest_ms = max(_newest_ms(batch, facts), NO_TIMESTAMP)
-    return with_create_time(after.data, after.header, newest_ms)
+    return with_timestamp(after.data, after.header, newest_ms)
 
 
 def _newest_ms(batch: Batch, facts: RecordFacts) -> int:
@@ -154,24 +152,38 @@ def _header_error(batch: Batch, config: LogConfig) -> ErrorCode | None:
     return next((error for applies, error in reasons if applies), None)
 
 
-def _records_error(batch: Batch, facts: RecordFacts, now_ms: int, *, needs_key: bool) -> BatchError:
+def _records_error(batch: Batch, facts: RecordFacts, config: LogConfig, now_ms: int) -> BatchError:
     # Kafka: LogValidator.validateRecord and processRecordErrors.
-    head = batch.header
-    latest_ms = now_ms + TIMESTAMP_AFTER_MAX_MS
-    is_early = head.is_log_append_time and head.max_timestamp_ms == NO_TIMESTAMP
-    is_timely = not is_early and _newest_ms(batch, facts) <= latest_ms
-    if is_timely and not (needs_key and facts.lacks_keys):
+    needs_key = config.cleanup_policy.compacts
+    if _is_timely(batch, facts, config, now_ms) and not (needs_key and facts.lacks_keys):
         return VALID
+    head = batch.header
     each = facts.each or scan_each(batch.data, head).each
     assert each is not None
     without = frozenset(each.keyless if needs_key else ())
-    times_ms = (
-        (head.max_timestamp_ms,) * head.record_count
-        if head.is_log_append_time
-        else each.timestamps_ms
-    )
-    untimely = [
-        at for at, ms in enumerate(times_ms) if (ms > latest_ms or is_early) and at not in without
-    ]
+    times_ms = each.timestamps_ms
+    if head.is_log_append_time:
+        times_ms = (head.max_timestamp_ms,) * head.record_count
+    untimely = {
+        at for at, time_ms in enumerate(times_ms) if not _may_have(time_ms, head, config, now_ms)
+    } - without
+    if not untimely | without:
+        return VALID
     error = ErrorCode.INVALID_TIMESTAMP if untimely else ErrorCode.INVALID_RECORD
-    return BatchError(error, tuple(sorted({*untimely, *without})))
+    return BatchError(error, tuple(sorted(untimely | without)))
+
+
+def _is_timely(batch: Batch, facts: RecordFacts, config: LogConfig, now_ms: int) -> bool:
+    # False if single records have to be looked at: their oldest timestamp is not among the facts.
+    is_of_producer = config.timestamp_type is TimestampType.CREATE_TIME
+    if is_of_producer and config.timestamp_before_max_ms != LARGEST_MS:
+        return False
+    return _may_have(_newest_ms(batch, facts), batch.header, config, now_ms)
+
+
+def _may_have(time_ms: int, head: Header, config: LogConfig, now_ms: int) -> bool:
+    # Kafka: LogValidator.validateTimestamp. With LogAppendTime the producer's times do not matter.
+    if config.timestamp_type is TimestampType.CREATE_TIME and time_ms != NO_TIMESTAMP:
+        earliest_ms = now_ms - config.timestamp_before_max_ms
+        return earliest_ms <= time_ms <= now_ms + config.timestamp_after_max_ms
+    return not head.is_log_append_time

@@ -50,7 +50,7 @@ class AppendOrigin(NamedTuple):
     acks: int
     timeout_ms: int
     marker: WriteTxnMarker | None = None  # the request, if a transaction marker was appended
-    duplicate_ms: int = NO_TIMESTAMP  # the time of the batch, if this is a retry of it
+    append_time_ms: int = NO_TIMESTAMP  # of the response, as in `Produced`
 
     def reply(
         self,
@@ -80,7 +80,7 @@ class AppendOrigin(NamedTuple):
                 error=error,
                 base_offset=base_offset,
                 log_start_offset=log_start,
-                append_time_ms=self.duplicate_ms,
+                append_time_ms=self.append_time_ms,
             )
         )
 

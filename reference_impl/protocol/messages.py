@@ -198,7 +198,7 @@ class Produced:
     error: ErrorCode = ErrorCode.NONE
     base_offset: Offset = UNKNOWN_OFFSET
     log_start_offset: Offset = UNKNOWN_OFFSET
-    append_time_ms: int = NO_TIMESTAMP  # of a duplicate: the time of the batch in the log
+    append_time_ms: int = NO_TIMESTAMP  # with LogAppendTime; of a duplicate, its newest timestamp
     record_errors: tuple[int, ...] = ()  # positions of the records that were refused, KIP-467
 
 

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Final
 
 UNLIMITED: Final = -1
+LARGEST_MS: Final = 2**63 - 1  # as a limit of a time: no limit
 GZIP_LEVEL, LZ4_LEVEL, ZSTD_LEVEL = -1, 9, 3  # Kafka's default levels; -1 is that of the codec
 
 
@@ -22,6 +23,13 @@ class CompressionType(Enum):
     SNAPPY = "snappy"
     GZIP = "gzip"
     PRODUCER = "producer"
+
+
+class TimestampType(Enum):
+    """Who sets the timestamps of records: the producer, or the leader when it appends."""
+
+    CREATE_TIME = "CreateTime"
+    LOG_APPEND_TIME = "LogAppendTime"
 
 
 class CleanupPolicy(Enum):
@@ -53,7 +61,10 @@ class LogConfig:
     retention_ms: int = 604_800_000  # retention.ms
     retention_bytes: int = UNLIMITED  # retention.bytes
     segment_bytes: int = 1_073_741_824  # segment.bytes
+    segment_ms: int = 604_800_000  # segment.ms: the longest time between the records of a segment
     min_cleanable_dirty_ratio: float = 0.5  # min.cleanable.dirty.ratio
+    min_compaction_lag_ms: int = 0  # min.compaction.lag.ms: how long a record is not compacted
+    max_compaction_lag_ms: int = LARGEST_MS  # max.compaction.lag.ms: then compaction is due
     delete_retention_ms: int = 86_400_000  # delete.retention.ms: how long a tombstone stays
     max_message_bytes: int = 1_048_588  # max.message.bytes: of a batch with its header
     flush_messages: int = 2**63 - 1  # flush.messages: records in the log between two flushes
@@ -61,6 +72,33 @@ class LogConfig:
     gzip_level: int = GZIP_LEVEL  # compression.gzip.level
     lz4_level: int = LZ4_LEVEL  # compression.lz4.level
     zstd_level: int = ZSTD_LEVEL  # compression.zstd.level
+    timestamp_type: TimestampType = TimestampType.CREATE_TIME  # message.timestamp.type
+    timestamp_before_max_ms: int = LARGEST_MS  # message.timestamp.before.max.ms
+    timestamp_after_max_ms: int = 3_600_000  # message.timestamp.after.max.ms
+
+    @property
+    def conflict(self) -> str:
+        """Two settings that contradict each other, in Kafka's words; empty if there are none.
+
+        Kafka: LogConfig.validateValues.
+        """
+        least_ms, most_ms = self.min_compaction_lag_ms, self.max_compaction_lag_ms
+        if least_ms <= most_ms:
+            return ""
+        return (
+            f"conflict topic config setting min.compaction.lag.ms ({least_ms})"
+            f" > max.compaction.lag.ms ({most_ms})"
+        )
+
+    @property
+    def max_segment_ms(self) -> int:
+        """The longest time between the first and the last record of a segment.
+
+        Kafka: LogConfig.maxSegmentMs.
+        """
+        if self.cleanup_policy.compacts:
+            return min(self.segment_ms, self.max_compaction_lag_ms)
+        return self.segment_ms
 
 
 DEFAULT_LOG_CONFIG: Final = LogConfig()

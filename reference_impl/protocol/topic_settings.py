@@ -16,7 +16,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from reference_impl.protocol.topic_config import CleanupPolicy, CompressionType, LogConfig
+from reference_impl.protocol.topic_config import (
+    CleanupPolicy,
+    CompressionType,
+    LogConfig,
+    TimestampType,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +41,13 @@ class TopicSettings:
     gzip_level: int | None = None
     lz4_level: int | None = None
     zstd_level: int | None = None
+    segment_ms: int | None = None
+    min_cleanable_dirty_ratio: float | None = None
+    min_compaction_lag_ms: int | None = None
+    max_compaction_lag_ms: int | None = None
+    timestamp_type: TimestampType | None = None
+    timestamp_before_max_ms: int | None = None
+    timestamp_after_max_ms: int | None = None
 
     def set_values(self) -> Iterator[tuple[str, Any]]:
         """Yields the field and the value of each setting that is present."""

@@ -10,6 +10,7 @@ from reference_impl.controller.topic_configs import alter_configs, alter_default
 from reference_impl.controller.topics import create_topic
 from reference_impl.protocol.controller import AlterConfigs, CreateTopic, PartitionState
 from reference_impl.protocol.coordinators import CONSUMER_OFFSETS
+from reference_impl.protocol.messages import ErrorCode
 from reference_impl.protocol.topic_config import INTERNAL_LOG_CONFIG, CleanupPolicy
 from reference_impl.protocol.topic_defaults import AlterDefaults, TopicDefaults
 
@@ -68,6 +69,17 @@ def test_a_validated_request_changes_nothing() -> None:
     request = altered(retention_ms=5, validate_only=True)
     assert alter_defaults(CLUSTER, request)[0] == {}
     assert request.applied_to(TopicDefaults()) == TopicDefaults()
+
+
+def test_a_change_that_contradicts_another_setting_of_the_topic_is_refused() -> None:
+    request = AlterConfigs(topic="own", max_compaction_lag_ms=5)
+    states, _ = alter_configs(CLUSTER, request)
+    cluster = replace(CLUSTER, states={**CLUSTER.states, **states})
+    states, answer = alter_configs(cluster, AlterConfigs(topic="own", min_compaction_lag_ms=6))
+    assert (states, answer.error) == ({}, ErrorCode.INVALID_CONFIG)
+    assert answer.message == (
+        "conflict topic config setting min.compaction.lag.ms (6) > max.compaction.lag.ms (5)"
+    )
 
 
 def test_a_new_topic_and_a_setting_that_is_removed_take_the_default() -> None:

@@ -56,7 +56,9 @@ class Written:
                 base_sequence=Sequence(sequence),
             )
         )
-        self.become(self.log.append(batch, before=self.producers, segment_bytes=SMALL))
+        self.become(
+            self.log.append(batch, before=self.producers, config=LogConfig(segment_bytes=SMALL))
+        )
         self.producers = self.producers.after(batch)
 
     def truncate(self, offset: int) -> None:

@@ -14,6 +14,7 @@ from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import encode
 from reference_impl.log.segment import Batch
+from reference_impl.protocol.topic_config import LogConfig
 
 SIZE = len(encode([Record(value=b"v")]))
 
@@ -28,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
             base_offset=Offset(offset),
             leader_epoch=LeaderEpoch(offset // 3),
         )
-        log = log.append(Batch.of(data), segment_bytes=2 * SIZE)
+        log = log.append(Batch.of(data), config=LogConfig(segment_bytes=2 * SIZE))
     log_folder.create(folder, log)
     assert [file.stat().st_size for file in segments(folder)] == [2 * SIZE] * 3
     return folder

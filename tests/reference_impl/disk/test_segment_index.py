@@ -22,6 +22,7 @@ from reference_impl.log.record import Record
 from reference_impl.log.record_batch import encode, stamped
 from reference_impl.log.segment import Batch
 from reference_impl.log.transaction_marker import Marker
+from reference_impl.protocol.topic_config import LogConfig
 from reference_impl.protocol.transactions import TxnResult
 
 KAFKA = Path(__file__).parents[2] / "data" / "apache_kafka" / "log_dirs_stopped" / "broker-3"
@@ -70,7 +71,7 @@ def ended(offset: int, producer_id: ProducerId, result: TxnResult) -> Batch:
 def log_of(*batches: Batch, segment_bytes: int = 10**6) -> PartitionLog:
     log, producers = PartitionLog(), ProducerStates()
     for one in batches:
-        log = log.append(one, before=producers, segment_bytes=segment_bytes)
+        log = log.append(one, before=producers, config=LogConfig(segment_bytes=segment_bytes))
         producers = producers.after_all([one])
     return log
 
@@ -136,7 +137,7 @@ def test_the_open_segment_has_the_aborts_so_far_without_a_clean_stop(
         new = ended(offset, producer_id, result) if is_marker else sent(offset, producer_id)
         segment_bytes = 1 if step == "roll" else 10**6
         before = log
-        log = log.append(new, before=producers, segment_bytes=segment_bytes)
+        log = log.append(new, before=producers, config=LogConfig(segment_bytes=segment_bytes))
         producers = producers.after_all([new])
         log_folder.write(folder, before, log)
         log_folder.index_aborts(folder, before, log, producers.transactions)

@@ -20,6 +20,7 @@ from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import encode
 from reference_impl.log.segment import Batch
+from reference_impl.protocol.topic_config import LogConfig
 
 SIZE = len(encode([Record(value=b"v")]))
 
@@ -30,7 +31,7 @@ def log_of(count: int, *, value: bytes = b"v", segment_bytes: int = 2 * SIZE) ->
         data = encode(
             [Record(value=value)], base_offset=Offset(offset), leader_epoch=LeaderEpoch(0)
         )
-        log = log.append(Batch.of(data), segment_bytes=segment_bytes)
+        log = log.append(Batch.of(data), config=LogConfig(segment_bytes=segment_bytes))
     return log
 
 

@@ -61,7 +61,7 @@ def log_of(*data: bytes) -> tuple[PartitionLog, ProducerStates]:
     log, producers = PartitionLog(), ProducerStates()
     for each in data:
         batch = Batch.of(stamped(each, base_offset=log.end_offset, leader_epoch=LeaderEpoch(0)))
-        log = log.append(batch, before=producers, segment_bytes=ALWAYS.segment_bytes)
+        log = log.append(batch, before=producers, config=ALWAYS)
         producers = producers.after(batch)
     return log.with_high_watermark(log.end_offset), producers
 
@@ -118,6 +118,44 @@ def table(log: PartitionLog, end: Offset) -> dict[bytes | None, bytes]:
 
 
 # ---------------------------------------------------------------- the log
+
+
+def timed(*times_ms: int) -> PartitionLog:
+    """Returns a log of one key with one segment for each of the timestamps, and an open one."""
+    log = PartitionLog()
+    for time_ms in (*times_ms, 0):
+        data = encode(
+            [Record(key=b"a", value=b"v", timestamp_ms=time_ms)], base_offset=log.end_offset
+        )
+        log = log.append(Batch.of(data), config=LogConfig(segment_bytes=1))
+    return log.with_high_watermark(log.end_offset)
+
+
+def offsets_left(log: PartitionLog, config: LogConfig, now_ms: int) -> list[int]:
+    log = compacted(log, (), config, stable=log.end_offset, now_ms=now_ms)
+    return [batch.header.base_offset for batch in log.batches()]
+
+
+def test_records_younger_than_the_minimal_lag_are_not_compacted() -> None:
+    """KIP-58: min.compaction.lag.ms. The first segment with a younger record ends the search."""
+    log = timed(10, 20, 30, 5)
+    config = replace(ALWAYS, min_compaction_lag_ms=10)
+    assert offsets_left(log, config, now_ms=29) == [0, 1, 2, 3, 4]  # one record has no other
+    assert offsets_left(log, config, now_ms=30) == [1, 2, 3, 4]
+    assert offsets_left(log, config, now_ms=40) == [3, 4]
+    assert offsets_left(log, ALWAYS, now_ms=0) == [3, 4]
+
+
+def test_compaction_is_due_when_a_record_is_older_than_the_maximal_lag() -> None:
+    """KIP-354: max.compaction.lag.ms counts even if the dirty part is too small to be compacted."""
+    log = timed(10, 20)
+    never = replace(ALWAYS, min_cleanable_dirty_ratio=1)
+    config = replace(never, max_compaction_lag_ms=50)
+    assert offsets_left(log, config, now_ms=60) == [0, 1, 2]
+    assert offsets_left(log, config, now_ms=61) == [1, 2]
+    assert offsets_left(log, never, now_ms=10**9) == [0, 1, 2]
+    patient = replace(config, min_compaction_lag_ms=60)
+    assert offsets_left(log, patient, now_ms=70) == [0, 1, 2]
 
 
 @given(

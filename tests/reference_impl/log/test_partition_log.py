@@ -15,6 +15,7 @@ from reference_impl.log.record import Record
 from reference_impl.log.record_batch import batches, encode, header
 from reference_impl.log.segment import Batch
 from reference_impl.protocol.messages import EpochEndOffset
+from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 
 
 @dataclass(frozen=True)
@@ -207,3 +208,43 @@ def test_an_append_copies_no_closed_segment() -> None:
     longer = log.append(batch_at(3 * SEGMENT_BATCHES, 0))
     assert len(longer.segments) == len(log.segments) + 1
     assert longer.segments._shared is log.segments._shared
+
+
+# ---------------------------------------------------------------- segments
+
+
+def timed(log: PartitionLog, *times_ms: int, config: LogConfig) -> PartitionLog:
+    for time_ms in times_ms:
+        data = encode([Record(value=b"v", timestamp_ms=time_ms)], base_offset=log.end_offset)
+        log = log.append(Batch.of(data), config=config)
+    return log
+
+
+@pytest.mark.parametrize(
+    ("config", "offsets"),
+    [
+        (LogConfig(segment_ms=10), [0, 2, 4]),
+        (LogConfig(segment_ms=11), [0, 3]),
+        (LogConfig(segment_ms=11, max_compaction_lag_ms=10), [0, 3]),  # counts if it compacts
+        (
+            LogConfig(
+                segment_ms=11, max_compaction_lag_ms=10, cleanup_policy=CleanupPolicy.COMPACT
+            ),
+            [0, 2, 4],
+        ),
+    ],
+)
+def test_a_segment_ends_by_the_timestamps_of_its_records(
+    config: LogConfig, offsets: list[int]
+) -> None:
+    """A record more than segment.ms later than the first one of a segment begins a new segment.
+
+    Kafka: LogSegment.timeWaitedForRoll, LogConfig.maxSegmentMs.
+    """
+    log = timed(PartitionLog(), 100, 110, 111, 112, 122, 101, config=config)
+    assert [segment.base_offset for segment in log.segments] == offsets
+
+
+def test_a_segment_whose_first_record_has_no_timestamp_does_not_end_by_time() -> None:
+    log = timed(PartitionLog(), -1, 100, 200, config=LogConfig(segment_ms=10))
+    assert len(log.segments) == 1

@@ -51,7 +51,9 @@ class Replica:
     def append(self, data: bytes) -> None:
         data = stamped(data, base_offset=self.log.end_offset, leader_epoch=LeaderEpoch(0))
         batch = Batch.of(data)
-        self.log = self.log.append(batch, before=self.producers, segment_bytes=SMALL)
+        self.log = self.log.append(
+            batch, before=self.producers, config=LogConfig(segment_bytes=SMALL)
+        )
         self.producers = self.producers.after(batch)
         self.history.append(batch)
 

@@ -46,7 +46,7 @@ def log_of(timestamps_ms: list[int], high_watermark: int) -> PartitionLog:
             base_offset=log.end_offset,
             leader_epoch=LeaderEpoch(0),
         )
-        log = log.append(Batch.of(data), segment_bytes=SMALL)
+        log = log.append(Batch.of(data), config=LogConfig(segment_bytes=SMALL))
     return log.with_high_watermark(Offset(high_watermark))
 
 

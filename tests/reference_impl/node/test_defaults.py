@@ -12,9 +12,10 @@ from reference_impl.protocol.topic_config import (
     CleanupPolicy,
     CompressionType,
     LogConfig,
+    TimestampType,
 )
 
-SECOND, MINUTE, DAY = 1_000, 60_000, 86_400_000
+SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 MIB, GIB = 1_048_576, 1_073_741_824
 
 # Each with the setting of Kafka, or with the reason for another value.
@@ -58,6 +59,12 @@ LOG = {
     "gzip_level": ("compression.gzip.level", -1),
     "lz4_level": ("compression.lz4.level", 9),
     "zstd_level": ("compression.zstd.level", 3),
+    "segment_ms": ("segment.ms", 7 * DAY),
+    "min_compaction_lag_ms": ("min.compaction.lag.ms", 0),
+    "max_compaction_lag_ms": ("max.compaction.lag.ms", 9_223_372_036_854_775_807),
+    "timestamp_type": ("message.timestamp.type", TimestampType.CREATE_TIME),
+    "timestamp_before_max_ms": ("message.timestamp.before.max.ms", 9_223_372_036_854_775_807),
+    "timestamp_after_max_ms": ("message.timestamp.after.max.ms", HOUR),
 }
 
 

@@ -21,7 +21,6 @@ from reference_impl.log.segment import Batch
 from reference_impl.log.validation import TooManyBytes, scan
 from reference_impl.partition import record_validation
 from reference_impl.partition.record_validation import (
-    TIMESTAMP_AFTER_MAX_MS,
     BatchError,
     appendable,
     batch_error,
@@ -30,9 +29,15 @@ from reference_impl.partition.record_validation import (
 )
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.protocol.record_facts import RecordFacts
-from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG, INTERNAL_LOG_CONFIG, LogConfig
+from reference_impl.protocol.topic_config import (
+    DEFAULT_LOG_CONFIG,
+    INTERNAL_LOG_CONFIG,
+    LogConfig,
+    TimestampType,
+)
 
 NOW_MS = 1_000_000
+HOUR_MS = DEFAULT_LOG_CONFIG.timestamp_after_max_ms
 BATCH = encode([Record(value=b"v", timestamp_ms=NOW_MS)] * 2)
 ATTRIBUTES, LAST_OFFSET_DELTA, MAX_TIMESTAMP, COUNT, MAGIC = 22, 23, 35, 57, 16
 
@@ -150,8 +155,8 @@ def test_an_unknown_compression_codec_is_a_server_error() -> None:
 @pytest.mark.parametrize(
     ("ahead_ms", "error"),
     [
-        (TIMESTAMP_AFTER_MAX_MS, ErrorCode.NONE),
-        (TIMESTAMP_AFTER_MAX_MS + 1, ErrorCode.INVALID_TIMESTAMP),
+        (HOUR_MS, ErrorCode.NONE),
+        (HOUR_MS + 1, ErrorCode.INVALID_TIMESTAMP),
         (-NOW_MS, ErrorCode.NONE),
     ],
 )
@@ -161,6 +166,40 @@ def test_a_timestamp_is_at_most_an_hour_ahead(ahead_ms: int, error: ErrorCode) -
     Kafka: LogValidator.validateTimestamp.
     """
     assert error_of(encode([Record(value=b"v", timestamp_ms=NOW_MS + ahead_ms)])) is error
+
+
+@pytest.mark.parametrize(
+    ("times_ms", "refused"),
+    [
+        ((NOW_MS - 10, NOW_MS + 20), ()),
+        ((NOW_MS - 11, NOW_MS + 20), (0,)),
+        ((NOW_MS - 10, NOW_MS + 21), (1,)),
+        ((NOW_MS + 21, NOW_MS, NOW_MS - 11), (0, 2)),
+        ((-1, NOW_MS), ()),  # without a timestamp
+    ],
+)
+def test_a_topic_limits_the_timestamps_of_its_records(
+    times_ms: tuple[int, ...], refused: tuple[int, ...]
+) -> None:
+    """The limits are message.timestamp.before.max.ms and message.timestamp.after.max.ms (KIP-937).
+
+    Kafka: LogValidator.recordHasInvalidTimestamp.
+    """
+    config = LogConfig(timestamp_before_max_ms=10, timestamp_after_max_ms=20)
+    batch = Batch.of(encode([Record(value=b"v", timestamp_ms=at_ms) for at_ms in times_ms]))
+    error = ErrorCode.INVALID_TIMESTAMP if refused else ErrorCode.NONE
+    assert batch_error(batch, scanned(batch), config, NOW_MS) == BatchError(error, refused)
+
+
+def test_with_log_append_time_the_timestamps_of_the_producer_have_no_limits() -> None:
+    """Only the LogAppendTime bit, which a producer must not set, is refused.
+
+    Kafka: LogValidator.validateTimestamp.
+    """
+    config = LogConfig(timestamp_type=TimestampType.LOG_APPEND_TIME, timestamp_before_max_ms=0)
+    assert error_of(encode([Record(value=b"v", timestamp_ms=5 * NOW_MS)]), config) is ErrorCode.NONE
+    assert error_of(encode([Record(value=b"v", timestamp_ms=0)]), config) is ErrorCode.NONE
+    assert error_of(mutated(ATTRIBUTES, b"\x08"), config) is ErrorCode.INVALID_TIMESTAMP
 
 
 def test_the_bit_of_log_append_time_counts_only_without_a_timestamp() -> None:
@@ -199,7 +238,7 @@ def test_a_compacted_topic_requires_keys() -> None:
     Kafka: LogValidator.validateKey and processRecordErrors.
     """
     keyed = Record(key=b"k", value=b"v")
-    late = Record(key=b"k", value=b"v", timestamp_ms=NOW_MS + 2 * TIMESTAMP_AFTER_MAX_MS)
+    late = Record(key=b"k", value=b"v", timestamp_ms=NOW_MS + 2 * HOUR_MS)
     keyless = Record(value=b"v")
     for records, error, refused in (
         ([keyed], ErrorCode.NONE, ()),

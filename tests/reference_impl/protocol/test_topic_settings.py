@@ -20,14 +20,12 @@ from reference_impl.protocol.topic_settings import (
 from reference_impl.wire.requests.configs.broker_configs import DYNAMIC, OF_TIMEOUTS, STATIC_CONFIGS
 from reference_impl.wire.requests.configs.topic_configs import CONFIGS
 
-NOT_CHANGEABLE = {"min_cleanable_dirty_ratio"}
-
 
 def test_each_setting_has_one_row_one_field_and_one_default() -> None:
     assert sorted(config.field for config in CONFIGS.values()) == sorted(SETTINGS)
     assert tuple(BUILT_IN) == SETTINGS
     of_log = {field.name for field in fields(LogConfig)}
-    assert of_log - NOT_CHANGEABLE == {name for name in SETTINGS if is_of_log(name)}
+    assert of_log == {name for name in SETTINGS if is_of_log(name)}
 
 
 def test_a_setting_has_the_type_of_the_value_that_it_sets() -> None:

@@ -108,6 +108,7 @@ STATIC_CONFIGS: Final[Mapping[str, Static]] = {
     ),
     "default.replication.factor": Static(ConfigType.INT, lambda broker: broker.replicas, 1),
     "log.retention.hours": _fixed(ConfigType.INT, 168),
+    "log.roll.hours": _fixed(ConfigType.INT, 168),
     "socket.request.max.bytes": _fixed(ConfigType.INT, LIMITS.frame_bytes),
     "transaction.partition.verification.enable": Static(
         ConfigType.BOOLEAN, lambda broker: broker.verifies_transactions, default=True
@@ -115,6 +116,8 @@ STATIC_CONFIGS: Final[Mapping[str, Static]] = {
     "offsets.retention.minutes": _time("offsets_retention_ms", ConfigType.INT, 60_000),
     **{name: _time(field, kind) for name, (field, kind) in OF_TIMEOUTS.items()},
 }
+# They have no default: log.retention.hours and log.roll.hours have it.
+_IN_HOURS: Final = frozenset({"log.retention.ms", "log.roll.ms"})
 # Others that Kafka never changes while a broker runs; they have no value here.
 _NO_VALUE: Final = frozenset(
     {"log.dir", "log.dirs", "log.retention.minutes", "process.roles", "controller.quorum.voters"}
@@ -166,7 +169,7 @@ def _dynamic(name: str, config: Config, defaults: TopicDefaults) -> Described:
     value = getattr(defaults, config.field)
     if value is not None:
         return Described(name, text(value), FOR_ALL_BROKERS, config.type)
-    if name == "log.retention.ms":  # log.retention.hours has the default
+    if name in _IN_HOURS:
         return Described(name, None, DEFAULT, config.type)
     return Described(name, text(BUILT_IN[config.field]), DEFAULT, config.type)
 

@@ -9,12 +9,18 @@ Simplified: a setting that is not in the table is rejected, even if it has its d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, IntEnum
 from typing import Any, Final, NamedTuple
 
 from reference_impl.protocol.controller import CreateTopic, PartitionState
-from reference_impl.protocol.topic_config import CleanupPolicy, CompressionType, LogConfig
+from reference_impl.protocol.topic_config import (
+    CleanupPolicy,
+    CompressionType,
+    LogConfig,
+    TimestampType,
+)
 from reference_impl.protocol.topic_defaults import NO_DEFAULTS, TopicDefaults
 from reference_impl.protocol.topic_settings import BUILT_IN, ListChange, parted, value_of
 
@@ -26,6 +32,7 @@ class ConfigType(IntEnum):
     STRING = 2
     INT = 3
     LONG = 5
+    DOUBLE = 6
     LIST = 7
 
 
@@ -64,6 +71,16 @@ def _between(least: int, most: int, *, others: tuple[int, ...] = ()) -> Callable
         return int(value)
 
     return read
+
+
+def _ratio(value: str) -> float:
+    try:
+        ratio = float(value)
+    except ValueError:
+        ratio = math.nan
+    if not 0 <= ratio <= 1:
+        raise ValueError("must be a number between 0 and 1")
+    return ratio
 
 
 def _cleanup_policy(value: str) -> CleanupPolicy:
@@ -121,6 +138,28 @@ CONFIGS: Final[Mapping[str, Config]] = {
     "compression.zstd.level": Config(
         "zstd_level", _INT, _between(-131_072, 22), "compression.zstd.level"
     ),
+    "segment.ms": Config("segment_ms", _LONG, at_least(1), "log.roll.ms"),
+    "min.cleanable.dirty.ratio": Config(
+        "min_cleanable_dirty_ratio", ConfigType.DOUBLE, _ratio, "log.cleaner.min.cleanable.ratio"
+    ),
+    "min.compaction.lag.ms": Config(
+        "min_compaction_lag_ms", _LONG, at_least(0), "log.cleaner.min.compaction.lag.ms"
+    ),
+    "max.compaction.lag.ms": Config(
+        "max_compaction_lag_ms", _LONG, at_least(1), "log.cleaner.max.compaction.lag.ms"
+    ),
+    "message.timestamp.type": Config(
+        "timestamp_type",
+        ConfigType.STRING,
+        _one_of(**{one.value: one for one in TimestampType}),
+        "log.message.timestamp.type",
+    ),
+    "message.timestamp.before.max.ms": Config(
+        "timestamp_before_max_ms", _LONG, at_least(0), "log.message.timestamp.before.max.ms"
+    ),
+    "message.timestamp.after.max.ms": Config(
+        "timestamp_after_max_ms", _LONG, at_least(0), "log.message.timestamp.after.max.ms"
+    ),
 }
 SET_HERE: Final = 1  # config source: the topic's own configuration
 FOR_ALL_BROKERS, STATIC, DEFAULT = 3, 4, 5  # other config sources
@@ -143,11 +182,14 @@ class Described(NamedTuple):
 def create_topic_fields(configs: Iterable[Any]) -> dict[str, Any]:
     """Returns the settings as fields of CreateTopic.
 
-    Raises ValueError, which names the invalid setting.
+    Raises ValueError, which names the invalid setting, or two that contradict each other.
     """
     found = dict(_read(setting.name, setting.value) for setting in configs)
     of_topic, of_log = parted(found)
-    return {**of_topic, "log_config": LogConfig(**of_log), "configured": frozenset(found)}
+    log_config = LogConfig(**of_log)
+    if log_config.conflict:
+        raise ValueError(log_config.conflict)
+    return {**of_topic, "log_config": log_config, "configured": frozenset(found)}
 
 
 def alter_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:

@@ -24,7 +24,12 @@ from model.vocabulary import TopicPartition as Place
 from reference_impl.controller.cluster_state import ClusterState
 from reference_impl.controller.topics import create_topic
 from reference_impl.protocol.controller import CreateTopic
-from reference_impl.protocol.topic_config import CleanupPolicy, CompressionType, LogConfig
+from reference_impl.protocol.topic_config import (
+    CleanupPolicy,
+    CompressionType,
+    LogConfig,
+    TimestampType,
+)
 from reference_impl.wire.nodes.host import SERVED
 from reference_impl.wire.requests.configs.topic_configs import (
     CONFIGS,
@@ -58,6 +63,13 @@ def test_each_setting_is_a_field_of_a_topic_or_of_its_log() -> None:
         "compression.gzip.level": ("-1", -1),
         "compression.lz4.level": ("17", 17),
         "compression.zstd.level": ("-131072", -131_072),
+        "segment.ms": ("1", 1),
+        "min.cleanable.dirty.ratio": ("0.25", 0.25),
+        "min.compaction.lag.ms": ("1", 1),
+        "max.compaction.lag.ms": ("1", 1),
+        "message.timestamp.type": ("LogAppendTime", TimestampType.LOG_APPEND_TIME),
+        "message.timestamp.before.max.ms": ("0", 0),
+        "message.timestamp.after.max.ms": ("0", 0),
     }
     assert values.keys() == CONFIGS.keys()
     for name, (value, meant) in values.items():
@@ -83,11 +95,24 @@ def test_each_setting_is_a_field_of_a_topic_or_of_its_log() -> None:
         ("compression.lz4.level", "18", "must be a number between 1 and 17"),
         ("compression.zstd.level", "23", "must be a number between -131072 and 22"),
         ("preallocate", "true", "preallocate=true is not supported"),
+        ("min.cleanable.dirty.ratio", "1.5", "must be a number between 0 and 1"),
+        ("min.cleanable.dirty.ratio", "half", "must be a number between 0 and 1"),
+        ("message.timestamp.type", "Now", "must be CreateTime or LogAppendTime"),
     ],
 )
 def test_an_invalid_setting_is_rejected_by_name(name: str, value: str | None, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         create_topic_fields([Setting(name, value)])
+
+
+def test_the_two_limits_of_the_compaction_lag_must_not_cross() -> None:
+    """Kafka: LogConfig.validateValues."""
+    lags = [Setting("min.compaction.lag.ms", "6"), Setting("max.compaction.lag.ms", "5")]
+    why = r"min.compaction.lag.ms \(6\) > max.compaction.lag.ms \(5\)"
+    with pytest.raises(ValueError, match=why):
+        create_topic_fields(lags)
+    lags[0].value = "5"
+    assert create_topic_fields(lags)["log_config"].conflict == ""
 
 
 @dataclass
@@ -143,6 +168,13 @@ def test_an_invalid_change_is_rejected_by_name(changes: list[Change], why: str) 
         "compression.gzip.level": st.sampled_from(["-1", "1", "9"]),
         "compression.lz4.level": st.integers(1, 17).map(str),
         "compression.zstd.level": st.integers(-131_072, 22).map(str),
+        "segment.ms": st.integers(1, 10**12).map(str),
+        "min.cleanable.dirty.ratio": st.floats(0, 1).map(str),
+        "min.compaction.lag.ms": st.integers(0, 9).map(str),
+        "max.compaction.lag.ms": st.integers(9, 10**12).map(str),
+        "message.timestamp.type": st.sampled_from([one.value for one in TimestampType]),
+        "message.timestamp.before.max.ms": st.integers(0, 10**12).map(str),
+        "message.timestamp.after.max.ms": st.integers(0, 10**12).map(str),
     })
 )  # fmt: skip
 def test_a_description_has_the_configured_values(values: dict[str, str]) -> None:
