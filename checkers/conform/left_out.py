@@ -3,13 +3,10 @@
 The mock cluster of librdkafka runs in the process of a client. Some requests make an assertion in
 the mock cluster fail, which ends this process. The rows of `LEFT_OUT` describe these requests. They
 are not sent; all other requests of the same sequence are sent.
-
-No sequence has the requests of `NEVER_SENT`, so they are not compared with Kafka.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
@@ -45,12 +42,6 @@ LEFT_OUT: Final = (
         "(rd_slice_init_full in rdbuf.c).",
     ),
 )
-
-
-NEVER_SENT: Final[Mapping[Api, str]] = {
-    Api.ALTER_CLIENT_QUOTAS: "A quota would throttle the later sequences.",
-    Api.ALTER_REPLICA_LOG_DIRS: "It names a folder of a broker, and each system has its own.",
-}
 
 
 def is_left_out(system: str, send: Send) -> bool:

@@ -18,6 +18,7 @@ from uuid import UUID
 from checkers.conform.connection import Answer
 from checkers.conform.session import Session
 from reference_impl.log.record_batch import CorruptBatch, decode, verified
+from reference_impl.protocol.messages import NO_TIMESTAMP
 
 NOT_COMPARED: Final[Mapping[str, str]] = {
     "throttle_time": "a quota of the cluster",
@@ -70,6 +71,7 @@ _IDENTITY: Final = (
     "instance_id",
     "member_id",
     "metadata",
+    "entity_type",
 )
 _LISTED: Final = ("group_id", "resource_name")  # of ListGroups, ListConfigResources
 _TOPIC: Final = 2  # a type of resources
@@ -127,6 +129,7 @@ class Normal:
             return False
         names = [item[name] for name in _LISTED if name in item]
         names += [item["name"] for one in item.get("partitions", ()) if _is_moving(one)]
+        names += [part["entity_name"] for part in item.get("entity", ())]
         if "transaction_state" in item:
             names.append(item["transactional_id"])
         if item.get("resource_type", _TOPIC) != _TOPIC:
@@ -191,7 +194,7 @@ class Normal:
             header, records = verified(data), decode(data)
         except CorruptBatch as fault:
             return f"corrupt: {fault}"
-        begun = self.session.target.begun_ms
+        is_now = header.is_control or header.is_log_append_time
         return {
             "base_offset": header.base_offset,
             "last_offset": header.last_offset,
@@ -205,11 +208,15 @@ class Normal:
                     offset,
                     None if record.key is None else _shown(record.key),
                     None if record.value is None else _shown(record.value),
-                    "now" if header.is_control else record.timestamp_ms - begun,
+                    "now" if is_now else self._since_begun(record.timestamp_ms),
                 ]
                 for offset, record in records
             ],
         }
+
+    def _since_begun(self, time_ms: int) -> int:
+        begun_ms = self.session.target.begun_ms
+        return NO_TIMESTAMP if time_ms == NO_TIMESTAMP else time_ms - begun_ms
 
 
 def _is_moving(partition: Any) -> bool:

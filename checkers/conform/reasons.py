@@ -83,6 +83,11 @@ def _ends_with_a_segment(difference: Difference) -> bool:
     return bool(following["records"][0][3] - first["records"][0][3] > SEGMENT_MS)
 
 
+def _are_clock_times(difference: Difference) -> bool:
+    times = difference.system, difference.reference
+    return all(isinstance(time, str) and time.startswith("begin") for time in times)
+
+
 def _names_a_deleted_record(difference: Difference) -> bool:
     offset, other = (
         fields.get("offset") for fields in (difference.system_fields, difference.reference_fields)
@@ -204,6 +209,15 @@ REASONS: Final[tuple[Reason, ...]] = (
         when=_ends_with_a_segment,
         sentence="A fetch may end with a segment, and a batch a week younger than the first of its "
         "segment begins a new one in Kafka (segment.ms); the reference broker reads on.",
+    ),
+    Reason(
+        name="time-of-an-append",
+        verdict=Verdict.PERMITTED,
+        apis=_of(Api.PRODUCE, Api.LIST_OFFSETS),
+        field="*time*",
+        notes="append time*",
+        when=_are_clock_times,
+        sentence="With LogAppendTime a record has the time of the broker's clock.",
     ),
     # ------------------------------------------------------------ theirs
     Reason(

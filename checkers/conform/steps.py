@@ -54,6 +54,7 @@ READS: Final = frozenset(
         Api.DESCRIBE_QUORUM,
         Api.LIST_PARTITION_REASSIGNMENTS,
         Api.DESCRIBE_USER_SCRAM_CREDENTIALS,
+        Api.DESCRIBE_CLIENT_QUOTAS,
         Api.HEARTBEAT,  # of a classic member; it changes nothing
     }
 )

@@ -15,10 +15,12 @@ from checkers.conform.families.fetch_sessions import fetch_sessions
 from checkers.conform.families.group_administration import group_administration
 from checkers.conform.families.inspection import inspection
 from checkers.conform.families.metadata import metadata
+from checkers.conform.families.quotas import quotas
 from checkers.conform.families.reads import deletions, fetches, offsets
 from checkers.conform.families.reassignments import reassignments
 from checkers.conform.families.security import security
 from checkers.conform.families.switched_off import switched_off
+from checkers.conform.families.topic_settings import topic_settings
 from checkers.conform.families.topics import topics
 from checkers.conform.families.transactions import transactions
 from checkers.conform.steps import Steps, Topic
@@ -48,12 +50,14 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "group-edges": Family(1, "groups that do not exist, and commits without members", group_edges),
     "consumer-groups": Family(2, "consumer groups of KIP-848", consumer_groups),
     "topics": Family(1, "topics: replicas, deletion, descriptions", topics),
+    "topic-settings": Family(1, "timestamps, and the settings of topics", topic_settings),
     "group-administration": Family(
         1, "groups: descriptions, lists, deletion of groups and offsets", group_administration
     ),
     "switched-off": Family(
         1, "access control, tokens, quotas, share and streams groups", switched_off
     ),
+    "quotas": Family(1, "client quotas, and folders of replicas", quotas),
     "security": Family(1, "SASL where it is off, SCRAM credentials", security),
     "inspection": Family(
         1, "producers, markers, transactions, log sizes, the quorum, elections", inspection

@@ -14,6 +14,7 @@ from checkers.conform.normal import NOT_COMPARED, Normal
 from checkers.conform.session import Session
 from checkers.conform.steps import bound, if_same, now, raw, topic_id
 from checkers.conform.target import Target
+from reference_impl.log.record_batch import header, with_timestamp
 
 ID = UUID(int=9)
 BEGUN_MS = 1_700_000_000_000
@@ -85,6 +86,26 @@ def test_batches_are_decoded_and_a_cut_one_is_named(normal: Normal) -> None:
     assert whole["producer_id"] == "producer 1"
     (corrupt,) = normal.form({"records": data[:-1] + b"?"})["records"]
     assert corrupt.startswith("corrupt: ")
+
+
+def test_times_of_the_brokers_clock_and_missing_times_are_symbols(normal: Normal) -> None:
+    data = with_timestamp(
+        whole := batch({"records": 1, "value": "v"}), header(whole), BEGUN_MS, log_append_time=True
+    )
+    (appended,) = normal.form({"records": data})["records"]
+    assert appended["records"] == [[0, None, "v0", "now"]]
+    (untimed,) = normal.form({"records": batch({"records": 1, "timestamp": -1})})["records"]
+    assert untimed["records"] == [[0, None, "v0", -1]]
+
+
+def test_quotas_of_other_sequences_are_left_out(normal: Normal) -> None:
+    mine, other = (
+        {"entity": [{"entity_type": "user", "entity_name": name}], "values": []}
+        for name in ("~t", "somebody")
+    )
+    assert normal.form({"entries": [mine, other]}) == {"entries": [mine]}
+    refused = {**other, "error_code": "INVALID_REQUEST"}
+    assert normal.form({"entries": [refused]}) == {"entries": [refused]}
 
 
 def test_a_missing_answer_stays_a_text(normal: Normal) -> None:
