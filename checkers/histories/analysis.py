@@ -1,4 +1,4 @@
-"""Analyzes a history without Spark (`analyze`), and defines the verdicts that every engine returns.
+"""Analyzes a history without Spark (`analyze`), and defines the verdicts that all engines return.
 
 The assumptions about the history are checked first. If the history breaks an assumption, no anomaly
 is decided: a mistake of the recorder must never be reported as a mistake of the broker. A history
@@ -55,9 +55,9 @@ from properties.contradictions import Judged, judged
 from properties.delivery import Delivery, breaking
 
 KEPT: Final = 32  # rows of an anomaly that are kept with their operations, the worst first
-PICTURED: Final = 8  # of these rows a timeline is drawn, with nearby operations
-AROUND: Final = 10  # a timeline shows this many operations before and after each of the row
-NAMED: Final = 16  # a timeline shows this many operations of the row at most
+PICTURED: Final = 8  # rows of an anomaly that get a timeline, with nearby operations
+AROUND: Final = 10  # operations before and after each operation of the row, in a timeline
+NAMED: Final = 16  # operations of the row in a timeline, at most
 _ROW_OF: Final[dict[str, type[Any]]] = {
     "whole-operations": MixedOperation,
     "time-goes-forward": BackwardsOperation,
@@ -78,7 +78,7 @@ class Decision:
     anomaly: Anomaly
     verdict: Verdict
     count: int
-    observations: int  # those that could have shown the anomaly
+    observations: int  # the number of observations that could have shown the anomaly
     permitted: bool = False
     reason: str | None = None  # why the anomaly is undecided, or why it is permitted
     worst: tuple[Row, ...] = ()  # at most KEPT, the worst first
@@ -88,7 +88,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokenAssumption:
-    """An assumption that the history breaks, with the first rows that break it."""
+    """An assumption that the history breaks, with the first violations as rows."""
 
     assumption: Assumption
     count: int
@@ -97,7 +97,7 @@ class BrokenAssumption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """An engine's verdict on a history: a decision per anomaly, or the broken assumptions."""
+    """The verdict on a history: a decision for each anomaly, or the assumptions that are broken."""
 
     history: str
     operations: int
@@ -122,16 +122,16 @@ class Analysis:
     def delivery(self) -> Judged | None:
         """Returns the strongest delivery semantics of the history, such as `at-least-once`.
 
-        Skipped and repeated records weaken it, and so do some anomalies that the settings do not
-        permit. Returns None if no application received a record, or if only some anomalies were
-        checked.
+        Skipped and repeated records weaken these semantics; so do some anomalies that the settings
+        do not permit. Returns None if no application received a record, or if only some anomalies
+        were checked.
         """
         violated = [d for d in self.decisions if d.verdict == "violated" and not d.permitted]
         return judged(self.delivered, (d.anomaly.id for d in violated))
 
     @property
     def exit_code(self) -> int:
-        """Returns 0 for the verdict `holds`, 1 for `violated`, and 3 if nothing was decided."""
+        """Returns 0 for the verdict `holds`, 1 for `violated`, and 3 for any other verdict."""
         return {"holds": HOLDS, "violated": VIOLATION}.get(self.verdict, UNDECIDED)
 
 
@@ -142,7 +142,7 @@ def analyze(
     declared: Declarations = NOTHING_DECLARED,
     watch: Watcher = unwatched,
 ) -> Analysis:
-    """Returns the verdicts on the named anomalies of a history; without names, on all anomalies.
+    """Returns the verdicts on the anomalies in `anomalies`; if it is empty, on all anomalies.
 
     Raises UnreadableHistory, or UnknownName if no anomaly has one of the names.
     """
@@ -160,9 +160,9 @@ def analyze(
 def partitioned(
     history: Location, folder: Path, rows_per_partition: int | None = None
 ) -> tuple[HistoryPartition, ...]:
-    """Divides a history on disk into parts that can be analyzed in parallel.
+    """Returns the partitions of a history on disk, which can be analyzed in parallel.
 
-    Each part has all rows of its operations. Raises UnreadableHistory.
+    Each partition has all rows of its operations. Raises UnreadableHistory.
     """
     # A history that is not Parquet is first written as Parquet into `folder`.
     parts = parquet_parts(history, folder / "read")
@@ -184,9 +184,9 @@ def analysis_of(
     shuffle_partitions: int | None = None,
     decided: Callable[[Decision], None] | None = None,
 ) -> Analysis:
-    """Returns the Analysis of a dataset: a decision on each of the chosen anomalies.
+    """Returns the Analysis of a dataset, with a decision for each of the chosen anomalies.
 
-    At the end, `decided` is called with each decision.
+    The function `decided` is called with each decision.
     """
     chosen = tuple(chosen)
     everything = {one.id for one in chosen} >= {one.id for one in named((), declared)}

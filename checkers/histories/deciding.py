@@ -1,8 +1,8 @@
 """Decides the anomalies of a history: one query plan that checks assumptions, then anomalies.
 
 The plan is the same in this process and on Spark. It first checks that the rows are valid and that
-the assumptions hold. If not, it returns what is wrong, and decides no anomaly. Otherwise it runs
-all anomaly checkers in parallel.
+the assumptions hold. If not, it returns the invalid rows and broken assumptions, and decides no
+anomaly. Otherwise it runs all anomaly checkers in parallel.
 
 If no checker needs the shuffled history, the checkers run together with the first checks, in the
 same passes over the history.
@@ -66,10 +66,10 @@ CHECKERS: Final[tuple[AnomalyChecker, ...]] = (
 )
 DECIDED: Final = frozenset(name for checker in CHECKERS for name in checker.ids)
 _ASSUMPTIONS: Final[dict[str, Callable[[], Plan[Finding]]]] = {
-    "whole-operations": assumptions.whole,
-    "time-goes-forward": assumptions.forward,
-    "one-open-operation": assumptions.one_at_a_time,
-    "values-are-unique": assumptions.unique_values,
+    "whole-operations": assumptions.whole_operations,
+    "time-goes-forward": assumptions.time_goes_forward,
+    "one-open-operation": assumptions.one_open_operation,
+    "values-are-unique": assumptions.values_are_unique,
 }
 ROWS_PER_SHUFFLE_PARTITION: Final = 1_000_000
 _TOTALS: Final = pa.schema(
@@ -100,7 +100,7 @@ class Decided:
     """All findings in a history: the broken assumptions or, if none is broken, the anomalies."""
 
     totals: Totals
-    invalid: pa.Table  # rows that break a rule of the columns, as `reading.ODD`
+    invalid: pa.Table  # the broken rules of the columns, with the schema `reading.ODD`
     broken: tuple[Finding, ...]
     anomalies: dict[str, Finding]
     delivered: tuple[Delivery, ...] = ()  # of each application, if delivery was requested
@@ -109,7 +109,7 @@ class Decided:
 def cached(
     history: HistoryDataset, wanted: Collection[str], *, delivery: bool = False
 ) -> AbstractContextManager[HistoryDataset]:
-    """Returns the history with a cache of its columns.
+    """Returns the history with a cache of its columns, as a context manager.
 
     The cache uses the disk only if the plan shuffles the history.
     """
@@ -124,8 +124,9 @@ def decide(
     *,
     delivery: bool = False,
 ) -> Decided:
-    """Decides the wanted anomalies; with `delivery`, also the delivery semantics of
-    applications.
+    """Returns the findings for the wanted anomalies, or the broken assumptions.
+
+    With `delivery`, the result also has the delivery semantics of applications.
     """
     checkers = _checkers_for({*wanted})
     partitions = shuffle_partitions or 1 + history.rows // ROWS_PER_SHUFFLE_PARTITION
@@ -225,7 +226,7 @@ def _checkers_for(wanted: set[str]) -> list[AnomalyChecker]:
 
 
 def invalid_rows(columns: tuple[str, ...]) -> Stage[pa.Table]:
-    """Returns a stage that finds rows with invalid columns.
+    """Returns a stage that checks these columns of all rows against the rules of `COLUMNS`.
 
     The result has each broken rule once, with one operation that breaks it.
     """
@@ -235,7 +236,7 @@ def invalid_rows(columns: tuple[str, ...]) -> Stage[pa.Table]:
 
 
 def count_totals() -> Stage[Totals]:
-    """Returns a stage that counts operations and micro-operations, and finds the start time."""
+    """Returns a stage that counts the operations and micro-operations, and finds the start time."""
     kernel = Kernel("counting operations", ("op", "kind", "invoked_ns"), _TOTALS, _count)
     return Stage(Source.OPERATIONS, kernel, Totals.of)
 

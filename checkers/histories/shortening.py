@@ -10,14 +10,14 @@ from dataclasses import fields, is_dataclass, replace
 from hashlib import sha256
 from typing import Any, Final, TypeVar
 
-LONGEST: Final = 200  # characters of a text that is shown whole
-BEGINNING: Final = 40  # characters of a longer one
+LONGEST: Final = 200  # characters; a longer text is cut
+BEGINNING: Final = 40  # characters that remain of a longer text
 
 ShownT = TypeVar("ShownT")
 
 
 def shortened(shown: ShownT) -> ShownT:
-    """Returns the dataclass or tuple with each long text cut, also in its parts.
+    """Returns the dataclass or tuple with each long text cut; also inside nested tuples.
 
     >>> shortened(("a", 1, "b" * 10_000_000))
     ('a', 1, 'bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb… (10,000,000 characters, SHA-256 ac01b2a0)')

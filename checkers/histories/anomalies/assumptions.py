@@ -52,13 +52,12 @@ _SENT: Final = pa.schema([(name, pa.int64()) for name in ("key", "value", "op")]
 _ONE_OPEN: Final = "checking that each process has one open operation"
 
 
-def whole() -> Plan[Finding]:
-    """Finds the operations whose rows contradict each other.
+def whole_operations() -> Plan[Finding]:
+    """Finds violations of `whole-operations`: operations whose rows contradict each other.
 
-    An operation has one row for each record. All rows must agree on its process, times and outcome,
-    and be in the order of their positions.
+    An operation has one row for each of its records. All rows of an operation must have the same
+    process, times and outcome, and be in the order of their positions.
     """
-    # This is the assumption `whole-operations`.
     schema = schema_of(MixedOperation)
     run = partial(_mixed, schema)
     columns = ("op", "position", *_OF_OPERATION)
@@ -83,8 +82,8 @@ def _mixed(schema: pa.Schema, batch: Batch) -> pa.Table:
     return pa.table({"op": mixed, "rows": end - first}, schema=schema)
 
 
-def forward() -> Plan[Finding]:
-    """Checks the assumption `time-goes-forward`: no operation completes before it is invoked."""
+def time_goes_forward() -> Plan[Finding]:
+    """Finds violations of `time-goes-forward`: operations that complete before they are invoked."""
     schema = schema_of(BackwardsOperation)
     run = partial(_backwards, schema)
     rows = yield from collect(
@@ -110,9 +109,8 @@ def _firsts(batch: Batch) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 # ---------------------------------------------------------------- one open operation
 
 
-def one_at_a_time() -> Plan[Finding]:
-    """Finds the operations that began while another operation of the same process was open."""
-    # This is the assumption `one-open-operation`.
+def one_open_operation() -> Plan[Finding]:
+    """Finds violations of `one-open-operation`: operations of one process that overlap in time."""
     columns = tuple(_TIMES.names)
     schema = schema_of(OverlappingOperations)
     spans, rows = yield from in_parallel(
@@ -210,9 +208,11 @@ def _overlaps(times: Batch, schema: pa.Schema) -> pa.Table:
 # ---------------------------------------------------------------- unique values
 
 
-def unique_values() -> Plan[Finding]:
-    """Finds the values that were sent to one log twice or more; failed sends do not count."""
-    # This is the assumption `values-are-unique`.
+def values_are_unique() -> Plan[Finding]:
+    """Finds violations of `values-are-unique`: values that were sent more than once to one log.
+
+    Failed sends do not count.
+    """
     found = yield from collect(
         Stage(
             Source.SENDS,

@@ -13,16 +13,16 @@ from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.stage import Plan, Source, Stage, collect
 from properties.anomalies.empty_history import ANOMALY, EmptyHistory
 
-_PIECES: Final = pa.schema([("op", pa.int64())])
+_OPERATION_NUMBERS: Final = pa.schema([("op", pa.int64())])
 
 
-def empty(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns a finding: one row if the history has no operation, no rows otherwise."""
+def empty_history(context: Context) -> Plan[tuple[Finding, ...]]:
+    """Returns the finding of an empty history: it has one row if the history has no operation."""
     del context
     some = yield from collect(
         Stage(
             Source.OPERATIONS,
-            Kernel("checking that the history has operations", ("op",), _PIECES, _first),
+            Kernel("checking that the history has operations", ("op",), _OPERATION_NUMBERS, _first),
         )
     )
     rows = [] if some.num_rows else [{"operations": 0}]
@@ -31,9 +31,11 @@ def empty(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _first(batch: Batch) -> pa.Table:
-    return batch.table.select(["op"]).slice(0, 1).cast(_PIECES)
+    return batch.table.select(["op"]).slice(0, 1).cast(_OPERATION_NUMBERS)
 
 
 CHECKERS: Final = (
-    AnomalyChecker(ids=(ANOMALY.id,), plan=empty, assumes=(), columns=("op",), needs_shuffle=False),
+    AnomalyChecker(
+        ids=(ANOMALY.id,), plan=empty_history, assumes=(), columns=("op",), needs_shuffle=False
+    ),
 )

@@ -38,7 +38,7 @@ class Context:
 
     @property
     def aborted(self) -> Pairs:
-        """Returns the values whose sends all failed, each with its topic partition.
+        """Returns the aborted values, each with its topic partition: all sends of the value failed.
 
         A reader may skip the offsets of these values. The result is empty under `--jepsen`, whose
         rules do not allow a reader to skip them.

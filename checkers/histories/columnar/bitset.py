@@ -35,7 +35,7 @@ WORD_BITS: Final = 6  # 2**6 numbers a word
 LAST_BIT: Final = 63
 ONE: Final = np.uint64(1)
 _ALL: Final = np.uint64(2**64 - 1)
-_GAPS: Final = 4  # fewer missing words than this for each present one are stored as empty words
+_GAPS: Final = 4  # missing words are stored as empty words if total < _GAPS * present
 WORDS: Final = pa.schema([("word", pa.int64()), ("bits", pa.int64())])
 
 
@@ -64,7 +64,7 @@ def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
 
 
 def union_of_runs(bits: Bits, starts: Ints) -> Bits:
-    """Returns the bitwise or of `bits` over each range of rows.
+    """Returns, for each range of rows, the union (bitwise or) of the words `bits` in these rows.
 
     `starts` has the first row of each range: the first range begins at row 0, and each range ends
     where the next one begins.
@@ -78,11 +78,11 @@ def count(bits: Bits) -> int:
 
 
 def members(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
-    """Returns two arrays for a set of numbers: the row of each member, and the member itself.
+    """Returns two arrays with an entry for each number in the set: its word's row, and the number.
 
-    A row is the number n of a word, and 64 bits: bit i stands for the member 64n + i. Example:
-    row 0 has the word 0 with `0b101000`, and row 1 has the word 2 with `0b1`. The arrays are
-    `[0, 0, 1]` and `[3, 5, 128]`.
+    The set is stored in rows. A row has n in `word` and 64 bits in `bits`: bit i stands for the
+    number 64n + i. Example: row 0 has word 0 with `0b101000`, and row 1 has word 2 with `0b1`. The
+    arrays are `[0, 0, 1]` and `[3, 5, 128]`.
     """
     flags = np.unpackbits(bits.view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
     row, bit = np.nonzero(flags)
@@ -94,7 +94,7 @@ def packed(numbers: Ints) -> pa.Table:
 
     Example: the numbers 3, 5, 64 and 3 give the words 0 and 1 with the bits `0b101000` and `0b1`.
     """
-    numbers = np.sort(numbers, kind="stable")  # mostly long runs are sorted already
+    numbers = np.sort(numbers, kind="stable")  # fast: the input mostly has long sorted runs
     starts = run_starts(word_of(numbers))
     bits = union_of_runs(bit_of(numbers), starts)
     columns = {"word": word_of(numbers[starts]), "bits": bits.view(np.int64)}
@@ -110,7 +110,7 @@ class Bitset:
 
     @classmethod
     def of(cls, words: pa.Table) -> Self:
-        """Returns the union of several bitsets, whose rows are in one table.
+        """Returns the union of several bitsets; the table `words` has the rows of all of them.
 
         Each row has the number of a 64-bit word and its bits, as in the result of `packed`.
         """
@@ -141,21 +141,22 @@ class Bitset:
 
 @dataclass(frozen=True, slots=True)
 class KeyedWords:
-    """Finds 64-bit words of bitsets that are stored in one column; each key has a bitset.
+    """An index of the 64-bit words of many bitsets, one bitset for each key.
 
-    For example, it finds the row with word 1 of key 7: the bits of the numbers from 64 to 127.
+    The index finds, for example, the row of word 1 of key 7. This word has the bits of the numbers
+    from 64 to 127.
     """
 
     keys: Ints  # ascending
-    ranks: Ints | None  # of each key in the order of addresses; None: keys are in that order
+    ranks: Ints | None  # the rank of each key in addresses; None: keys have the same order
     words: Ints  # the words that any key has, ascending
     addresses: Ints  # of the words of all keys, ascending
 
     def find(self, key: Ints, word: Ints) -> tuple[Ints, Mask]:
-        """Returns the positions of words in the index, and a mask of the words that exist.
+        """Returns the row of each requested word, and a mask that is True for the words that exist.
 
-        `key` [7] and `word` [2] mean word 2 of key 7: the bits of the numbers from 128 to 191 in
-        the bitset of key 7. The position of a missing word has no meaning.
+        `key` [7] and `word` [2] request word 2 of key 7: the bits of the numbers from 128 to 191 in
+        the bitset of key 7. The row of a missing word has no meaning.
         """
         if not len(self.addresses):
             return np.zeros_like(key), np.zeros(len(key), dtype=np.bool_)
@@ -172,11 +173,11 @@ class KeyedWords:
         return at, found & occurs & (exists > 0)
 
     def insertion_point(self, key: Ints, starts: Ints, word: Ints) -> Ints:
-        """Returns the row of each word in the index; a missing word gets its insertion point.
+        """Returns the row of each requested word, or the row at which to insert a missing word.
 
-        For example, `key` [7, 9], `starts` [0, 2] and `word` [0, 1, 4] ask for the words 0 and 1 of
-        key 7, and for the word 4 of key 9. For an unknown key, the insertion
-        point is after all rows.
+        `starts[i]` is the position in `word` at which the words of the key `key[i]` begin. Example:
+        `key` [7, 9], `starts` [0, 2] and `word` [0, 1, 4] request the words 0 and 1 of key 7, and
+        the word 4 of key 9. For an unknown key, the result is after all rows.
         """
         of_key, exists = self._ranks_of(key)
         of_key = np.where(exists, of_key, len(self.keys))  # after all keys
@@ -191,9 +192,10 @@ class KeyedWords:
 
 
 def find_near(ascending: Ints, numbers: Ints, guess: Ints) -> tuple[Ints, Mask]:
-    """Looks up numbers in the array `ascending`; returns positions, and a mask of those found.
+    """Returns the position of each number in the array `ascending`, and a mask of those found.
 
-    The position of a missing number is its insertion point.
+    The position of a missing number is the position at which to insert it. `guess` has a likely
+    position for each number.
     """
     at = guess.clip(0, len(ascending) - 1)
     found = ascending.take(at) == numbers

@@ -32,7 +32,7 @@ _SECOND: Final = np.uint64(0x94D049BB133111EB)
 
 
 def mixed(words: _Words) -> _Words:
-    """Mixes the bits of each 64-bit word, so that different words stay different."""
+    """Returns each 64-bit word with its bits mixed; different words stay different."""
     words = words + _GOLDEN
     words = (words ^ (words >> np.uint64(30))) * _FIRST
     words = (words ^ (words >> np.uint64(27))) * _SECOND

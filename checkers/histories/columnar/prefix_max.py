@@ -26,15 +26,15 @@ _EXCLUDED: Final = -1  # below every combined number
 
 @dataclass(frozen=True, slots=True)
 class PrefixMaxIndex:
-    """Rows sorted by group and time, each with its group's maximum value so far."""
+    """Rows sorted by group and time, each with the highest value of its group so far."""
 
-    instants: Ints  # of all facts, ascending
-    rows: Ints  # of each fact its row in the input, by group and time
-    places: Ints  # of each fact: group * number of facts + rank in time; ascending
-    own: Ints  # of each fact: group * width + rank of its value
-    packed: Ints  # the same for the maximum up to each fact; ascending
-    width: int  # the number of ranks
-    levels: int | Ints  # the value of each rank; only of rank 0 if values are consecutive
+    instants: Ints  # the times of all rows, ascending
+    rows: Ints  # the number in the input of each row; by group and time
+    places: Ints  # for each row: group * number of rows + rank of its time; ascending
+    own: Ints  # for each row: group * width + rank of its value
+    packed: Ints  # for each row: group * width + rank of its maximum so far; ascending
+    width: int  # the number of ranks of values
+    levels: int | Ints  # the value of each rank; an int if values are consecutive: that of rank 0
 
     @property
     def reaches(self) -> Ints:
@@ -57,7 +57,7 @@ class PrefixMaxIndex:
         return np.where(rank < 0, NOWHERE, far)
 
     def before(self, group: Codes, time_ns: Ints) -> Ints:
-        """Returns, for each given group and time, the position of the group's last earlier row.
+        """Returns, for each requested group and time, the position of the group's last earlier row.
 
         Positions number the rows in the order of group and time. Without an earlier row, the
         position is -1.
@@ -73,7 +73,8 @@ class PrefixMaxIndex:
     def below_maximum(self, ties: Mask) -> Ints:
         """Returns the rows whose value is below an earlier value of their group.
 
-        A row in the mask `ties` is also returned if its value equals the highest earlier one.
+        A row in the mask `ties` is also returned if its value equals the highest earlier value of
+        its group.
         """
         before, own, rows = self.packed[:-1], self.own[1:], self.rows[1:]
         passed = before > own

@@ -24,23 +24,23 @@ PACKED_BITS: Final = 63
 _DIGIT_BITS: Final = 16  # NumPy uses a radix sort up to this width
 _DIGITS: Final = 3  # with more digits a sort by comparison is faster
 _LOW_BITS: Final = 32  # different numbers mostly differ in these bits
-_ROWS_PER_GROUP: Final = 8  # with fewer on average it is not tested if rows are grouped already
-_FEW: Final = 256  # so few numbers are searched without a filter
-_SEARCHED_BITS: Final = 5  # so are 2**5 times fewer numbers than members
+_ROWS_PER_GROUP: Final = 8  # with fewer on average, no test whether rows are grouped already
+_FEW: Final = 256  # up to this many numbers are searched without a filter
+_SEARCHED_BITS: Final = 5  # so are numbers if there are 2**5 times more members
 _SPARSE_BITS: Final = 6  # a filter has 2**6 bytes for each member
-_FILTER_BITS: Final = 21  # a filter has 2**21 bytes at most
-_COUNTER: Final = np.int32  # counts rows of a batch; half the width is counted faster
+_FILTER_BITS: Final = 21  # a filter has at most 2**21 bytes
+_COUNTER: Final = np.int32  # counts rows of a batch; faster than int64
 _SEVEN: Final = np.uint8(7)
 _ONE: Final = np.uint8(1)
 
 
 def bits_needed(count: int) -> int:
-    """Returns how many bits are needed to represent every number from 0 to `count - 1`."""
+    """Returns the number of bits that represent every number from 0 to `count - 1`."""
     return max(0, int(count) - 1).bit_length()
 
 
 def stable_order(numbers: Codes, below: int) -> Ints:
-    """Returns the stable sort order of numbers that are all below `below` and not negative."""
+    """Returns the row numbers in the stable order of a column of numbers from 0 to `below - 1`."""
     if bits_needed(below) > _DIGITS * _DIGIT_BITS:
         return np.argsort(numbers, kind="stable")
     order = np.argsort(numbers.astype(np.uint16), kind="stable")
@@ -51,9 +51,9 @@ def stable_order(numbers: Codes, below: int) -> Ints:
 
 
 def codes(numbers: Ints) -> tuple[Ints, int]:
-    """Returns a code for each number, and the count of codes.
+    """Returns a code for each row, and the count of codes; equal numbers get equal codes.
 
-    Codes are 0, 1, 2, in the order of first occurrence.
+    The codes are 0, 1, 2 and so on, in the order of first occurrence.
     """
     starts = run_starts(numbers)  # a run of equal numbers is looked up once
     encoded = pa.array(numbers[starts]).dictionary_encode()
@@ -74,7 +74,7 @@ def distinct(numbers: Ints) -> Ints:
 
 
 def grouping_order(first: Ints, *rest: Ints) -> Ints:
-    """Returns a stable order that groups rows by the first column.
+    """Returns the row numbers in a stable order that groups the rows by the first column.
 
     The other columns sort each group; the order of groups is undefined.
     """
@@ -93,7 +93,7 @@ def _width(column: Ints) -> int:
 
 
 def _in_order(first: Ints, *rest: Ints) -> bool:
-    """Returns True only if the rows certainly have the order of `grouping_order`."""
+    """Returns True only if the rows surely are in the order of `grouping_order` already."""
     changes = first[1:] != first[:-1]
     same = ~changes
     for column in rest:
@@ -152,7 +152,7 @@ def runs(*columns: Ints) -> tuple[Ints, Ints]:
 
 
 def any_in_run(flags: Mask, starts: Ints) -> Mask:
-    """Returns, for each range of rows, whether it has a flagged row.
+    """Returns, for each range of rows, True if a row of the range is flagged.
 
     `flags` has one entry for each row. `starts` has the first row of each range. The first range
     begins at row 0, and each range ends where the next one begins.
@@ -165,7 +165,7 @@ def any_in_run(flags: Mask, starts: Ints) -> Mask:
 
 
 def first_in_run(flags: Mask, starts: Ints) -> Ints:
-    """Returns, for each range of rows, its first flagged row; every range must have one.
+    """Returns, for each range of rows, its first flagged row; every range must have a flagged row.
 
     `flags` has one entry for each row. `starts` has the first row of each range; a range ends where
     the next one begins.
@@ -177,7 +177,7 @@ def first_in_run(flags: Mask, starts: Ints) -> Ints:
 def per_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
     """Returns, for each row, the result of the function `of` for the row's key.
 
-    For consecutive rows with the same key, the function gets the key only once.
+    For consecutive rows with the same key, the function is called with this key only once.
     """
     starts = run_starts(key)
     return np.repeat(of(key[starts]), run_lengths(starts, len(key)))

@@ -38,7 +38,8 @@ LOG, STABLE = 0, 1
 KINDS: Final = ("send", "poll", "end_offset")
 A_SEND, A_POLL, AN_END = range(3)
 
-# what is checked: a send; an end offset; one at read_committed, against the log or its stable part
+# Kinds of checks: of a send; of an end offset; of an end offset read at read_committed, against
+# the log end or against the last stable offset.
 SEND, END, COMMITTED_END, STABLE_END = range(4)
 LOG_OF: Final = np.array([LOG, LOG, LOG, STABLE])
 
@@ -52,14 +53,14 @@ class ObservedOffsets:
     key: Codes  # the position in `keys`
     keys: Ints  # fingerprints
     offset: Ints
-    end: Ints  # the end that the log had at least, by this row
+    end: Ints  # a lower bound of the log end, from this row
     invoked_ns: Ints
     completed_ns: Ints
-    committed: Mask  # a poll or an end offset at read_committed
+    committed: Mask  # True for a poll or an end offset at read_committed
 
 
 def observed_offsets(batch: Batch, isolation: Isolation) -> ObservedOffsets:
-    """Returns the rows that have an offset, in completion order.
+    """Returns the rows of the batch that have an offset, in the order of completion.
 
     If a row has no isolation level, the level `isolation` is assumed.
     """
@@ -109,11 +110,11 @@ def reads_uncommitted(batch: Batch, isolation: Isolation) -> Mask:
 def checked_rows(observed: ObservedOffsets) -> Iterator[tuple[int, Ints]]:
     """Yields each kind of check, such as `STABLE_END`, with the rows to check.
 
-    A check compares the offset of a row with the log ends observed before.
+    A check compares the offset of a row with the log ends that clients observed before.
 
-    `STABLE_END` and `COMMITTED_END` have the same rows: end offsets read at read_committed. The
-    caller keeps the `STABLE_END` checks of keys that transactions send to, and the `COMMITTED_END`
-    checks of all other keys.
+    An end offset read at read_committed is yielded twice: for `STABLE_END` and for `COMMITTED_END`.
+    The caller keeps `STABLE_END` for keys (topic partitions) that transactions send to, and
+    `COMMITTED_END` for all other keys.
     """
     ends = observed.kind == AN_END
     committed = np.flatnonzero(ends & observed.committed)

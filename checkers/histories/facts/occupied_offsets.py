@@ -64,7 +64,7 @@ def _words(committed: Ints, aborted: Pairs, batch: Batch) -> pa.Table:
 
 
 def may_be_skipped(aborted: Pairs, batch: Batch) -> Mask:
-    """Returns a mask of the rows whose record a reader at read_committed may skip."""
+    """Returns a mask: True for each row whose record a reader at read_committed may skip."""
     # These are the polls at read_uncommitted, and all polls of the values in `aborted`.
     dirty: Mask = role_of(batch) >= UNCOMMITTED
     return dirty | aborted.have(batch.ints("key"), batch.ints("value"))
@@ -91,7 +91,7 @@ def _packed(batch: Batch, rows: Ints, *, clean: bool) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCounts:
-    """Counts the records between two offsets of a topic partition, with one bit for each offset."""
+    """A bitset of the offsets that have a record, for each topic partition, with fast counting."""
 
     index: KeyedWords
     bits: Bits
@@ -99,10 +99,10 @@ class OffsetCounts:
 
     @classmethod
     def of(cls, words: pa.Table) -> OffsetCounts:
-        """Returns the union of the offsets that were found in the batches of the history.
+        """Returns the union of the bitsets in `words`, which come from all batches of the history.
 
-        The table `words` has these offsets as bits. Each row has a key (topic partition), a number
-        n and 64 bits: bit i stands for the offset 64n + i of this key.
+        Each row of the table has a key (topic partition), a number n and 64 bits: bit i stands for
+        the offset 64n + i of this key.
         """
         batch = Batch(words)
         key, word = batch.ints("key"), batch.ints("word")
@@ -132,9 +132,9 @@ class OffsetCounts:
         return counts
 
     def next_from(self, key: Ints, first: Ints) -> Ints:
-        """Returns the lowest offset of each log that has a record and is at least `first`.
+        """Returns, for each log, the lowest offset from `first` on that has a record.
 
-        There must be such an offset in each log.
+        Each log must have such a record.
         """
         rank = self._rank(key, first)
         at = np.searchsorted(self.before, rank, side="right") - 1
@@ -159,18 +159,20 @@ class OffsetCounts:
 class OccupiedOffsets:
     """The offsets at which the history proves that there is a record.
 
-    An offset is also in `clean` if every reader at read_committed must get its record.
+    `everything` has all these offsets. `clean` has only those whose record every reader at
+    read_committed must get.
     """
 
-    clean: OffsetCounts  # shown by sends, or by polls at read_committed
+    clean: OffsetCounts
     everything: OffsetCounts
 
     @classmethod
     def of(cls, words: pa.Table) -> OccupiedOffsets:
-        """Returns the union of the offsets that were found in the batches of the history.
+        """Returns the union of the bitsets in `words`, which come from all batches of the history.
 
-        The table `words` has these offsets as bits. Each row has a key (topic partition), a number
-        n and 64 bits: bit i stands for the offset 64n + i of this key.
+        Each row of the table has a key (topic partition), a number n and 64 bits: bit i stands for
+        the offset 64n + i of this key. Its column `clean` is True if every reader at read_committed
+        must get the records.
         """
         everything = OffsetCounts.of(words)
         clean = words.filter(words["clean"])

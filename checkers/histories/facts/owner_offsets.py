@@ -1,11 +1,11 @@
-"""The offsets that each consumer or group got, and the offsets that it got twice.
+"""The offsets that each consumer or group received, and the offsets that it received twice.
 
 An owner is a consumer or a consumer group, as a number. A key is a log, such as a topic partition.
 The history is read in batches. For each batch, owner and key, the offsets are packed into 64-bit
 words: bit i of word n stands for the offset 64n + i. `OwnerOffsets.of` is the union of all batches.
 
-An offset is repeated if an owner got it twice, in one batch or in two. Each word of the union has a
-number `repeated_in`: the first batch that repeated an offset of this word.
+An offset is repeated if an owner received it twice, in one batch or in two. Each word of the union
+has a number `repeated_in`: the first batch that repeated an offset of this word.
 
     batch 0    owner 1 polls k@3 k@4          word 0 of (1, k): bits 0b11000
     batch 1    owner 1 polls k@4              word 0 of (1, k): bits 0b10000
@@ -43,14 +43,14 @@ from checkers.histories.columnar.sorting import (
 )
 from checkers.histories.plan.batch import Batch
 
-_CODE_BITS: Final = 32  # owners and keys in this many bits together are combined without hashing
+_CODE_BITS: Final = 32  # owner and key are combined without hashing up to this many bits
 OWNER_WORDS: Final = pa.schema(
     [(name, pa.int64()) for name in ("owner", "key", "word", "bits", "repeated", "batch")]
 )
 
 
 def packed_offsets(owner: Ints, key: Ints, offset: Ints, batch: int) -> pa.Table:
-    """Returns a table of the offsets that each owner got in one batch of the history.
+    """Returns a table of the offsets that each owner received in one batch of the history.
 
     An owner is a consumer or a consumer group. A row of the table is for one owner, one key (topic
     partition) and 64 offsets: bit i of its column `bits` stands for the offset 64n + i. The column
@@ -84,7 +84,7 @@ def _repeated(bits: Bits) -> np.uint64:
 
 @dataclass(frozen=True, slots=True)
 class OwnerOffsets:
-    """The offsets that each owner (a consumer or a group) got in each key, as bitsets.
+    """The offsets that each owner (a consumer or a group) received from each key, as bitsets.
 
     A key is one log, such as a topic partition. Bit i of the 64-bit word n stands for the offset
     64n + i.
@@ -95,20 +95,19 @@ class OwnerOffsets:
     word: Ints
     bits: Bits
     repeated: Bits
-    repeated_in: Ints  # the first batch that repeats an offset; -1: none does
+    repeated_in: Ints  # the first batch that repeats an offset; -1: no batch repeats one
     _index: list[KeyedWords] = field(default_factory=list[KeyedWords], repr=False, compare=False)
 
     @classmethod
     def of(cls, words: pa.Table) -> OwnerOffsets:
-        """Returns the offsets that each consumer or group got in several batches of the history.
+        """Returns the offsets that each consumer or group received in all batches of the history.
 
         `words` joins the tables that `packed_offsets` returned, in the order of the batches.
         """
         batch = Batch(words)
         bits, repeated = (batch.ints(name).view(np.uint64) for name in ("bits", "repeated"))
         owner, key, word = (batch.ints(name) for name in ("owner", "key", "word"))
-        # In another order, `repeated_in` is not the first batch in which an offset of a word was
-        # repeated.
+        # In another order, `repeated_in` would not be the first batch that repeats an offset.
         return _union(owner, key, word, bits, repeated, batch.ints("batch"))
 
     def __len__(self) -> int:
@@ -125,10 +124,9 @@ class OwnerOffsets:
         )
 
     def at(self, owner: Ints, key: Ints, word: Ints) -> Ints:
-        """Returns the rows of this table with the requested 64-bit words; -1 for a missing word.
+        """Returns the row of each requested 64-bit word; -1 for a missing word.
 
-        A word is a part of a bitset. Word n of an owner and topic partition has the bits of the
-        offsets from 64n to 64n+63.
+        Word n of an owner and a topic partition has the bits of the offsets from 64n to 64n+63.
         """
         at = self._insertion_point(owner, key, word)
         rows = np.flatnonzero(at < len(self))
@@ -147,12 +145,12 @@ class OwnerOffsets:
         return found
 
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
-        """Returns three arrays with the offsets that owners got inside intervals.
+        """Returns three arrays with the offsets that owners received, restricted to intervals.
 
         Interval i has the offsets from `low[i]` to `high[i] - 1` of one owner and topic partition.
-        Offsets are bits of stored 64-bit words. Each array has one entry for each word that an
-        interval touches. The first array has i, the second the row of the word, the third the bits
-        of the word that are inside the interval.
+        Offsets are bits of stored 64-bit words. The arrays have one entry for each stored word that
+        an interval touches. The first array has i, the second the row of the word. The third has
+        the word's bits inside the interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))
@@ -240,7 +238,8 @@ def _range(numbers: Ints) -> tuple[int, int]:
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
     """Returns the packed offsets without the offset `offset[i]` of the log `key[i]`, for each i.
 
-    All owners lose these offsets. A row (64 offsets of one owner) without offsets is removed.
+    The offsets are removed for all owners (consumers or groups). A row of the table has 64 offsets
+    of one owner; a row without any offset left is removed.
     """
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:

@@ -57,9 +57,10 @@ READS: Final = ("op", "outcome", "kind", "key", "offset", "value", "isolation")
 
 
 def shuffle_kernels(declared: Declarations) -> dict[Source, Kernel]:
-    """Returns two functions that shuffle a history: by location, and by value.
+    """Returns two kernels that shuffle a history: one by location, one by value.
 
-    They make the sources RECORD_LOCATIONS and SENDS.
+    A kernel is a function from a batch of rows to a table. The kernels produce the tables
+    RECORD_LOCATIONS and SENDS.
     """
     locations = partial(_locations, isolation=declared.isolation)
     sends = partial(_sends, isolation=declared.isolation)
@@ -72,7 +73,7 @@ def shuffle_kernels(declared: Declarations) -> dict[Source, Kernel]:
 
 
 def block(offset: Ints) -> Ints:
-    """Returns the number of each offset's block; a block is a range of 65,536 offsets."""
+    """Returns, for each offset, the number of its block; a block is a range of 65,536 offsets."""
     return offset >> BLOCK_BITS
 
 
@@ -111,7 +112,7 @@ def _rows(batch: Batch, wanted: Mask, group: Any, isolation: Isolation) -> pa.Ta
 
 
 def records_of(batch: Batch, isolation: Isolation) -> pa.Table:
-    """Returns each row of the batch with five columns: key, offset, value, operation and role.
+    """Returns the rows of the batch with only five columns: key, offset, value, operation and role.
 
     The key is the topic partition. The role is the kind of the row, send or poll, with its outcome,
     such as `SEND_OK`.
@@ -152,7 +153,7 @@ def first_rows(batch: Batch) -> Ints:
 
 
 def location_of(batch: Batch) -> Ints:
-    """Returns, for each row, the number of its location.
+    """Returns, for each row, the number of its location in this batch, from 0.
 
     A location is a run of rows with equal topic partition, offset and value.
     """
@@ -167,10 +168,10 @@ def location_of(batch: Batch) -> Ints:
 
 
 def took_effect(batch: Batch, committed: Ints) -> Mask:
-    """Returns a mask of the sends whose record must be in the log.
+    """Returns a mask: True for each send whose record must be in the log.
 
-    These are all acknowledged sends, and some sends with unknown outcome (`info`). `committed` has
-    the operations of the latter: a poll returned a value that the operation sent.
+    These are all acknowledged sends, and the sends of the operations in `committed`. Such an
+    operation has the outcome `info` (unknown), but a poll returned a value that it sent.
     """
     role = role_of(batch)
     took: Mask = role == SEND_OK
@@ -181,7 +182,11 @@ def took_effect(batch: Batch, committed: Ints) -> Mask:
 
 
 def proves_location(batch: Batch, committed: Ints) -> Mask:
-    """Returns a mask: True for each row that proves its value to be in the log."""
+    """Returns a mask: True for each row that proves its value to be in the log.
+
+    These rows are the polls, and the sends that must have taken effect. `committed` has the
+    operations that took effect although they ended `info`.
+    """
     role = role_of(batch)
     # These rows are the polls, and the sends that must have taken effect.
     proof: Mask = (role >= POLL_OK) | took_effect(batch, committed)

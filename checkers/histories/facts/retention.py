@@ -1,7 +1,7 @@
-"""The log start of each key: retention may have deleted all records below it, but none above.
+"""The log start of each key: retention may have deleted all records before it, but none after.
 
-The log start is the highest start offset that any client read. There are few keys, so every Spark
-task has all log starts.
+The log start of a key (topic partition) is the highest start offset that any client read. There are
+few keys, so every Spark task has all log starts.
 
 Source: `properties.anomalies.retention`.
 """
@@ -29,10 +29,10 @@ _STARTS: Final = pa.schema([("key", pa.int64()), ("offset", pa.int64())])
 
 @dataclass(frozen=True, slots=True)
 class LogStarts:
-    """The highest log start that clients read, for each log (key).
+    """For each log (key), the highest log start that any client read.
 
-    Retention may have deleted the records below it, but no others. A key whose log start no client
-    read is not listed.
+    Retention may have deleted the records below the log start, but no others. A log is missing here
+    if no client read its start.
     """
 
     keys: Ints  # ascending
@@ -56,8 +56,8 @@ COMPLETE_LOGS: Final = LogStarts(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=
 def find_log_starts(declared: Declarations) -> Plan[LogStarts]:
     """Returns, for each key (topic partition), the highest log start that a client read.
 
-    A key of a compacted topic gets NOWHERE: any of its records may be missing. A key whose log
-    start no client read is not listed.
+    A key of a compacted topic gets NOWHERE: any of its records may be missing. A key is missing in
+    the result if no client read its log start.
     """
     run = partial(_starts, declared)
     starts = yield from collect(

@@ -60,12 +60,12 @@ class UnconfirmedValues:
     observations: Batch
     sends: Batch
     committed: Ints
-    keys: Ints  # of each unconfirmed value its key
+    keys: Ints  # the key of each unconfirmed value
     values: Ints
     resent: Batch
 
     def locations(self) -> Batch:
-        """Returns the sends and polls that prove the offset of an unconfirmed value in the log."""
+        """Returns the sends and polls of unconfirmed values that prove a record at their offset."""
         key, value, role = (self.observations.ints(name) for name in ("key", "value", "role"))
         failed = self.sends.where(self.sends.ints("role") == SEND_FAIL)
         had_failed = pairs_in(key, value, failed.ints("key"), failed.ints("value"))
@@ -75,7 +75,7 @@ class UnconfirmedValues:
         return self.observations.where(proves_location(self.observations, self.committed) & ~copies)
 
     def aborted(self) -> Pairs:
-        """Returns each value that was polled although all its sends failed, with its log (key)."""
+        """Returns each polled value whose sends all failed, paired with its log (key)."""
         failed = self.sends.ints("role") == SEND_FAIL
         key, value = self.sends.ints("key"), self.sends.ints("value")
         resent = pairs_in(key, value, key[~failed], value[~failed])
@@ -83,7 +83,7 @@ class UnconfirmedValues:
 
     @property
     def ops(self) -> Ints:
-        """Returns the operation numbers in `observations` and `sends`; a number may repeat."""
+        """Returns the operation number of each row in `observations` and in `sends`."""
         ops: Ints = np.r_[self.observations.ints("op"), self.sends.ints("op")]
         return ops
 
@@ -201,10 +201,10 @@ def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
 
 
 def find_unconfirmed_sends(isolation: Isolation, sends: Batch) -> Plan[UnconfirmedValues]:
-    """Returns the values in `sends`, with the offsets at which polls observed these values.
+    """Returns the values of `sends`, with the offsets at which polls returned these values.
 
     `sends` has the sends without an acknowledged offset: they ended `info`, or ok without an
-    offset. Without such sends, the result is empty.
+    offset. If there are none, the result is empty.
     """
     if not len(sends):
         return NO_UNCONFIRMED_VALUES

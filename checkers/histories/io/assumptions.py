@@ -1,4 +1,4 @@
-"""The assumptions about a history: those that its recording implies, overridden by options.
+"""The assumptions about a history: those of its recording, or of the options that override them.
 
 A recorded folder has three settings: the isolation level of its readers, how its consumers got
 their partitions, and whether every log was read to its end.
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast, get_args
 
 from checkers.histories.io import recorded
-from checkers.histories.io.locations import FileSet, Location, beside
+from checkers.histories.io.locations import FileSet, Location, file_in_history
 from model.faults import InputFault
 from model.histories import Isolation
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations, SubVia
@@ -51,9 +51,9 @@ def assumptions_of(
 
 
 def recorded_system(history: Location) -> str | None:
-    """Returns the recorded system, such as `apache-kafka:4.3.0`; None if the history has none.
+    """Returns the system under test, such as `apache-kafka:4.3.0`; None if it was not recorded.
 
-    The name of a system that somebody else runs is its address. Raises UnreadableHistory.
+    A running cluster that Urteil did not start is named by its address. Raises UnreadableHistory.
     """
     return _metadata(history).get("settings", {}).get("system") or None
 
@@ -72,6 +72,6 @@ def _setting(
 
 
 def _metadata(history: Location) -> dict[str, Any]:
-    if isinstance(history, FileSet) or beside(history, recorded.METADATA) is None:
+    if isinstance(history, FileSet) or file_in_history(history, recorded.METADATA) is None:
         return {}
     return recorded.metadata(history)

@@ -1,8 +1,8 @@
 """Validates a history against the format, and counts its operations, without an analysis.
 
-A row that breaks a rule of `COLUMNS` is named by file, row and column. The row number counts the
-rows of the file from 1; blank lines of NDJSON are not rows. What only several rows can break, such
-as the order of times, is an assumption that the analysis checks.
+A row that breaks a rule of `COLUMNS` is reported with its file, row number and column. The row
+number counts the rows of the file from 1; blank lines of NDJSON are not rows. A rule about several
+rows, such as the order of times, is not checked here; the analysis checks it.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from checkers.histories.io.locations import Location, Place, refuse_changed, ver
 from checkers.histories.io.reading import Reader, broken_rules, cast, parquet, sources
 from checkers.histories.plan.batch import Batch
 
-SHOWN: Final = 20  # broken rules that are named; the others are counted
+SHOWN: Final = 20  # broken rules that are printed; the others are only counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """The counts of a history, and its rows that break the format."""
+    """The number of operations and rows of a history, and its rows that break the format."""
 
     files: int
     operations: int
     by_function: Counter[str]  # operations by `f`
     by_kind: Counter[str]  # rows by `kind`
     broken: tuple[str, ...]  # the first rows that break each rule, at most SHOWN
-    broken_rows: int  # all of them; a row counts once for each rule that it breaks
+    broken_rows: int  # their total; a row counts once for each rule that it breaks
 
 
 def check(history: Location) -> Checked:
     """Reads the whole history once, and returns its counts and the rows that break a rule.
 
-    Raises UnreadableHistory or UnreadableLocation if a file cannot be read at all, or has other
-    columns.
+    Raises UnreadableHistory or UnreadableLocation if a file is unreadable, or does not have the
+    columns of a history.
     """
     files = _files(history)
     functions, kinds, broken = Counter[str](), Counter[str](), list[str]()

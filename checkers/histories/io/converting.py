@@ -1,7 +1,7 @@
 """Converts any history to the recorder's folder: `history.json` and Parquet parts.
 
 A column or field that the format does not have is left out, and counted. Every row is checked
-against the format. Rows keep their order; the analysis sorts them if it must.
+against the format. The order of rows does not change; the analysis sorts them if necessary.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from checkers.histories.io.locations import (
     FileSet,
     Location,
     Place,
-    beside,
+    file_in_history,
     refuse_changed,
     version,
 )
@@ -34,7 +34,7 @@ from model.histories import COLUMNS, SCHEMA_VERSION
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Converted:
-    """What a conversion wrote, and how often each unknown column or field was left out."""
+    """The numbers of rows and parts written, and how often each unknown field was left out."""
 
     rows: int
     parts: int
@@ -42,10 +42,10 @@ class Converted:
 
 
 def convert(history: Location, folder: Path) -> Converted:
-    """Writes the history into the folder, which appears only when it is complete.
+    """Writes the history into a new folder, which appears only when it is complete.
 
-    Raises InputFault if the folder exists, UnreadableHistory or UnreadableLocation if the history
-    breaks the format.
+    Raises InputFault if the folder exists. Raises UnreadableHistory or UnreadableLocation if the
+    history breaks the format.
     """
     unmapped = Counter[str]()
     rows = parts = 0
@@ -54,9 +54,9 @@ def convert(history: Location, folder: Path) -> Converted:
             write_part(table, recorded.part_path(writing, parts))
             rows, parts = rows + table.num_rows, parts + 1
         metadata = {"schema_version": SCHEMA_VERSION, "settings": {}}
-        if not isinstance(history, FileSet) and beside(history, recorded.METADATA):
+        if not isinstance(history, FileSet) and file_in_history(history, recorded.METADATA):
             metadata = {**recorded.metadata(history), "schema_version": SCHEMA_VERSION}
-        if faults := beside(history, FILE):
+        if faults := file_in_history(history, FILE):
             (writing / FILE).write_bytes(faults.read_bytes())
         (writing / recorded.METADATA).write_text(json.dumps(metadata, indent=2) + "\n")
     return Converted(rows=rows, parts=parts, unmapped=unmapped)

@@ -1,4 +1,4 @@
-r"""EDN, parsed form by form from lines of text.
+r"""A parser of EDN, Clojure's data notation; it reads line by line.
 
 nil becomes None, an integer an int, a vector or a list a list, and a map a dict. Every other scalar
 becomes a text in a canonical notation, such as `:a`, `"a"`, `a`, `\a`, `1.0` and `true`. Two such
@@ -87,7 +87,7 @@ class _Open:
 def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
     """Yields each EDN form with the number of its last line.
 
-    A text that is one vector or list yields its elements. Raises NotEdn.
+    If the whole text is one vector or list, its elements are the forms. Raises NotEdn.
 
     >>> [form for _, form in entries(['[{:a 1}', '"x"]'])]
     [{':a': 1}, '"x"']
@@ -109,7 +109,7 @@ class Reader:
 
     @property
     def is_between_forms(self) -> bool:
-        """True if no EDN form is open after the lines that were read.
+        """Returns True if the lines read so far end with a complete EDN form.
 
         One list or vector around the whole text may be open: its elements count as forms.
         """

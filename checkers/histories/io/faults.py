@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from checkers.histories.io.locations import Location, Place, beside
+from checkers.histories.io.locations import Location, Place, file_in_history
 from checkers.histories.io.recorded import SHOWN, UnreadableHistory
 
 FILE: Final = "faults.ndjson"
@@ -37,7 +37,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A period in which a node was down, paused or isolated; `until_ns` is None if endless."""
+    """A period in which a node was down, paused or isolated; `until_ns` is None without an end."""
 
     do: str
     node: int
@@ -52,16 +52,16 @@ def write_faults(folder: Path, steps: Iterable[Step]) -> None:
 
 
 def faults(history: Location) -> tuple[Fault, ...]:
-    """Returns the faults of a recorded folder, ordered by start; raises UnreadableHistory.
+    """Returns the faults of a recorded folder, ordered by their start; raises UnreadableHistory.
 
-    Empty if the folder has no `faults.ndjson`.
+    The result is empty if the folder has no `faults.ndjson`.
     """
-    path = beside(history, FILE)
+    path = file_in_history(history, FILE)
     return paired(_steps(path)) if path is not None else ()
 
 
 def paired(steps: Iterable[Step]) -> tuple[Fault, ...]:
-    """Returns the faults, each with the time of the action that ended it.
+    """Returns the faults: each action that starts one, with the time of the action that ends it.
 
     >>> paired([Step(at_ns=1, do="kill", node=2), Step(at_ns=5, do="start", node=2)])
     (Fault(do='kill', node=2, from_ns=1, until_ns=5),)

@@ -55,7 +55,7 @@ NEXT_STEP: Final = "fix that line, or delete it"
 
 
 class _InvalidEvent(ValueError):
-    """An event that breaks the format; the message says how."""
+    """An event that breaks the format of Jepsen's histories; the message describes the error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +141,8 @@ class _Pairing:
 def operations(path: Place, unmapped: Counter[str] | None = None) -> Iterator[Operation]:
     """Yields the operations in completion order, then the operations that never completed.
 
-    `unmapped` gets the number of events and fields that are not read, by their names. Raises
-    UnreadableHistory with the line number if an event cannot be read.
+    Some events and fields are not read; `unmapped` counts them by name. Raises UnreadableHistory
+    with the line number if an event cannot be read.
     """
     pairing = _Pairing(unmapped=unmapped)
     line = 0

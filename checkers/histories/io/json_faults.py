@@ -1,7 +1,7 @@
-"""Finds the line of an NDJSON history that Arrow cannot read, and says what is wrong with it.
+"""Error messages for an NDJSON history that Arrow cannot read: the line, the fault, the fix.
 
-Arrow names neither the line nor the next step. So after its error the file is read again, line by
-line, up to the first wrong one.
+Arrow's error has no line number and no advice. So after an error the file is read again, line by
+line, up to the first wrong line.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ _PYTHON: Final = {"int64": int, "int32": int, "string": str}
 
 
 def first_fault(path: Place, otherwise: str) -> str:
-    """Returns the first wrong line, its fault and the next step; `otherwise` if no line is wrong.
+    """Returns the text of an error: the first wrong line, its fault and how to fix it.
 
-    A line of a file without newlines may be longer than the memory, so reading it is limited.
+    If no line is wrong, the text contains Arrow's error `otherwise`. Reading is limited to the
+    longest allowed line, because a file without newlines may be larger than the memory.
     """
     with path.open("rb") as lines:
         for number, line in enumerate(iter(lambda: lines.readline(LONGEST_LINE + 1), b""), 1):

@@ -1,14 +1,14 @@
-"""Where a history is stored: a local path, or an address in an object store or HDFS.
+"""The location of a history: a local path, or an address in an object store or HDFS.
 
     runs/a/history, file:///data/h.parquet    a pathlib.Path
     s3://bucket/h (also s3a://), gs://…, abfss://container@account.dfs.core.windows.net/…, hdfs://…
 
-A `Remote` has the methods of `pathlib.Path` that readers of histories use. Every process, also a
-Spark worker, opens it by its address with pyarrow.fs. Credentials come from the store's usual
-chain: environment, profile, or the machine's role. An address must not contain them, because
-addresses are printed, and kept in run folders. Errors of a store become UnreadableLocation.
+A `Remote` has the methods of `pathlib.Path` that readers of histories use. Every process, including
+a Spark worker, opens it by its address with pyarrow.fs. Credentials come from the store's usual
+chain: environment, profile, or the machine's role. An address must not contain credentials, because
+addresses are printed, and kept in run folders. An error of a store becomes UnreadableLocation.
 
-A `FileSet` is a history in several files, as a glob matches them.
+A `FileSet` is one history in several files: those that match a glob.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ _UNREACHABLE: Final = re.compile(r"NETWORK_CONNECTION|curlCode|timed? ?out|conne
 
 
 class UnreadableLocation(InputFault):
-    """A file of a store cannot be read; the message has its address and the next move."""
+    """A file of a store cannot be read; the message has its address, and how to fix the error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """Size and time of change of a file, by which a change is noticed while the file is read."""
+    """The size and the last change of a file, which show whether it changed while it was read."""
 
     size: int
     changed_ns: int
@@ -81,7 +81,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Remote:
-    """An object or folder of a store, with the methods of a Path that readers use."""
+    """An object or folder of a store, with the methods of `pathlib.Path` that readers use."""
 
     scheme: str
     authority: str
@@ -123,15 +123,16 @@ class Remote:
         return False
 
     def glob(self, pattern: str) -> Iterator[Remote]:
-        """Yields the entries of this folder whose names match; empty if there is no folder."""
+        """Yields the entries of this folder whose names match; none if there is no such folder."""
         for entry, _ in self.entries():
             if fnmatchcase(entry.name, pattern):
                 yield entry
 
     def entries(self, *, deep: bool = False) -> list[tuple[Remote, bool]]:
-        """Returns what is in this folder, each entry with True if it is a folder, in order.
+        """Returns the entries of this folder in order, each with True if it is a folder.
 
-        With `deep`, also what is in folders of this folder. Empty if this is no folder.
+        With `deep`, the entries of nested folders follow too. The result is empty if this is no
+        folder.
         """
         with _explained(self):
             selector = pafs.FileSelector(self._inside(), recursive=deep, allow_not_found=True)
@@ -141,7 +142,7 @@ class Remote:
         return sorted(found)
 
     def open(self, mode: str = "r", encoding: str | None = None) -> IO[Any]:
-        """Opens the object for reading; only the parts that are read are transferred."""
+        """Opens the object for reading; only the byte ranges that are read are transferred."""
         binary: Any = io.BufferedReader(self.native())
         return binary if "b" in mode else io.TextIOWrapper(binary, encoding)
 
@@ -180,7 +181,7 @@ class Remote:
 
 @dataclass(frozen=True, slots=True)
 class FileSet:
-    """Several files that are one history; `name` is the glob or folder that was given."""
+    """Several files that are one history; `name` is the glob that matches them."""
 
     name: str
     files: tuple[Path | Remote, ...] = field(repr=False)
@@ -197,7 +198,7 @@ Location = Path | Remote | FileSet
 
 
 def location(text: str) -> Location:
-    """Returns where the text points to: a path, an address, or the files that a glob matches.
+    """Returns the location that the text names: a path, an address, or the files of a glob.
 
     Raises UnreadableLocation.
     """
@@ -205,9 +206,9 @@ def location(text: str) -> Location:
 
 
 def expanded(place: Place) -> Location:
-    """Returns the files that match a glob, as one history; a place that is no glob unchanged.
+    """Returns the files that a glob matches, as one history; returns any other location unchanged.
 
-    Raises UnreadableLocation if nothing matches.
+    Raises UnreadableLocation if no file matches.
     """
     text = place.path if isinstance(place, Remote) else str(place)
     if not MAGIC.search(text) or (isinstance(place, Path) and place.exists()):
@@ -219,7 +220,7 @@ def expanded(place: Place) -> Location:
 
 
 def file_or_folder(text: str) -> Place:
-    """Returns the path or address, in which glob characters stay as they are; reads nothing.
+    """Returns the path or address that the text names, without expanding globs or reading files.
 
     Raises UnreadableLocation for an unknown scheme, and for an address with credentials.
     """
@@ -292,7 +293,7 @@ def _below(folder: Remote, segments: list[str]) -> Iterator[Remote]:
 # ---------------------------------------------------------------- files
 
 
-def beside(history: Location, name: str) -> Place | None:
+def file_in_history(history: Location, name: str) -> Place | None:
     """Returns the file with this name in the history's folder; None if there is no such file."""
     if isinstance(history, FileSet) or not history.is_dir():
         return None
@@ -312,7 +313,7 @@ def version(place: Place) -> Version | None:
 
 
 def refuse_changed(place: Place, before: Version | None) -> None:
-    """Raises UnreadableLocation if the file is not as it was."""
+    """Raises UnreadableLocation if the file's size or time of change differs from `before`."""
     if version(place) != before:
         raise UnreadableLocation(
             f"{place}: the file changed while it was read; "
@@ -321,7 +322,7 @@ def refuse_changed(place: Place, before: Version | None) -> None:
 
 
 def readable(place: Place) -> Any:
-    """Returns what the readers of pyarrow open: the path, or an open file of the store."""
+    """Returns the file in a form that pyarrow opens: a local path, or an open file of the store."""
     return place.native() if isinstance(place, Remote) else place
 
 
@@ -334,7 +335,7 @@ def _explained(place: Remote) -> Generator[None]:
 
 
 def refused(place: Remote, error: Exception) -> UnreadableLocation:
-    """Returns the error of a store in one line with the next move."""
+    """Returns the error to raise for an error of a store: one line with the address and the fix."""
     text = " ".join(str(error).split())
     key = place.scheme[:4]
     if _NO_BUCKET.search(text):

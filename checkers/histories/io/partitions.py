@@ -1,7 +1,7 @@
 """A history in partitions: each has all rows of the operations in a range of operation numbers.
 
-A history is stored as row ranges: row groups of Parquet files, or tables. The lowest and the
-highest operation number of each row range are known. A partition reads every row range that may
+A history is stored as row ranges: row groups of Parquet files, or tables. For each row range, the
+lowest and the highest operation number are stored too. A partition reads every row range that may
 have rows of its operations, and sorts the rows. Most histories are stored in order, so a partition
 reads few row ranges. A history whose row ranges all overlap is first rewritten
 (`sorted_by_operation`).
@@ -92,7 +92,7 @@ class RowGroup:
     version: Version | None = None  # of the file; None: changes are not noticed
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Returns the columns of these rows.
+        """Returns the requested columns of the rows in this row group.
 
         Raises UnreadableLocation if the file has changed, UnreadableHistory if it is damaged.
         """
@@ -144,7 +144,7 @@ class HistoryPartition:
 
     @property
     def rows(self) -> int:
-        """Returns an upper bound of the number of rows in this part of the history."""
+        """Returns an upper bound of the number of rows in this partition of the history."""
         return sum(row_range.rows for row_range in self.row_ranges)
 
     def may_contain(self, ops: Ints) -> bool:
@@ -154,7 +154,7 @@ class HistoryPartition:
         return replace(self, row_ranges=tuple(it for it in self.row_ranges if _any(ops, it)))
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Returns the rows of this part of the history, ordered by operation and position."""
+        """Returns the rows of this partition of the history, ordered by operation and position."""
         wanted = list(dict.fromkeys([*columns, *_ORDER]))
         tables = [self._of(row_range.read(wanted), row_range) for row_range in self.row_ranges]
         table = pa.concat_tables(tables, promote_options="permissive")
@@ -185,16 +185,16 @@ def _among(ops: Ints, first: int, last: int) -> bool:
 
 
 def partition_size(rows: int) -> int:
-    """Returns how many rows each partition of a history with `rows` rows should have."""
+    """Returns the number of rows that each partition of a history with `rows` rows should have."""
     return min(ROWS_PER_PARTITION, max(_FEWEST_ROWS, rows // _FEWEST_PARTITIONS))
 
 
 def partitions_of(
     row_ranges: Sequence[RowRange], rows_per_partition: int = ROWS_PER_PARTITION
 ) -> tuple[HistoryPartition, ...]:
-    """Returns the history in partitions of about `rows_per_partition` rows.
+    """Returns the partitions of a history, with about `rows_per_partition` rows each.
 
-    The result is empty for an empty history.
+    An empty history has no partitions.
     """
     ordered = sorted((s for s in row_ranges if s.rows), key=lambda s: (s.first_op, s.last_op))
     partitions: list[HistoryPartition] = []
@@ -255,7 +255,7 @@ def row_groups_of(files: Sequence[Place]) -> list[RowGroup]:
 
 
 def row_groups(path: Place) -> Iterator[RowGroup]:
-    """Yields the row groups of a Parquet file that has the columns of a history.
+    """Yields the row groups of a Parquet file; the file must have the columns of a history.
 
     Raises UnreadableHistory.
     """

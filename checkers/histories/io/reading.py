@@ -85,9 +85,10 @@ ODD: Final = pa.schema([("op", pa.int64()), ("what", pa.string())])
 
 
 def tables(history: Location) -> Iterator[pa.Table]:
-    """Yields the history in tables with exactly `COLUMNS`.
+    """Yields the history as tables with exactly the columns in `COLUMNS`.
 
-    Raises UnreadableHistory, or UnreadableLocation, for example if a file changes meanwhile.
+    Raises UnreadableHistory. Raises UnreadableLocation, for example if a file changes while it is
+    read.
     """
     for place, table in _unchecked(history):
         refuse(odd_rows(Batch(table)), place)
@@ -108,10 +109,10 @@ def whole(path: Location) -> pa.Table:
 
 
 def parquet_parts(history: Location, folder: Path) -> list[Place]:
-    """Returns Parquet files that hold the history, if needed converted into `folder`.
+    """Returns Parquet files that hold the history; if necessary, writes them to `folder` first.
 
-    Many small files are converted too: each pass over the history would open each of them. Raises
-    UnreadableHistory, or UnreadableLocation.
+    A history of many small files is rewritten too, because each pass over the history would open
+    every file. Raises UnreadableHistory or UnreadableLocation.
     """
     found = sources(history)
     read, first = found[0]
@@ -130,9 +131,10 @@ def parquet_parts(history: Location, folder: Path) -> list[Place]:
 
 
 def gathered(some: Iterable[tuple[Place, pa.Table]]) -> Iterator[pa.Table]:
-    """Yields checked tables of at least `ROWS_AT_ONCE` rows; only the last one is shorter.
+    """Yields checked tables of at least `ROWS_AT_ONCE` rows; only the last table may be shorter.
 
-    The rows of many small files are checked together. Raises UnreadableHistory, with the file.
+    The tables of small files are joined and checked together. Raises UnreadableHistory, which names
+    the file.
     """
     held: list[tuple[Place, pa.Table]] = []
     rows = 0
@@ -187,7 +189,7 @@ def _is_ours(file: Place) -> bool:
 def sources(history: Location) -> list[tuple[Reader, Place]]:
     """Returns the files of a history, each with the function that reads it.
 
-    A recording is one folder. Raises UnreadableHistory.
+    The folder of a recording counts as one file. Raises UnreadableHistory.
     """
     if isinstance(history, FileSet):
         return _alike(history, [place for one in history.files for place in _files_at(one)])
@@ -293,7 +295,7 @@ def _parquet(path: Place) -> Iterator[pa.Table]:
 
 
 def parquet(path: Place, *, known_only: bool = True) -> Iterator[pa.Table]:
-    """Yields the tables of a Parquet file; unknown columns are refused with `known_only`."""
+    """Yields the tables of a Parquet file; with `known_only`, an unknown column is an error."""
     with reading_parquet(path), pq.ParquetFile(readable(path)) as file:
         schema = file.schema_arrow
         if known_only:
@@ -309,7 +311,7 @@ def _edn(path: Place) -> Iterator[pa.Table]:
 
 
 def edn(path: Place, unmapped: Counter[str] | None = None) -> Iterator[pa.Table]:
-    """Yields the tables of a Jepsen history, and counts in `unmapped` what is not read."""
+    """Yields the tables of a Jepsen history; `unmapped` counts the events and fields not read."""
     operations = jepsen.operations(path, unmapped)
     first_op = 0
     while some := list(islice(operations, OPERATIONS_AT_ONCE)):
@@ -322,7 +324,7 @@ def _json_lines(path: Place) -> Iterator[pa.Table]:
 
 
 def json_lines(path: Place, *, known_only: bool = True) -> Iterator[pa.Table]:
-    """Yields the tables of an NDJSON file; unknown fields are refused with `known_only`."""
+    """Yields the tables of an NDJSON file; with `known_only`, an unknown field is an error."""
     lenient = pa.schema([field.with_nullable(nullable=True) for field in SCHEMA])
     unexpected = "error" if known_only else "infer"
     parse = paj.ParseOptions(explicit_schema=lenient, unexpected_field_behavior=unexpected)
@@ -352,7 +354,7 @@ _SUFFIXES_IN_FOLDERS: Final = (".parquet", ".ndjson", ".jsonl")
 
 
 def cast(table: pa.Table, path: Place) -> pa.Table:
-    """Returns the table with exactly the columns in `COLUMNS`, and does not check its values.
+    """Returns the table with exactly the columns in `COLUMNS`, in their types; checks no values.
 
     Raises UnreadableHistory if a column is unknown, missing, or of a wrong type.
     """
@@ -371,7 +373,7 @@ def cast(table: pa.Table, path: Place) -> pa.Table:
 
 
 def refuse(odd: pa.Table, path: Place | str) -> None:
-    """Raises UnreadableHistory for the first invalid row, if the history has one.
+    """Raises UnreadableHistory for the first invalid row, if there is one.
 
     `odd` has a row for each broken rule, with the first operation that breaks it (see `odd_rows`).
     """
@@ -382,7 +384,7 @@ def refuse(odd: pa.Table, path: Place | str) -> None:
 
 
 def odd_rows(batch: Batch) -> pa.Table:
-    """Returns the broken rules of `COLUMNS`, each with the first operation that breaks it.
+    """Returns the broken rules of `COLUMNS`, each with the number of the first wrong operation.
 
     Rules of columns that the batch lacks are not checked.
     """
@@ -394,7 +396,7 @@ def odd_rows(batch: Batch) -> pa.Table:
 
 
 def broken_rules(batch: Batch) -> Iterator[tuple[Mask, str]]:
-    """Yields each broken rule of `COLUMNS`: the rows that break it, and the rule with its column.
+    """Yields each broken rule of `COLUMNS`: a mask of the rows that break it, and the rule as text.
 
     Rules of columns that the batch lacks are not checked.
     """

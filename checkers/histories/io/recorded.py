@@ -76,7 +76,7 @@ KINDS: Final[dict[str, type[MicroOperation]]] = {
     "fetch_offset": FetchOffset,
 }
 KIND_OF: Final = {micro: kind for kind, micro in KINDS.items()}
-_OF_SOME: Final = ("key", "offset", "value")  # fields that not every micro-operation has
+_OF_SOME: Final = ("key", "offset", "value")  # fields that some micro-operations lack
 _OF_OPERATION: Final = tuple(name for name in COLUMNS if name in Operation.__dataclass_fields__)
 
 
@@ -85,16 +85,16 @@ class UnreadableHistory(InputFault):
 
 
 def shown(found: object) -> str:
-    """Returns a wrong value for an error message: its notation in Python, shortened."""
+    """Returns a wrong value as text for an error message: in Python's notation, shortened."""
     text = repr(found)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 @contextmanager
 def reading_parquet(path: Place | str) -> Generator[None]:
-    """Turns each error of the Parquet reader inside the block into UnreadableHistory.
+    """Turns each error of the Parquet reader inside the `with` block into UnreadableHistory.
 
-    A damaged file is no proper file anywhere: names and texts in it may not be UTF-8 either.
+    In a damaged file, names and texts may not even be UTF-8. So a decoding error counts too.
     """
     try:
         yield
@@ -150,7 +150,7 @@ def metadata(folder: Place) -> dict[str, Any]:
 
 
 def tables(folder: Place) -> Iterator[pa.Table]:
-    """Yields the tables of a recording, each with exactly `COLUMNS`, in completion order.
+    """Yields the tables of a recording in completion order, with exactly the columns `COLUMNS`.
 
     Raises UnreadableHistory if the folder is malformed.
     """
@@ -179,10 +179,10 @@ def _numbers(folder: Place) -> list[int]:
 
 
 def parts(folder: Place) -> list[Place]:
-    """Returns the paths of the Parquet files of a complete recording.
+    """Returns the paths of the recording's Parquet files, if they hold the whole recording.
 
-    If the recorder was killed, the last operations are in an NDJSON file, and the result is empty:
-    `tables` reads such a recording.
+    If the recorder was killed, the last operations are in an NDJSON file. Then the result is empty,
+    and the caller reads the recording with `tables`.
     """
     metadata(folder)
     _numbers(folder)
@@ -269,7 +269,7 @@ def _part(path: Place) -> pa.Table:
 
 
 def with_new_columns(table: pa.Table) -> pa.Table:
-    """Returns the table with all columns of this schema version; a missing column is null."""
+    """Returns the table with all columns of this schema version; an added column is null."""
     for name in NEW_IN_2:
         if name not in table.schema.names:
             table = table.append_column(name, pa.nulls(table.num_rows, SCHEMA.field(name).type))
@@ -314,7 +314,7 @@ def _line(event: dict[str, Any]) -> bytes:
 
 
 def _tail(path: Place, *, last: bool) -> list[Operation]:
-    """Returns the operations in an NDJSON file that a killed recorder left."""
+    """Returns the operations of the NDJSON file that remains after a recorder was killed."""
     # Completed operations come first. A later tail repeats the open ones.
     opened: dict[int, Operation] = {}
     completed: list[Operation] = []

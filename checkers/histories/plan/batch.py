@@ -36,7 +36,7 @@ class DerivedColumns(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The rows of one partition of a dataset (not of a topic), which `number` identifies."""
+    """The rows of partition `number` of a dataset (this is not a topic partition)."""
 
     table: pa.Table
     number: int = 0
@@ -51,7 +51,7 @@ class Batch:
         return Batch, (self.table, self.number, self.hash_seed)
 
     def ints(self, name: str, *, null: int = 0) -> Ints:
-        """Returns the column as int64; a null becomes the parameter `null`."""
+        """Returns the column as int64; a null becomes the value of the parameter `null`."""
         return self._once(("ints", name, null), lambda: as_ints(self.table[name], null))
 
     def is_valid(self, name: str) -> Mask:
@@ -63,12 +63,12 @@ class Batch:
         return self._once(("is_in", name, texts), lambda: self._is_in(name, texts))
 
     def codes(self, name: str) -> tuple[Ints, pa.Array]:
-        """Returns each row's dictionary code as int64, -1 for null, and the text of each code."""
+        """Returns each row's dictionary code as int64 (-1 for null), and the text of each code."""
         codes, texts = self.narrow_codes(name)
         return self._once(("codes", name), lambda: codes.astype(np.int64)), texts
 
     def narrow_codes(self, name: str) -> tuple[Codes, pa.Array]:
-        """Returns the same as `codes`, but as the integer type in which the column is stored."""
+        """Returns the same as `codes`, but in the integer type in which the codes are stored."""
         return self._once(("narrow_codes", name), lambda: _dictionary(self.table[name]))
 
     def fingerprints(self, name: str) -> Ints:

@@ -22,7 +22,7 @@ from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.plan.partition import Partition
 from checkers.histories.plan.spill import only_table_in, shrunk_column, spill
 
-_FEW: Final = 2  # reads near operations pay if they read at most rows / 2
+_FEW: Final = 2  # a part is read only if it has at most 1 / _FEW of the rows
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class ColumnCache:
     """A cache of columns by name, in memory or in files of a folder."""
 
     folder: Path | None
-    room: int  # bytes left in memory; more goes to the folder, and without one is not kept
+    room: int  # bytes left in memory; further columns go to the folder, if there is one
     held: dict[str, pa.ChunkedArray] = field(default_factory=dict[str, pa.ChunkedArray])
 
     def column(self, name: str) -> pa.ChunkedArray | None:
@@ -39,7 +39,7 @@ class ColumnCache:
         return only_table_in(path)[0]
 
     def keep(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Keeps the column in memory or in the folder, if there is room, and returns the column."""
+        """Stores the column in memory or in the folder, if there is room, and returns it."""
         fits = column.nbytes <= self.room
         if not fits and not self.folder:
             return column
@@ -49,7 +49,7 @@ class ColumnCache:
             self.held[name] = column
         elif self.folder:
             incomplete = self.folder / f"{name} of {os.getpid()}"
-            incomplete.unlink(missing_ok=True)  # left by an attempt that was interrupted
+            incomplete.unlink(missing_ok=True)  # remains of an interrupted attempt
             spill(pa.table({"column": column}), incomplete)
             incomplete.replace(self.folder / name)
         return column
@@ -57,7 +57,7 @@ class ColumnCache:
 
 @dataclass(frozen=True, slots=True)
 class CachedPartition:
-    """A dataset partition whose columns are kept in a cache; partitions may share a cache."""
+    """A partition of a dataset whose columns are kept in a cache; partitions may share a cache."""
 
     stored: Partition
     number: int
@@ -71,9 +71,9 @@ class CachedPartition:
         return self.stored.may_contain(ops)
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
-        """Returns a part of these rows that has all rows of the operations in `ops`.
+        """Returns a partition with all rows of the operations in `ops`, and maybe with other rows.
 
-        The part may have other rows too. `ops` is a list of ascending arrays of operation numbers.
+        `ops` is a list of ascending arrays of operation numbers.
         """
         near = self.stored.containing(ops)
         few = near.rows * _FEW <= self.rows

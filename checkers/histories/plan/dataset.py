@@ -30,9 +30,9 @@ class Dataset(Protocol):
     """A table in partitions, on which kernels run: functions from a batch of rows to a table."""
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """Runs the kernels (functions from a batch to a table), and returns one table for each.
+        """Runs the kernels (functions from a batch to a table), and returns one table per kernel.
 
-        The rows of a table are in the order of the partitions.
+        Each table joins the kernel's results for all partitions, in the order of the partitions.
         """
         ...
 
@@ -44,13 +44,14 @@ class HistoryDataset(Dataset, Protocol):
     def rows(self) -> int: ...
 
     def with_hash_seed(self, hash_seed: int) -> Self:
-        """Returns the same dataset, with fingerprints that are computed with another seed."""
+        """Returns the same dataset with another hash seed, so texts get other fingerprints."""
         ...
 
     def cached(self, *, on_disk: bool) -> AbstractContextManager[Self]:
-        """Yields the same dataset, with a column cache until the end of the `with` block.
+        """Yields the same dataset with a cache of its columns, until the `with` block ends.
 
-        Columns that exceed memory are cached only with `on_disk`.
+        With `on_disk`, columns that do not fit into memory are cached on disk. Otherwise they are
+        not cached.
         """
         ...
 

@@ -27,8 +27,8 @@ class Kernel:
     # a shuffle groups the rows of a partition by the first of these columns, and sorts by the rest
     order: tuple[str, ...] = ()
     is_guard: bool = False  # if it returns rows for a partition, later kernels skip the partition
-    partitions: frozenset[int] | None = None  # the numbers of those it needs; None: all
-    # the operations that it needs, ascending; a batch has at least their rows; None: all
+    partitions: frozenset[int] | None = None  # numbers of the partitions to read; None: all
+    # the operations to read, ascending; a batch has at least their rows; None: all
     ops: Ints | None = field(default=None, compare=False)
 
     def needs(self, number: int, partition: Partition) -> bool:
@@ -77,7 +77,7 @@ def columns_of(kernels: Iterable[Kernel]) -> list[str]:
 
 
 def titles(kernels: Iterable[Kernel]) -> str:
-    """Returns the distinct titles of the kernels (functions to run), for a progress report.
+    """Returns the different titles of the kernels (functions to run), joined for a progress report.
 
     Example: `consumed offsets; commit progress of groups`.
     """

@@ -24,14 +24,14 @@ class Partition(Protocol):
     def may_contain(self, ops: Ints) -> bool:
         """Returns False if this partition of the history surely has none of the operations `ops`.
 
-        `ops` is ascending.
+        `ops` has operation numbers in ascending order.
         """
         ...
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
-        """Returns a part of this partition that has all rows of the operations `ops`.
+        """Returns a partition with all rows of the operations `ops` in this partition.
 
-        The part may also have rows of other operations. `ops` is a list of ascending arrays of
+        The result may also have rows of other operations. `ops` is a list of ascending arrays of
         operation numbers.
         """
         ...

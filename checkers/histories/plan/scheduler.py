@@ -123,9 +123,9 @@ class _Requests:
         return any(one.source is source for one in self.waiting)
 
     def take(self, source: Source | None) -> list[_Waiting]:
-        """Returns the waiting requests that read `source`, and removes them from the queue.
+        """Removes from the queue the waiting requests that read `source`, and returns them.
 
-        If `source` is None, returns the requests for the texts of fingerprints (64-bit hashes).
+        If `source` is None, these are the requests for the texts of fingerprints (64-bit hashes).
         """
         ready = [one for one in self.waiting if one.source is source]
         self.waiting = [one for one in self.waiting if one.source is not source]

@@ -17,9 +17,9 @@ SHUFFLE_KEY: Final = "shuffle_key"  # a column of int64; hashes are valid keys
 
 
 def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Table]]:
-    """Yields each target partition that gets rows: its number, and its rows.
+    """Yields the number of each target partition that gets rows, and these rows.
 
-    The rows stay in their order and lose the shuffle key.
+    The rows keep their order. The column with the shuffle key is removed.
     """
     keys = as_ints(table[SHUFFLE_KEY]).view(np.uint64)
     of_row = (keys % np.uint64(partitions)).view(np.int64)
@@ -35,7 +35,7 @@ def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Tab
 def merged(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
     """Returns one table with all rows that a shuffle sent to one partition of the data.
 
-    The rows are sorted by the columns that `kernel.order` names, if it names any.
+    The kernel that made the rows may request an order: then they are sorted by its columns `order`.
     """
     tables = [part for part in parts if part.num_rows] or [shuffled_schema(kernel).empty_table()]
     table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
@@ -46,7 +46,7 @@ def merged(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
 
 
 def shuffled_schema(kernel: Kernel) -> pa.Schema:
-    """Returns the schema of a kernel's table after a shuffle, without the shuffle key.
+    """Returns the schema that a kernel's table has after a shuffle: without the shuffle key.
 
     A kernel is a function from a batch of rows to a table. Its shuffle key only chooses the
     partition of each row.

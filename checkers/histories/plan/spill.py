@@ -19,7 +19,7 @@ from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.plan.partition import InMemory, Partition
 
 _NARROW: Final = (np.int8, np.int16, np.int32)
-_ONE_THREAD: Final = pa.ipc.IpcReadOptions(use_threads=False)  # nothing here is worth a thread
+_ONE_THREAD: Final = pa.ipc.IpcReadOptions(use_threads=False)  # faster: the reads are small
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class OnDisk:
 
 
 def read_in_turn(parts: Iterable[Partition], columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yields, for each partition, a table with the given columns.
+    """Yields one table with the requested columns for each partition, in order.
 
     A partition may be in memory or on disk.
     """
@@ -84,7 +84,7 @@ def spill(table: pa.Table, path: Path) -> OnDisk:
 
 @dataclass(slots=True)
 class SpillStore:
-    """Numbered tables: in memory up to a limit, then in one file for each number."""
+    """Tables by number: in memory up to a limit, then in one file for each number."""
 
     folder: Path
     memory_bytes: int

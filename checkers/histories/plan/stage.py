@@ -1,4 +1,4 @@
-"""A plan is a generator that the scheduler executes; a stage is one of its passes over a source.
+"""A plan is a generator that the scheduler executes; a stage is one pass of it over a source.
 
 Inside a plan, `yield from` with one of these functions returns a typed answer:
 
@@ -11,8 +11,8 @@ Inside a plan, `yield from` with one of these functions returns a typed answer:
         text_of = yield from resolve_fingerprints(found.ints("key"), column="key")
         return text_of(found.ints("key")).to_pylist()
 
-A kernel is a function from a batch of rows to a table. It gets fingerprints, which are 64-bit
-hashes, instead of texts. Texts are looked up only for rows that are reported.
+A kernel is a function from a batch of rows to a table. In its input, texts are replaced by
+fingerprints, which are 64-bit hashes. Texts are looked up only for rows that are reported.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _as_it_is(table: pa.Table) -> pa.Table:
 
 @dataclass(slots=True, eq=False)
 class Collect:
-    """A request for the table that a stage returns; the scheduler stores the answer in `table`."""
+    """A plan's request to run a stage; the scheduler stores the resulting table in `table`."""
 
     source: Source
     kernel: Kernel
@@ -114,7 +114,7 @@ class Branch(Generic[ResultT]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parallel:
-    """A request to execute several plans in parallel."""
+    """A plan's request to execute several other plans in parallel."""
 
     branches: tuple[Branch[Any], ...]
 
@@ -124,7 +124,7 @@ Plan = Generator[Request, None, ResultT]
 
 
 def collect(stage: Stage[AnswerT]) -> Plan[AnswerT]:
-    """Returns the stage's answer: the decoded rows that its kernel returned for all partitions."""
+    """Returns the stage's answer: the decoded results of its kernel for all partitions."""
     request = Collect(stage.source, stage.kernel)
     yield request
     return stage.decode(request.table)
@@ -209,7 +209,7 @@ class Texts:
 def resolve_fingerprints(
     *fingerprints: Ints, column: str = "value"
 ) -> Plan[Callable[[Ints], pa.Array]]:
-    """Returns a function from the fingerprints of values of a column to the values' texts."""
+    """Returns a function from fingerprints of a column's values to the values' texts."""
     some = distinct(np.concatenate(fingerprints)) if fingerprints else np.zeros(0, dtype=np.int64)
     some = some[some != NULL]
     if not len(some):

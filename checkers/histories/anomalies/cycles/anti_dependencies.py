@@ -85,7 +85,7 @@ _NEXT: Final = int64_schema("key", "offset", "sender", "next_value")
 _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 
 
-# ---------------------------------------------------------------- what was missed
+# ---------------------------------------------------------------- the next record of each reader
 
 
 def _last_polled(dependencies: DependencyContext, batch: Batch) -> pa.Table:
@@ -116,7 +116,11 @@ def _next_in_block(
 
 
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
-    """Finds, for each log and offset, the values at the next offset."""
+    """Returns, for each log and offset, the values at the log's next offset that has a record.
+
+    If this offset may be in a later block, `in_later_block` must be True. Otherwise such an offset
+    gets one row with the sender NEXT_BLOCK.
+    """
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]
     at = np.flatnonzero(member(hash_of_pair(key, offset), np.sort(hash_of_pair(keys, offsets))))
@@ -188,7 +192,7 @@ def _rw_dependencies(
     )
 
 
-# ---------------------------------------------------------------- what is searched
+# ---------------------------------------------------------------- the search for cycles
 
 
 def _searched(flow: Batch, missed: Batch) -> Iterator[tuple[str, tuple[int, ...], int]]:
@@ -197,26 +201,24 @@ def _searched(flow: Batch, missed: Batch) -> Iterator[tuple[str, tuple[int, ...]
     first, second, reader, sender = (np.searchsorted(ops, end) for end in ends)
     label = strong_components([(first, second), (reader, sender)], len(ops))
     sizes = np.bincount(label, minlength=1)
-    inside_time_ranges = np.flatnonzero(label[first] == label[second])
+    inside = np.flatnonzero(label[first] == label[second])
     inside_missed = np.flatnonzero(label[reader] == label[sender])
     large = sizes[label] > SEARCHED
-    answered = np.sort(hash_of_pair(second[inside_time_ranges], first[inside_time_ranges]))
+    answered = np.sort(hash_of_pair(second[inside], first[inside]))
     at_once = member(hash_of_pair(reader[inside_missed], sender[inside_missed]), answered)
     inside_missed = inside_missed[at_once | ~large[reader[inside_missed]]]
     shown = np.zeros(len(sizes), dtype=np.bool_)
     shown[label[reader[inside_missed]]] = True
     members = np.flatnonzero(shown[label])
-    inside_time_ranges = inside_time_ranges[shown[label[first[inside_time_ranges]]]]
+    inside = inside[shown[label[first[inside]]]]
     if large.any():  # in a large component only cycles of two operations are searched
         queries = np.sort(hash_of_pair(reader[inside_missed], sender[inside_missed]))
-        direct = member(
-            hash_of_pair(second[inside_time_ranges], first[inside_time_ranges]), queries
-        )
-        inside_time_ranges = inside_time_ranges[direct | ~large[first[inside_time_ranges]]]
+        direct = member(hash_of_pair(second[inside], first[inside]), queries)
+        inside = inside[direct | ~large[first[inside]]]
     parts = (
         _by_label(label, ops[members], members),
-        _by_label(label, ops[first[inside_time_ranges]], first[inside_time_ranges]),
-        _by_label(label, ops[second[inside_time_ranges]], first[inside_time_ranges]),
+        _by_label(label, ops[first[inside]], first[inside]),
+        _by_label(label, ops[second[inside]], first[inside]),
         _by_label(label, ops[reader[inside_missed]], reader[inside_missed]),
         _by_label(label, ops[sender[inside_missed]], reader[inside_missed]),
     )
@@ -251,13 +253,13 @@ def _row(
     return cycle_of(ops, size, observed)
 
 
-# ---------------------------------------------------------------- the inquiry
+# ---------------------------------------------------------------- the query plan
 
 
 def anti_dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the cycles with anti-dependencies.
+    """Returns one finding for each form of cycle with anti-dependencies (a reader missed a record).
 
-    The search runs only if the user requests it. Without the request, the result has no cycles.
+    The search runs only if the user requests it; otherwise the findings are empty.
     """
     if not context.declared.rw_deps:
         none = schema_of(Cycle).empty_table()
@@ -272,9 +274,9 @@ def anti_dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
         collect(locations_stage("last records polled", ENDS, partial(block_ends, dependencies))),
         collect(locations_stage("dependencies", EDGES, partial(all_dependencies, dependencies))),
     )
-    of_stray, _ = unconfirmed_wr(dependencies, unconfirmed)
+    of_unconfirmed, _ = unconfirmed_wr(dependencies, unconfirmed)
     across = ww_between_blocks(Batch(ends)) if ww_deps else LABELS.empty_table()
-    loose = pa.concat_tables([of_stray, across])
+    loose = pa.concat_tables([of_unconfirmed, across])
     missed = Batch((yield from _rw_dependencies(dependencies, unconfirmed, observed, Batch(ends))))
     flow = Batch(pa.concat_tables([edges, loose.select(EDGES.names)]))
     found = list(_searched(flow, missed))

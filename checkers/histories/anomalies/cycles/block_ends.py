@@ -32,7 +32,10 @@ ENDS: Final = int64_schema("key", "block", "offset", "value", "sender", "last")
 
 
 def block_ends(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns the first and the last record of each block: a range of 65,536 offsets of a log."""
+    """Returns the records at the first and the last offset of each block.
+
+    A block is a range of 65,536 offsets of a log.
+    """
     log = log_records(dependencies, batch)
     at, sizes = log.groups()
     first = run_starts(log.key[at], block(log.offset[at]))

@@ -38,7 +38,7 @@ KIND_OF: Final = {WW: "ww", WR: "wr", RW: "rw"}
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """The operations of a graph, in the order of their numbers.
+    """The operations of a dependency graph, in the order of their numbers.
 
     If the completion time of an operation is unknown, `completed_ns` is NEVER_NS.
     """
@@ -63,7 +63,7 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A graph of operations: edge `i` leads from `first[i]` to `second[i]`.
+    """A dependency graph of operations: edge `i` leads from `first[i]` to `second[i]`.
 
     An edge means that the second operation depends on the first through a record.
     """
@@ -90,23 +90,21 @@ class Graph:
             edges, 2 * len(self.of)
         )  # nodes of completions follow those of operations
         first = label[self.first[records]]
-        inside_time_ranges = records[first == label[self.second[records]]]
-        ends = np.unique(np.r_[self.first[inside_time_ranges], self.second[inside_time_ranges]])
+        inside = records[first == label[self.second[records]]]
+        ends = np.unique(np.r_[self.first[inside], self.second[inside]])
         members = ends[np.argsort(label[ends], kind="stable")]
-        inside_time_ranges = inside_time_ranges[
-            np.argsort(label[self.first[inside_time_ranges]], kind="stable")
-        ]
+        inside = inside[np.argsort(label[self.first[inside]], kind="stable")]
         parts = zip(
             _by_group(members, label[members]),
-            _by_group(inside_time_ranges, label[self.first[inside_time_ranges]]),
+            _by_group(inside, label[self.first[inside]]),
             strict=True,
         )
         return sorted((Component(*part) for part in parts), key=lambda one: int(one.members[0]))
 
     def cycle(self, form: str, component: Component) -> Ints:
-        """Returns the operations of a cycle in the component, beginning with the lowest number.
+        """Returns the operations of a cycle in the component, starting with the lowest number.
 
-        In a component of at most 256 operations, no cycle is shorter.
+        In a component of at most 256 operations, the cycle is a shortest one.
         """
         members, records = component.members, component.records
         if len(members) == 2:
@@ -142,7 +140,7 @@ def _by_group(numbers: Ints, groups: Ints) -> list[Ints]:
 
 
 def _precedence(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray[np.bool_]:
-    """Returns a matrix: True if the row's operation must precede the column's."""
+    """Returns a matrix of operations: True if the row's operation must precede the column's."""
     first, second = members[:, None], members[None, :]
     led = np.zeros((len(members), len(members)), dtype=np.bool_)
     if "process" in kinds:
@@ -249,7 +247,7 @@ def _first_predecessors(
     return parent
 
 
-# ---------------------------------------------------------------- all_dependencies form
+# ---------------------------------------------------------------- the cycles of every form
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,9 +268,9 @@ def cycles(graph: Graph) -> dict[str, list[Shown]]:
     everything = graph.components(EVERYTHING)
     if not everything:
         return {form: [] for form in FORMS}
-    inside_time_ranges = _restricted_to(graph, everything)
-    parts = {form: inside_time_ranges.components(form) for form in FORMS}
-    whole = np.full(len(inside_time_ranges.of), -1)
+    inside = _restricted_to(graph, everything)
+    parts = {form: inside.components(form) for form in FORMS}
+    whole = np.full(len(inside.of), -1)
     for number, component in enumerate(parts[EVERYTHING]):
         whole[component.members] = number
     of_form = {form: [int(whole[one.members[0]]) for one in parts[form]] for form in FORMS}
@@ -280,9 +278,7 @@ def cycles(graph: Graph) -> dict[str, list[Shown]]:
     for form in FORMS:
         hidden = {place for stronger in IMPLIES[form] for place in of_form[stronger]}
         found[form] = [
-            Shown(
-                inside_time_ranges.of.numbers[inside_time_ranges.cycle(form, one)], len(one.members)
-            )
+            Shown(inside.of.numbers[inside.cycle(form, one)], len(one.members))
             for one, place in zip(parts[form], of_form[form], strict=True)
             if place not in hidden
         ]

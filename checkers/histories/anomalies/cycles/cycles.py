@@ -43,8 +43,8 @@ from checkers.histories.anomalies.cycles.record_dependencies import (
     EDGES,
     LABELS,
     count_dependencies,
+    dependencies_back_in_time,
     inside_time_ranges,
-    leading_back,
     unconfirmed_wr,
     with_records,
 )
@@ -72,7 +72,7 @@ from checkers.histories.plan.stage import (
 from properties.anomalies.cycles.cycle import FORMS, Cycle
 from properties.anomalies.cycles.dependencies import KINDS
 
-WHOLE: Final = -1  # index of the row for the whole batch
+WHOLE: Final = -1  # index of the row for all times after the batch
 _ENDED: Final = int64_schema("place", "op", "completed_ns")
 _OF_ENDED: Final = ("op", "outcome", "completed_ns")
 _OPERATIONS: Final = int64_schema("op", "process", "invoked_ns", "completed_ns", "ok")
@@ -86,11 +86,11 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 def find_info_senders(
     unconfirmed: UnconfirmedValues, senders: UnconfirmedSenders
 ) -> Plan[InfoSenders]:
-    """Finds the operations that sent a polled value but did not end ok, and their logical times.
+    """Returns the operations that sent a polled value but did not end ok, with their logical times.
 
     The end of such an operation O is unknown. The logical time of O is just after the last
-    operation that had ended ok when O began. A value counts only if it was polled at an
-    offset where no send of it was acknowledged.
+    operation that had ended ok when O began. A value counts only if it was polled at an offset
+    where no send of it was acknowledged.
     """
     sends = unconfirmed.sends
     ops = distinct(sends.ints("op")[sends.ints("role") != SEND_OK])
@@ -114,8 +114,8 @@ def find_info_senders(
 
 
 def _last_ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each time, the operation that most recently ended ok."""
-    # All times from the last end on share one row, with the index WHOLE.
+    """Returns, for each time inside the batch's time span, the last operation that had ended ok."""
+    # All later times share one row, with the index WHOLE: the last operation of the batch.
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
     ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))
     op, completed_ns = firsts.ints("op").take(ok), firsts.ints("completed_ns").take(ok)
@@ -131,7 +131,7 @@ def _last_ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
     )
 
 
-# ---------------------------------------------------------------- what is searched
+# ---------------------------------------------------------------- the graph and its cycles
 
 
 def _operations(ops: Ints) -> Stage[pa.Table]:
@@ -166,9 +166,9 @@ Step = tuple[str, str, str, str]  # kind, key, value, next value
 
 
 def labelled_dependencies(labels: Batch) -> Plan[Mapping[tuple[int, int], list[Step]]]:
-    """Returns, for each pair of operations, the dependencies of the second on the first.
+    """Returns, for each pair of operations, the dependencies of the second operation on the first.
 
-    The strongest kind comes first: `ww`, then `wr`, then `rw`.
+    The strongest kind of dependency comes first: `ww`, then `wr`, then `rw`.
     """
     key_of = yield from resolve_fingerprints(labels.ints("key"), column="key")
     value_of = yield from resolve_fingerprints(labels.ints("value"), labels.ints("next_value"))
@@ -203,7 +203,7 @@ def _row(
 
 
 def cycle_of(ops: tuple[int, ...], component: int, observed: list[Step]) -> Cycle:
-    """Returns a cycle as a row of the report: one dependency from each operation to the next."""
+    """Returns the cycle to report: its operations, and a dependency from each one to the next."""
     kinds, keys, values, following = zip(*observed, strict=True)
     return Cycle(
         first_op=ops[0],
@@ -216,11 +216,11 @@ def cycle_of(ops: tuple[int, ...], component: int, observed: list[Step]) -> Cycl
     )
 
 
-# ---------------------------------------------------------------- the inquiry
+# ---------------------------------------------------------------- the query plan
 
 
 def dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns one finding for each form of cycles, such as `G1c`, even if it has no cycles."""
+    """Returns one finding for each form of cycle, such as `G1c`; without cycles it has no rows."""
     unconfirmed, ww_deps = context.unconfirmed, context.declared.ww_deps
     senders = UnconfirmedSenders.of(unconfirmed)
     info_senders = yield from find_info_senders(unconfirmed, senders)
@@ -228,16 +228,16 @@ def dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
     title = "dependencies"
     counts, back, ends = yield from in_parallel(
         collect(locations_stage(title, COUNT, partial(count_dependencies, dependencies))),
-        collect(locations_stage(title, EDGES, partial(leading_back, dependencies))),
+        collect(locations_stage(title, EDGES, partial(dependencies_back_in_time, dependencies))),
         collect_all(
             [locations_stage(title, ENDS, partial(block_ends, dependencies))] if ww_deps else []
         ),
     )
-    of_stray, leads = unconfirmed_wr(dependencies, unconfirmed)
+    of_unconfirmed, leads = unconfirmed_wr(dependencies, unconfirmed)
     across = pa.concat_tables(
         [LABELS.empty_table(), *(ww_between_blocks(Batch(it)) for it in ends)]
     )
-    loose = Batch(pa.concat_tables([of_stray.filter(pa.array(leads)), across]))
+    loose = Batch(pa.concat_tables([of_unconfirmed.filter(pa.array(leads)), across]))
     first_time, second_time = (info_senders.time(loose.ints(name)) for name in ("first", "second"))
     loose_back = loose.where(first_time >= second_time).table.select(EDGES.names)
     time_ranges = TimeRanges.of(Batch(pa.concat_tables([back, loose_back])), info_senders)
@@ -248,7 +248,7 @@ def dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
         here = loose.where(time_ranges.contain(first_time, second_time))
         rows = yield from _cycles_among(dependencies, near, here)
     observed = {"ww": int(Batch(counts).ints("ww").sum()) + len(across)}
-    observed["wr"] = int(Batch(counts).ints("wr").sum()) + len(of_stray)
+    observed["wr"] = int(Batch(counts).ints("wr").sum()) + len(of_unconfirmed)
     return tuple(
         Finding(id=form, rows=rows[form], observations=observed[_base(form)]) for form in FORMS
     )
@@ -285,7 +285,7 @@ def _cycles_among(
 def neighbours(cycles: Sequence[Ints]) -> Pairs:
     """Returns all pairs of consecutive operations in the cycles.
 
-    The last and the first operation of a cycle are also a pair.
+    The pair of a cycle's last operation and its first one is included.
     """
     after = (np.roll(cycle, -1) for cycle in cycles)
     return Pairs.of(np.concatenate([_NO_OPS, *cycles]), np.concatenate([_NO_OPS, *after]))

@@ -1,4 +1,4 @@
-"""The data about the whole history that is needed to find dependencies in one part of it."""
+"""Data about the whole history that a kernel needs to find dependencies in one batch of it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class UnconfirmedSenders:
 
 @dataclass(frozen=True, slots=True)
 class DependencyContext:
-    """The data about the whole history that is needed to find dependencies in one part of it."""
+    """Data about the whole history that a kernel needs to find dependencies in one batch of it."""
 
     # The name of the query plan that needs the dependencies. Each batch caches them under this
     # name.
@@ -65,5 +65,5 @@ class DependencyContext:
 
 
 def locations_stage(title: str, schema: pa.Schema, run: partial[pa.Table]) -> Stage[pa.Table]:
-    """Returns a query stage that calls `run` on batches of rows, partitioned by log and offset."""
+    """Returns a stage that calls `run` on batches of records, partitioned by log and offset."""
     return Stage(Source.RECORD_LOCATIONS, Kernel(title, RECORD_COLUMNS, schema, run))

@@ -44,7 +44,7 @@ _POLLED: Final = int64_schema("process", "key", "value")
 
 
 def intermediate_reads(context: Context, steps: Batch, observations: int) -> Plan[Finding]:
-    """Finds the processes that polled a part of a transaction but never its last record.
+    """Returns the processes that polled a part of a transaction but never its last record.
 
     Example: a transaction sent a and b to a topic partition; a process polled a, then a later
     record c, and never b. `steps` has pairs such as (a, c), which a process polled one after the

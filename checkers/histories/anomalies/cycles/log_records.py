@@ -43,7 +43,7 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
 @dataclass(frozen=True, slots=True)
 class LogRecords:
-    """The values of each key's log, ordered by key and offset: one row per offset and value."""
+    """The records of each log (key), ordered by log and offset: a row for each offset and value."""
 
     key: Ints
     offset: Ints
@@ -52,7 +52,10 @@ class LogRecords:
     last: Mask  # True at the last location of the value
 
     def groups(self) -> tuple[Ints, Ints]:
-        """Returns two arrays, by log and offset: the first row, and the number of values."""
+        """Returns two arrays with an entry for each offset: its first row, and its number of rows.
+
+        The offsets are ordered by log and offset. A row is one value observed at the offset.
+        """
         starts = run_starts(self.key, self.offset)
         return starts, run_lengths(starts, len(self.key))
 
@@ -92,9 +95,9 @@ def log_records(dependencies: DependencyContext, batch: Batch) -> LogRecords:
 
 
 def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
-    """Returns the adjacent records that two different operations sent, as pairs of row numbers.
+    """Returns the pairs of adjacent records in a log that two different operations sent.
 
-    Records of an unknown sender are left out.
+    The result is two arrays of row numbers in `log`. A record whose sender is unknown is left out.
     """
     at, sizes = log.groups()
     key, of_block = log.key[at], block(log.offset[at])

@@ -1,4 +1,4 @@
-"""Finds the dependencies in one batch of rows: who read whose record, and who wrote the next one.
+"""Finds the dependencies between operations that one batch of a history shows.
 
     p1 send k=a -> ok @0      op 0
     p2 send k=b -> ok @1      op 1
@@ -7,8 +7,8 @@
     wr  op 0 -> op 2    op 2 polled a, which op 0 sent
     ww  op 0 -> op 1    b follows a in the log
 
-A block is a range of 65,536 offsets of a key, with all sends and all polls of the records there.
-So one block alone shows most dependencies. Two kinds of dependencies need more than one block:
+A block is a range of 65,536 offsets of a key, with all sends and all polls of the records there. So
+one block alone shows most dependencies. Two kinds of dependencies need more than one block:
 
 - between the last record of a block and the first record of the next one: see `block_ends`;
 - through unconfirmed values: the Spark driver finds these. A value is unconfirmed if it was polled
@@ -55,7 +55,7 @@ COUNT: Final = int64_schema("ww", "wr")
 
 @dataclass(frozen=True, slots=True)
 class Dependents:
-    """The dependencies between operations that one part of the history shows.
+    """The dependencies between operations that one batch of the history shows.
 
     The wr dependencies come first, then the ww dependencies.
     """
@@ -82,7 +82,8 @@ class Dependents:
     def labels(self, batch: Batch, some: Ints) -> pa.Table:
         """Returns one row for each chosen dependency: its operations, kind, log (key) and values.
 
-        `some` has the indexes of the chosen dependencies, in ascending order.
+        `some` has the indexes of the chosen dependencies, in ascending order. The values are those
+        of the records that cause the dependency.
         """
         polled = some[some < len(self.polls)]
         row, followed = self.polls[polled], some[len(polled) :] - len(self.polls)
@@ -106,8 +107,8 @@ def dependents_of(dependencies: DependencyContext, batch: Batch) -> Dependents:
 
 def _find_dependents(dependencies: DependencyContext, batch: Batch) -> Dependents:
     op, role = batch.ints("op"), role_of(batch)
-    of_place = _senders_of_locations(dependencies, batch)
-    sender = of_place.take(location_of(batch))
+    sender_of_location = _senders_of_locations(dependencies, batch)
+    sender = sender_of_location.take(location_of(batch))
     polls = (role >= POLL_OK) & (sender != UNKNOWN_SENDER) & (sender != op)
     polls = np.flatnonzero(polls & ~dependencies.unconfirmed.of(batch))
     sound = (role.take(polls) & ~UNCOMMITTED) == POLL_OK
@@ -131,17 +132,17 @@ def _find_dependents(dependencies: DependencyContext, batch: Batch) -> Dependent
 
 
 def count_dependencies(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns one row: how many ww and how many wr dependencies this batch of the history has."""
+    """Returns one row with the number of ww and of wr dependencies in this batch of the history."""
     made = dependents_of(dependencies, batch)
     return table_from(COUNT, *(np.array([len(ends)]) for ends in (made.before, made.polls)))
 
 
-def leading_back(dependencies: DependencyContext, batch: Batch) -> pa.Table:
+def dependencies_back_in_time(dependencies: DependencyContext, batch: Batch) -> pa.Table:
     """Returns the dependencies that lead back in time: the second operation does not end later.
 
     For example, a poll that ended at 3 returned a record whose send ended at 8. If an operation did
-    not end ok, the time at which it began counts as its end. There is one row for each pair of
-    operations and each kind (wr or ww).
+    not end ok, the time at which it began counts as its end. The result has one row for each pair
+    of operations and each kind of dependency (wr or ww).
     """
     made, info_senders = dependents_of(dependencies, batch), dependencies.info_senders
     some = np.flatnonzero(made.counts)
@@ -184,11 +185,11 @@ def _locations_polled_by(ops: NumberSet, batch: Batch) -> Batch:
 def unconfirmed_wr(
     dependencies: DependencyContext, unconfirmed: UnconfirmedValues
 ) -> tuple[pa.Table, Mask]:
-    """Returns the dependencies of readers on the senders of unconfirmed values, and a mask.
+    """Returns the wr dependencies through unconfirmed values, and a mask of those that count.
 
-    A value is unconfirmed if it was polled at an offset where no send of it was acknowledged. The
-    mask is True for the dependencies that count: the reader ended ok, or a value that the reader
-    sent was polled.
+    A value is unconfirmed if it was polled at an offset where no send of it was acknowledged. A
+    reader of the value depends on its sender. The dependency counts if the reader ended ok, or if a
+    value that the reader sent was polled.
     """
     senders, polls = (
         dependencies.senders,

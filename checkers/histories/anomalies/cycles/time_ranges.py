@@ -33,16 +33,16 @@ from checkers.histories.plan.batch import Batch
 
 @dataclass(frozen=True, slots=True)
 class InfoSenders:
-    """The logical times of the operations that sent a polled value and did not end ok."""
+    """The operations that sent a polled value and did not end ok, with their logical times."""
 
     ops: NumberSet
     times: Ints  # odd: one more than that of the last operation that ended ok before
 
     def time(self, ops: Ints) -> Ints:
-        """Returns the logical time of each operation: op 3 has the time 6 if it ended ok.
+        """Returns the logical time of each operation: for op 3, it is 6 if the operation ended ok.
 
-        An operation that did not end ok has an odd time: one more than that of the last operation
-        that ended ok before. It must have sent a polled value.
+        An operation that did not end ok must be one of `ops`. Its time is odd: one more than the
+        time of the last operation that ended ok before it.
         """
         times = 2 * ops
         some = np.flatnonzero(self.ops.has(ops))
@@ -63,10 +63,11 @@ class TimeRanges:
 
     @classmethod
     def of(cls, back: Batch, info_senders: InfoSenders) -> TimeRanges:
-        """Returns, for dependencies that go back in time, the ranges between their two operations.
+        """Returns the ranges of logical time that the dependencies in `back` cover.
 
-        A dependency in `back` goes back in time: its second operation ended before its first.
-        Overlapping ranges are joined: 0..4 and 2..6 become 0..6.
+        Each dependency in `back` has a first operation that ended after the second. Its range is
+        from the end of the second operation to the end of the first. Overlapping ranges are joined:
+        0..4 and 2..6 become 0..6.
         """
         begin, end = info_senders.time(back.ints("second")), info_senders.time(back.ints("first"))
         order = np.argsort(begin)
@@ -79,7 +80,7 @@ class TimeRanges:
         return cls(begin, end, Bitset.of(covered))
 
     def contain(self, first: Ints, second: Ints) -> Ints:
-        """Returns the indexes of the dependencies inside a time range.
+        """Returns the indexes of the dependencies that are inside one of the time ranges.
 
         `first` and `second` have the logical times of the two operations of each dependency.
         """

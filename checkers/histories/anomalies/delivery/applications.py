@@ -27,7 +27,7 @@ DeliveredAt = tuple[int, int, int]  # operation, position, offset (may be UNKNOW
 class Repeated:
     """A record that an application received a second time.
 
-    `first` is the first delivery, or None while it is not known.
+    `first` is the first delivery, or None as long as the search has not found it.
     """
 
     second: DeliveredAt
@@ -38,7 +38,7 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A record that an application skipped; `value` is NULL while it is not known."""
+    """A record that an application skipped; `value` is NULL until the value has been looked up."""
 
     key: int
     offset: int
@@ -64,7 +64,7 @@ class Application:
 
 
 def applications_of(reach: Batch, polls: Batch) -> dict[int, Application]:
-    """Returns the applications that polled successfully, by the number of their owner.
+    """Returns the applications that received a record, by owner number.
 
     An owner is a consumer group, or a process without a group.
     """
@@ -88,7 +88,7 @@ def count_records(applications: dict[int, Application], delivered: OwnerOffsets)
 
 
 def rows_by_owner(owner: Ints) -> list[tuple[int, slice]]:
-    """Returns each owner (a group or process) with the range of its rows.
+    """Returns each owner (a consumer group or a process) with the range of its rows.
 
     The rows of an owner must be adjacent.
     """

@@ -1,4 +1,4 @@
-"""The query plan of delivery semantics: the records that each application got again or skipped.
+"""The query plan of delivery semantics: the records that each application got twice or skipped.
 
     p1 send k=a -> ok @0
     p1 send k=b -> ok @1

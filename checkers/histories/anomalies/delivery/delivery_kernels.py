@@ -1,7 +1,8 @@
-"""Functions that find which offsets each application polled, with one bit for each offset.
+"""Kernels that find the offsets that each application polled, as one bit for each offset.
 
-An application is a consumer group, or a process without a group. Its bits for a topic partition are
-in 64-bit words: offset 70 is bit 6 of word 1.
+A kernel is a function from a batch of rows to a table. An application is a consumer group, or a
+process without a group. Its bits for a topic partition are in 64-bit words: offset 70 is bit 6 of
+word 1.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ LAST: Final = 2**63 - 1
 
 
 def owners(batch: Batch) -> Ints:
-    """Returns the owner of each row: its consumer group, or without a group, its process."""
+    """Returns the owner of each row: its consumer group or, if it has no group, its process."""
     starts, owner = _rows_by_application(batch, np.arange(len(batch)))
     return np.repeat(owner, run_lengths(starts, len(batch)))
 
@@ -86,9 +87,10 @@ def _made_polls(batch: Batch) -> _Polls:
 
 
 def delivered_offsets(outcome: str, batch: Batch) -> pa.Table:
-    """Returns bitsets of the offsets that each application (a group or process) polled in each log.
+    """Returns the offsets that each application polled in each log, as bitsets.
 
-    Only polls with the given outcome count.
+    An application is a consumer group, or a process without a group. Only polls with the outcome
+    `outcome` count.
     """
     of = _polls(batch)
     some = np.flatnonzero(batch.is_in("outcome", outcome).take(of.rows))
@@ -110,7 +112,7 @@ def acknowledged(batch: Batch) -> pa.Table:
 def extents(batch: Batch) -> pa.Table:
     """Returns, for each application and log, the lowest polled and the highest delivered offset.
 
-    A polled offset is delivered only if its poll ended ok.
+    A polled offset is delivered if its poll ended ok.
     """
     of = _polls(batch)
     pair, count = codes(of.owner * len(of.keys) + of.key)
@@ -190,10 +192,10 @@ def _delivered(batch: Batch, offsets: Mask) -> Batch:
 
 
 def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
-    """Returns the polls in this batch whose record the application got more than once.
+    """Returns the polls in this batch whose record the application received more than once.
 
     An application is a consumer group, or a process without a group. For each 64 offsets of a log,
-    only one batch returns polls: the first batch in which the application got a record again.
+    only one batch returns polls: the first batch in which the application received a record again.
     """
     here = again.where(again.repeated_in == batch.number)
     if not len(here):
@@ -205,11 +207,11 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Returns the polls in this batch that delivered one of the queried records.
+    """Returns the polls in this batch that delivered one of the requested records.
 
-    A query is an application (`owner`), a topic partition (`key`) and an offset. A row has the
-    index of the query, the polling operation, and the record's position in the operation. The
-    caller chooses the first poll for each query.
+    A requested record is an application (`owner`), a topic partition (`key`) and an offset. A row
+    of the result has the index of the request, the polling operation, and the record's position in
+    the operation. The caller chooses the first poll for each request.
     """
     polls = _delivered(batch, member(batch.ints("offset"), np.unique(offset)))
     polled = hash_of_pair(

@@ -1,11 +1,11 @@
-"""The first record that was delivered again to each application, with both deliveries.
+"""The first record that was delivered twice to each application, with both deliveries.
 
     batch 0   c1 poll -> ok k=a@0      op 0   offset 0 is delivered
     batch 1   c1 poll -> ok k=a@0      op 1   offset 0 is delivered again: first here
 
-The history is processed in batches. For each application, the first batch that repeats an offset is
-known already. This batch is searched for the second delivery. Then the whole history is searched
-for the first delivery of the same offset.
+The history is processed in batches. For each application, an earlier stage has found the first
+batch that repeats an offset. This batch is searched for the second delivery. Then the whole history
+is searched for the first delivery of the same offset.
 
 Source: `properties.delivery`.
 """
@@ -45,8 +45,9 @@ from checkers.histories.plan.stage import (
 def find_repetitions(
     applications: dict[int, Application], ok: pa.Table, delivered: OwnerOffsets
 ) -> Plan[None]:
-    """Stores, in `applications`, the first record that each application got twice, with both
-    deliveries.
+    """Finds the first record that each application received twice, and stores it in `applications`.
+
+    Both deliveries of the record are stored.
     """
     again = delivered.where(delivered.repeated != 0)
     where = {

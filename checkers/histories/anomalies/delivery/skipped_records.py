@@ -7,9 +7,9 @@
     c1 poll     -> ok k=c@2       delivered        offsets 0 2      bits 101
                                   skipped          offset  1        bits 010
 
-Only offsets below the highest delivered one count as skipped. Some records have no bit here:
-records that were polled at an offset where no send of them was acknowledged, and records that share
-an offset. The module `unconfirmed_deliveries` checks these.
+Only offsets below the highest delivered offset count as skipped. Two kinds of records have no bit
+here: records that were polled at an offset where no send of them was acknowledged, and records that
+share an offset. The module `unconfirmed_deliveries` checks these.
 
 Source: `properties.delivery`.
 """
@@ -28,7 +28,10 @@ from checkers.histories.plan.batch import Batch
 
 
 def expected_from(context: Context, reach: Batch) -> Ints:
-    """Returns, for each application and log, the offset from which on it must get every record."""
+    """Returns, for each application and log, the lowest offset that the application must receive.
+
+    From this offset on, the application must receive every record.
+    """
     # An application may begin above the start of the log, and need not get deleted records.
     return np.maximum(reach.ints("low"), context.log_starts.of(reach.ints("key")))
 
@@ -41,7 +44,7 @@ def count_skipped(
     delivered: OwnerOffsets,
     unknown: OwnerOffsets,
 ) -> None:
-    """Counts the acknowledged records that each application skipped, with an example per log.
+    """Counts the acknowledged records that each application skipped, with an example for each log.
 
     The counts are added to the objects in `applications`. An offset in `unknown` does not count,
     because a poll with the outcome `info` may have delivered it.

@@ -43,7 +43,7 @@ from checkers.histories.plan.batch import Batch
 class _SpecialRecord:
     """A record that is unconfirmed, or that shares its offset with another value."""
 
-    offset: int  # the last one at which the record was observed
+    offset: int  # the last offset at which the record was observed
     writer_op: int  # the operation of the first send that took effect
 
 
@@ -54,7 +54,7 @@ def count_unconfirmed(
     several: Batch,
     polls: Batch,
 ) -> None:
-    """Adds the special records to the counts of each application: received, repeated and skipped.
+    """Adds special records to the counts of each application: received, repeated and skipped.
 
     A record is special if it is unconfirmed, or if another record has the same offset. A record is
     unconfirmed if it was polled at an offset where none of its sends was acknowledged.

@@ -1,11 +1,11 @@
-"""Finds the commits and the fetches of group offsets in one part (a batch) of a history.
+"""Finds the commits and the fetches of group offsets in one batch of a history.
 
     c1 commit_offset{group=g} +k@1 -> ok      op 0
     c1 commit_offset{group=g} +k@5 -> ok      op 1
     c2 fetch_offset{group=g} k     -> ok @1   op 2     less than 5; op 1 ended before op 2
 
-A *register* is the committed offset of one group and one key (a topic partition). Each register has
-a number, which the tables use in place of group and key.
+A *register* is the committed offset of one group and one key (a topic partition). The tables
+contain one number for each register instead of group and key.
 
 Source: `properties.anomalies.groups.offsets`.
 """
@@ -55,9 +55,9 @@ COUNT: Final = int64_schema("count")
 
 
 def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
-    """Returns one row for each successful fetch of a committed offset.
+    """Returns one row for each successful fetch of a group's committed offset.
 
-    If the isolation level of a row is not recorded, the parameter `isolation` replaces it.
+    If the isolation level of a fetch is not recorded, the level `isolation` is assumed.
     """
     observed = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
     few = batch.where(observed & batch.is_valid("group"), FETCH_COLUMNS)
@@ -77,7 +77,7 @@ def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def count_aborted(fetches: Batch, batch: Batch) -> pa.Table:
-    """Counts the offsets that failed transactions in `batch` tried to commit; returns one row.
+    """Returns one row: the number of offsets in `batch` that failed transactions tried to commit.
 
     An offset counts only if a fetch of the same group and topic partition completed after the
     transaction began.
@@ -123,19 +123,20 @@ def _commits(batch: Batch) -> Batch:
 
 @dataclass(frozen=True, slots=True)
 class FetchIndex:
-    """An index that finds whether a fetch after a commit returned a lower offset."""
+    """An index of the fetches of group offsets; it finds the lowest offset fetched after a time."""
 
     stable: bool  # True for fetches that wait for open transactions
     fetches: Batch
-    rows: Ints  # the index of each among all fetches
+    rows: Ints  # the index of each of these fetches among all fetches
     registers: Ints  # ascending
     least: PrefixMaxIndex  # of negated offsets and times, since it finds maxima
 
     @classmethod
     def of(cls, fetches: Batch, *, stable: bool) -> Self:
-        """Returns an index of the fetches that waited for open transactions.
+        """Returns an index of some of the fetches.
 
-        If `stable` is false, returns an index of the fetches that did not wait.
+        If `stable` is true, these are the fetches that waited for open transactions; otherwise the
+        fetches that did not wait.
         """
         rows = np.flatnonzero(fetches.ints("stable") == stable)
         some = fetches.where(rows)
@@ -144,9 +145,9 @@ class FetchIndex:
         return cls(stable, some, rows, registers, least)
 
     def above_later_fetch(self, of: Batch, since_ns: Ints) -> Batch:
-        """Returns the commits for which a later fetch returned a lower offset.
+        """Returns the commits after which a fetch returned a lower offset.
 
-        For commit i, the later fetches are those of its group and topic partition that began after
+        For commit i, these are the fetches of its group and topic partition that began after
         `since_ns[i]`.
         """
         some = np.flatnonzero(member(of.ints("register"), self.registers))
@@ -162,11 +163,11 @@ def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
 
 
 def first_commits(registers: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each group and log, the first commit and the next with a different offset.
+    """Returns, for each group and log, the first commit, and the first commit of another offset.
 
-    Example: commits of the offsets 3, 3, 7 and 9 give the first 3 and the 7. Only commits that
-    ended ok count, in the order of their ends. Commits inside transactions and commits outside
-    them are treated separately.
+    Example: for commits of the offsets 3, 3, 7 and 9, these are the first 3 and the 7. Only commits
+    that ended ok count, in the order of their ends. Commits inside transactions and commits outside
+    transactions are treated separately.
     """
     of = commits(batch)
     some = (of.ints("outcome") == OK) & member(of.ints("register"), registers)
@@ -178,10 +179,10 @@ def first_commits(registers: Ints, batch: Batch) -> pa.Table:
 
 
 def first_two(of: Batch) -> Batch:
-    """Returns, for each group and topic partition, the first row and the first with another offset.
+    """Returns, for each group and log, the first row, and the first row with another offset.
 
-    Example: the offsets 3, 3, 7, 9, in the order of `ended_ns`, give the first 3 and the 7. The
-    offsets 3, 3 give only the first 3.
+    Example: for the offsets 3, 3, 7, 9, in the order of `ended_ns`, these are the first 3 and the
+    7. The offsets 3, 3 give only the first 3.
     """
     columns = [of.ints(name) for name in ("offset", "op", "ended_ns", "register")]
     ordered = of.where(np.lexsort(columns))
@@ -195,7 +196,7 @@ def first_two(of: Batch) -> Batch:
 
 @dataclass(frozen=True, slots=True)
 class KnownOffsets:
-    """The offsets that groups certainly committed, each with the time since which it is certain."""
+    """Offsets that groups certainly had committed, each with the time from which it is certain."""
 
     register: Ints
     offset: Ints
@@ -211,8 +212,8 @@ class KnownOffsets:
     def highest(self, queries: Batch, since_ns: Ints | None = None) -> Ints:
         """Returns, for each fetch, the row of the highest offset committed before the fetch began.
 
-        If this offset is not higher than the fetched offset, -1 takes the place of the row. If
-        `since_ns` is passed, a commit counts only if it began after the fetch's time in `since_ns`.
+        The result is -1 if this offset is not higher than the fetched offset. `since_ns` may have a
+        time for each fetch: then only commits that began after this time count.
         """
         found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)
@@ -230,7 +231,6 @@ class KnownOffsets:
         higher = self.offset[fact] > queries.ints("offset")[some]
         some, fact = some[higher], fact[higher]
         found[some] = fact
-        # Only the commits that began after this time of the fetch count.
         if since_ns is not None:
             for number in some[self.invoked_ns[fact] <= since_ns[some]].tolist():
                 found[number] = self._highest_by_scan(queries, number, int(since_ns[number]))
@@ -249,10 +249,10 @@ class KnownOffsets:
 
 
 def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) -> pa.Table:
-    """Returns each fetch of a lower offset than an earlier commit, with the highest such commit.
+    """Returns each fetch that returned less than an earlier commit, with the highest such commit.
 
-    A commit is earlier if it ended ok before the fetch began. Only commits in `batch` count. If
-    `since_ns` is passed, a commit counts only if it began after the fetch's time in `since_ns`.
+    A commit is earlier if it ended ok before the fetch began. Only commits in `batch` count.
+    `since_ns` may have a time for each fetch: then only commits that began after this time count.
     """
     of = commits(batch)
     sure = of.where((of.ints("outcome") == OK) & (observed.stable | (of.ints("staged") == 0)))
@@ -274,7 +274,11 @@ def _commits_with_output(batch: Batch) -> Batch:
 
 
 def first_output(batch: Batch) -> pa.Table:
-    """Returns, for each group and topic partition, when its first transaction with output began."""
+    """Returns, for each group and log, the time at which its first transaction with output began.
+
+    A transaction with output sends records, commits an offset of the group in the log, and does not
+    fail.
+    """
     # Such a transaction sends records, commits an offset for the group and key, and does not fail.
     of = _commits_with_output(batch)
     order = np.lexsort([of.ints("invoked_ns"), of.ints("register")])
@@ -283,9 +287,9 @@ def first_output(batch: Batch) -> pa.Table:
 
 
 def output_ahead(observed: FetchIndex, batch: Batch) -> pa.Table:
-    """Returns the transactions that committed a higher offset than a later fetch returned.
+    """Returns the commits of transactions with output that are higher than a later fetched offset.
 
-    Only transactions that sent records and did not fail count. A fetch is later if it began after
+    A transaction with output sends records and does not fail. A fetch is later if it began after
     the transaction began.
     """
     # A transaction has output if it sends records and does not fail.

@@ -84,21 +84,21 @@ class FetchedOffsets:
     """All fetches of group offsets, and the commits that explain or contradict a fetch."""
 
     fetches: Batch
-    tried: Batch  # commits of a fetched offset
-    known: int  # the number of fetches before which an offset had been observed
-    refuted: Ints  # per fetch the first row of `others` with another offset before it; or -1
+    tried: Batch  # the commits of an offset that a fetch returned, of any outcome
+    known: int  # the number of fetches whose group surely had an offset before
+    refuted: Ints  # per fetch, the first earlier row of `others` with another offset; or -1
     others: Batch
-    explained_ns: Ints  # per fetch the end of the last commit that may explain it; or LONG_AGO
+    explained_ns: Ints  # per fetch, the end of the last commit that may explain it; or LONG_AGO
     staged: Mask  # True if a transaction may explain the fetch
     ahead: Batch  # transactions with output whose committed offset is above a later fetch
-    began: Batch  # per batch and register the start of the first transaction with output
+    began: Batch  # per batch and register, the start of the first transaction with output
 
 
 def fetched_offsets(context: Context) -> Plan[tuple[FetchedOffsets, tuple[Finding, ...]]]:
     """Returns all fetches of group offsets, and the findings of three anomalies.
 
-    The anomalies: the offset went backwards; nobody had tried to commit it; only failed
-    transactions had committed it.
+    The anomalies: the offset went backwards; it changed without a commit; it was committed only by
+    failed transactions.
     """
     isolation = context.declared.isolation
     observed = yield from collect(_stage("fetched offsets", FETCHES, partial(fetched, isolation)))
@@ -120,8 +120,8 @@ def fetched_offsets(context: Context) -> Plan[tuple[FetchedOffsets, tuple[Findin
     of = _explained(fetches, Batch(tried), Batch(firsts), Batch(ahead), Batch(began))
     backwards = yield from _went_backwards(of, Batch(pa.concat_tables(higher)))
     moved = yield from _without_commit(of)
-    vain = yield from _aborted_offsets(of, sum(aborted["count"].to_pylist()))
-    return of, (backwards, moved, vain)
+    of_aborted = yield from _aborted_offsets(of, sum(aborted["count"].to_pylist()))
+    return of, (backwards, moved, of_aborted)
 
 
 def _stage(title: str, schema: pa.Schema, run: object) -> Stage[pa.Table]:
@@ -148,11 +148,11 @@ def _explained(
 
 
 def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int) -> Ints:
-    """Returns one number for each fetch: the maximum over the commits that explain the fetch.
+    """Returns, for each fetch, the highest number of the commits that explain the fetch.
 
-    `numbers` has a number for each commit, such as the time at which it ended. A commit explains a
-    fetch if it set the fetched offset and did not begin after the fetch completed. If no commit
-    explains a fetch, its number is `otherwise`.
+    `numbers` has a number for each commit, such as the time at which the commit ended. A commit
+    explains a fetch if it set the fetched offset and did not begin after the fetch completed. If no
+    commit explains a fetch, the result is `otherwise`.
     """
     made = np.full(len(fetches), otherwise, dtype=np.int64)
     pairs = hash_of_pair(of.ints("register"), of.ints("offset"))
@@ -177,9 +177,10 @@ def _with_fetches(firsts: Batch, fetches: Batch) -> Batch:
 
 
 def _after_an_offset(fetches: Batch, firsts: Batch) -> int:
-    """Counts the fetches that began after their group had an offset for the topic partition.
+    """Returns the number of fetches that began when their group surely had a committed offset.
 
-    The history shows such an offset when a commit has ended, or a fetch that returned an offset.
+    A group surely has an offset in a topic partition after a commit ended, or after a fetch
+    returned an offset.
     """
     everything = _with_fetches(firsts, fetches)
     known = everything.where(everything.ints("offset") != NONE)
@@ -299,8 +300,8 @@ def _without_commit(of: FetchedOffsets) -> Plan[Finding]:
 
 def _aborted_offsets(of: FetchedOffsets, observations: int) -> Plan[Finding]:
     fetches, tried = of.fetches, of.tried
-    vain = tried.where((tried.ints("outcome") == FAIL) & (tried.ints("staged") == 1))
-    aborted = highest_explaining(fetches, vain, -vain.ints("op"), LONG_AGO)
+    aborted_commits = tried.where((tried.ints("outcome") == FAIL) & (tried.ints("staged") == 1))
+    aborted = highest_explaining(fetches, aborted_commits, -aborted_commits.ints("op"), LONG_AGO)
     some = (of.refuted >= 0) & (of.explained_ns == LONG_AGO) & (aborted != LONG_AGO)
     wrong = np.flatnonzero(some)
     columns = yield from shared_columns(fetches.where(wrong))

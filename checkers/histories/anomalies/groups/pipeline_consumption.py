@@ -1,7 +1,8 @@
-"""Functions that find what each pipeline transaction in a batch of history rows consumed.
+"""Kernels that find the inputs that pipeline transactions consumed in one batch of a history.
 
-A pipeline transaction polls inputs, sends outputs and commits the offsets of its inputs. For
-example, this one reads from the key i and writes to the key o:
+A kernel is a function from a batch of rows to a table. A pipeline transaction polls inputs, sends
+outputs and commits the offsets of its inputs. For example, this one reads from the key i and writes
+to the key o:
 
     p2 txn{id=x,group=g} o=a +i@1 -> ok @0 i=m@0
        o=a, @0     it sent the value a to o; the record has offset 0
@@ -36,7 +37,7 @@ PROGRESS: Final = int64_schema("group", "key", "committed", "good")
 
 
 def polled_rows(batch: Batch, rows: Mask) -> Ints:
-    """Returns those of the `rows` that are records polled by a member of a group.
+    """Returns the numbers of the rows in the mask `rows` that are polls by a member of a group.
 
     A polled record whose offset is not recorded is left out.
     """
@@ -58,7 +59,8 @@ def delivered_words(batch: Batch) -> pa.Table:
 def steps_of(batch: Batch) -> Batch:
     """Returns, for each transaction and log, the highest offset that the transaction committed.
 
-    The offset is a consumer group's position in the log. Only transactions that ended ok count.
+    Such an offset is the committed position of a consumer group. Only transactions that ended ok
+    count.
     """
     return batch.derived(("steps",), _made_steps)
 
@@ -85,12 +87,11 @@ def _made_steps(batch: Batch) -> Batch:
 
 
 def input_rows(batch: Batch) -> Ints:
-    """Returns the rows of the records that transactions consumed.
+    """Returns the numbers of the rows whose records were consumed by transactions.
 
-    A record is consumed if a transaction polled it and committed a higher offset. Only
+    A transaction consumes a record if it polls the record and commits a higher offset. Only
     transactions that ended ok count.
     """
-    # Only transactions that ended ok count. They polled these records.
     return batch.derived(("inputs",), _made_inputs)
 
 
@@ -153,7 +154,7 @@ def per_register(observed: pa.Table) -> pa.Table:
 
 
 def unreported_steps(batch: Batch) -> pa.Table:
-    """Returns, for each group, when its first transaction with unknown polls began.
+    """Returns, for each group, the time at which its first transaction with unknown polls began.
 
     The polls of a transaction are unknown if it ended `info` and the history has no poll of it. A
     group without such a transaction has no row.
@@ -174,11 +175,11 @@ def unreported_steps(batch: Batch) -> pa.Table:
 
 
 def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns commits of transactions that raise a group's committed offset of a topic partition.
+    """Returns transactional commits that raise a group's committed offset of a topic partition.
 
     A commit is good (1) if it ended before the group's first transaction with unknown polls. Only
-    the last good commit and the last other commit are returned. For example, if the offsets 3, 5
-    and 9 are good and then 12 is not, the result has 9 and 12.
+    the last commit of each run of good commits or of other commits is returned. For example, if the
+    offsets 3, 5 and 9 are good and then 12 is not, the result has 9 and 12.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))

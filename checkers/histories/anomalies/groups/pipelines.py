@@ -72,7 +72,7 @@ _SHOWN: Final = int64_schema("key", "offset", "value", "op")
 
 
 def pipelines(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns two findings: the inputs that a group consumed twice, and those that it skipped.
+    """Returns two findings: inputs that a group consumed twice, and inputs that a group skipped.
 
     A transaction consumes an input if it polls the input and commits a higher offset. An input is
     skipped if the group committed a higher offset, but no member polled the input.
@@ -177,11 +177,10 @@ def _consumers(several: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each pair of transactions, the lowest offset of a commit by another operation.
+    """Returns, for each pair of transactions, the lowest offset that another operation committed.
 
     The commit is of the same group and topic partition. It overlaps the time from the invocation of
-    the pair's first transaction to the completion of the second. A pair without such a commit has
-    no row.
+    the first transaction to the completion of the second. A pair without such a commit has no row.
     """
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)

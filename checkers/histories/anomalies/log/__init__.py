@@ -1,1 +1,1 @@
-"""Query plans of the rules of a log: one value per offset, one offset per value, nothing lost."""
+"""Query plans for the rules of a log: one value per offset, one offset per value, no lost value."""

@@ -1,4 +1,4 @@
-"""The query plan of `duplicate`: values that are located at two offsets.
+"""The query plan of `duplicate`: values that occur at two offsets of a log.
 
     p1 send k=a -> ok @0           op 0
     c1 poll     -> ok k=a@0 k=a@1  op 1
@@ -6,8 +6,8 @@
     key k, value a: offsets 0 and 1, seen by op 0 and op 1
 
 Only the unconfirmed values are searched, and they are few. A value is confirmed if it was polled
-only at the offset where its send was acknowledged. A send is acknowledged at one offset at most. So
-a value at two offsets is always unconfirmed.
+only at the offset at which its send was acknowledged. A send is acknowledged at one offset at most.
+So a value at two offsets is always unconfirmed.
 
 Source: `properties.anomalies.log.duplicate`.
 """
@@ -56,7 +56,7 @@ from properties.anomalies.log import duplicate
 
 
 def duplicates(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the values that are at two offsets of their log."""
+    """Returns the finding of `duplicate`: values that occur at two offsets of their log."""
     unconfirmed = context.unconfirmed
     count = partial(_confirmed, unconfirmed)
     seen = yield from collect(

@@ -51,7 +51,7 @@ from properties.anomalies.log import inconsistent_offsets
 
 
 def offsets_with_two_values(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the offsets at which two values were observed."""
+    """Returns the finding of `inconsistent-offsets`: offsets at which two values were observed."""
     committed = context.unconfirmed.committed
     shared, seen = yield from in_parallel(
         collect(locations_with_several_values(committed)),
@@ -85,7 +85,7 @@ def offsets_with_two_values(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def locations_with_several_values(committed: Ints) -> Stage[pa.Table]:
-    """Returns a stage that collects the values of each offset with several observed values."""
+    """Returns a stage that collects the values at each offset that has several observed values."""
     return Stage(
         Source.RECORD_LOCATIONS,
         Kernel(
@@ -106,7 +106,7 @@ def _several_values(committed: Ints, batch: Batch) -> pa.Table:
 
 
 def _offsets(committed: Ints, batch: Batch) -> pa.Table:
-    """Returns one row: the number of offsets that were observed at least twice."""
+    """Returns one row: the number of offsets that at least two polls or sends prove."""
     proofs = proves_location(batch, committed) & (batch.ints("offset") != UNKNOWN_OFFSET)
     starts = run_starts(*map(batch.ints, ("key", "offset")))
     if not len(starts):

@@ -1,4 +1,4 @@
-"""The keys of a history, and how many values of failed sends a reader could have received.
+"""The keys of a history, and the number of failed sends' values that a reader could have received.
 
     p1 txn k=a  -> fail
     p2 txn j=b  -> fail
@@ -39,7 +39,7 @@ _FAILED: Final = int64_schema("key", "values")
 class RecordKeys:
     """Two sets of keys, as ascending fingerprints (64-bit hashes).
 
-    - `committed` has the keys of which a reader at read_committed got a record.
+    - `committed` has the keys from which a reader at read_committed received a record.
     - `with_siblings` has the keys of topics with several topic partitions.
     """
 
@@ -56,16 +56,16 @@ class RecordKeys:
         return cls(np.unique(keys[committed]), np.array(sorted(several), dtype=np.int64))
 
     def values_of_committed(self, failed: pa.Table) -> int:
-        """Returns the number of values of failed sends to logs that were read at read_committed.
+        """Returns the number of failed sends' values in the logs that were read at read_committed.
 
-        The table `failed` has, for each log, the number of values whose sends failed.
+        The table `failed` has, for each log, the number of values whose sends all failed.
         """
         of = Batch(failed)
         return int(of.ints("values")[member(of.ints("key"), self.committed)].sum())
 
 
 def record_keys(isolation: Isolation) -> Stage[RecordKeys]:
-    """Returns a query stage that collects every topic partition of a send or a poll."""
+    """Returns a query stage that collects the topic partitions of all sends and polls."""
     kernel = Kernel("keys of records", _READS, _KEYS, partial(_keys, isolation))
     return Stage(Source.OPERATIONS, kernel, RecordKeys.of)
 

@@ -1,4 +1,4 @@
-"""The query plan of `lost-write`: values that no poll returned, although later ones were polled.
+"""The query plan of `lost-write`: values that no poll returned, although later values were polled.
 
     p1 send k=a -> ok @0      op 0
     p1 send k=b -> ok @1      op 1
@@ -65,7 +65,10 @@ _READ: Final = pa.schema(
 
 
 def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Finds the values that no poll returned, although a poll of their log went beyond them."""
+    """Returns the finding of `lost-write`: values that no poll returned, although a later one did.
+
+    A later poll is one that returned a higher offset of the same log.
+    """
     unconfirmed = context.unconfirmed
     some = yield from collect(
         Stage(
@@ -85,8 +88,8 @@ def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
     counted = pa.array(Batch(debts).ints("owed") > 0)
     missing = debts.filter(compute.invert(counted)).select(LOCATION_AND_OP.names)
     owed = sum(debts["owed"].to_pylist())
-    owed_strays, lost_strays = _unconfirmed_unread_below_bound(unconfirmed, bounds)
-    gone = Batch(pa.concat_tables([missing, lost_strays]))
+    owed_unconfirmed, lost_unconfirmed = _unconfirmed_unread_below_bound(unconfirmed, bounds)
+    gone = Batch(pa.concat_tables([missing, lost_unconfirmed]))
     key_of = yield from resolve_fingerprints(gone.ints("key"), column="key")
     value_of = yield from resolve_fingerprints(gone.ints("value"), bounds.ints("value"))
     at = _bound_of(bounds, gone.ints("key"))
@@ -102,7 +105,7 @@ def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
             "reader_op": bound.table["reader_op"],
         }
     ).cast(schema_of(lost_write.LostWrite))
-    return (Finding(id=lost_write.ANOMALY.id, rows=rows, observations=owed + owed_strays),)
+    return (Finding(id=lost_write.ANOMALY.id, rows=rows, observations=owed + owed_unconfirmed),)
 
 
 def _highest_reads(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
@@ -174,7 +177,11 @@ def _is_owed(bounds: Batch, key: Ints, offset: Ints) -> Mask:
 
 
 def _unread_below_bound(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Table:
-    """Returns the values that a poll should have returned, but no poll did."""
+    """Returns the values of a batch that a poll should have returned, but that no poll returned.
+
+    One more row has, in the column `owed`, the number of all values that a poll should have
+    returned.
+    """
     # One more row has, in `owed`, the number of all such values, polled or not.
     at, writes = first_rows(batch), took_effect(batch, unconfirmed.committed)
     key, offset = (batch.ints(name).take(at) for name in ("key", "offset"))

@@ -4,12 +4,12 @@
     c1 poll     -> ok k=a@0   op 1
 
     key  offset  value  op
-    k    0       a      0         op 0 is the first operation that proves it
+    k    0       a      0         op 0 is the first operation that proves this location
 
 The checkers `inconsistent_offsets`, `duplicates` and `lost_writes` read these rows. For each block
 of 65,536 offsets, one Spark task finds the locations in this block. A value is unconfirmed if it
-was polled at an offset that no acknowledged send of the value has. The Spark driver has all rows of
-the unconfirmed values, and finds their locations.
+was polled at an offset where no send of it was acknowledged. The Spark driver has all rows of the
+unconfirmed values, and finds their locations.
 
 Source: `properties.anomalies.observations`.
 """
@@ -41,8 +41,8 @@ LOCATION_AND_OP: Final = pa.schema(
 def shown_locations(committed: Ints, batch: Batch) -> Ints:
     """Returns the numbers of the locations at which the history proves that a record exists.
 
-    Adjacent rows with the same topic partition, offset and value form one location. Locations are
-    numbered from 0. Locations without an offset are left out.
+    Adjacent rows with the same topic partition, offset and value are one location. Locations are
+    numbered from 0 in each batch. Locations without an offset are left out.
     """
 
     def made(batch: Batch) -> Ints:
@@ -60,11 +60,11 @@ def location_rows(committed: Ints, batch: Batch, shown: Ints) -> pa.Table:
 
 
 def unconfirmed_locations(unconfirmed: UnconfirmedValues) -> Batch:
-    """Returns the key, offset and value of each unconfirmed value that is certainly in the log.
+    """Returns a row for each offset at which an unconfirmed value is certainly in the log.
 
-    Each row also has an operation that proves that the value is in the log. The rows are ordered by
-    key, offset and value. A value is unconfirmed if it was polled at an offset where no send of it
-    was acknowledged.
+    A value is unconfirmed if it was polled at an offset where no send of it was acknowledged. A row
+    has the key, offset and value, and an operation that proves them. The rows are ordered by key,
+    offset and value.
     """
 
     def made(_: Batch) -> Batch:
@@ -76,7 +76,7 @@ def unconfirmed_locations(unconfirmed: UnconfirmedValues) -> Batch:
             )
         )
 
-    return unconfirmed.observations.derived(("stray places",), made)
+    return unconfirmed.observations.derived(("unconfirmed locations",), made)
 
 
 def count_table(count: int) -> pa.Table:
@@ -88,6 +88,9 @@ def total(counts: pa.Table) -> int:
 
 
 def grouped_in_lists(table: pa.Table, by: tuple[str, ...], lists: tuple[str, ...]) -> pa.Table:
-    """Groups the rows by the columns `by`; the values of the columns `lists` become lists."""
+    """Returns one row for each combination of the columns `by`, with the other columns as lists.
+
+    `lists` names the other columns.
+    """
     made = table.group_by(list(by), use_threads=False).aggregate([(name, "list") for name in lists])
     return made.rename_columns([*by, *lists])

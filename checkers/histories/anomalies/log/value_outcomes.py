@@ -5,10 +5,12 @@
     c1 poll     -> ok k=b@1 k=c@2     a is unseen, b an aborted read, c a value nobody sent
 
 A value is confirmed if a send of it was acknowledged at an offset, and no poll returned it at
-another offset, like a. The Spark task that has the records near this offset decides it.
+another offset. Here, a is confirmed. The Spark task that has the records near this offset decides
+the value.
 
-A value is unconfirmed if it was polled at an offset where no send of it was acknowledged, like b
-and c. Such values are few, so the Spark driver collects their rows and decides them.
+A value is unconfirmed if it was polled at an offset where no send of it was acknowledged. Here, b
+and c are unconfirmed. Such values are few, so the Spark driver collects their rows and decides
+them.
 
 If a value was sent ok without an offset, and never polled, the sends alone show that it is unseen.
 
@@ -78,7 +80,7 @@ NO_OPERATION: Final = 2**63 - 1  # above every operation
 _WRITE: Final = pa.schema([(name, pa.int64()) for name in ("key", "value", "op")])
 _SEEN: Final = pa.schema([*_WRITE, *((name, pa.int64()) for name in ("polled", "owed"))])
 
-# the facts that a row of RECORD_LOCATIONS proves about its value, by role
+# what a row of RECORD_LOCATIONS proves about its value, for each role of the row
 _SENT, _POLLED, _READ = 1, 2, 4
 _TELLS: Final = np.zeros(16, dtype=np.uint8)
 _TELLS[SEND_OK] = _SENT
@@ -88,9 +90,9 @@ _LAST: Final = pa.schema([("op", pa.int64())])
 
 
 def value_outcomes(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Finds unseen values, aborted reads, values that nobody sent, and duplicates across keys."""
+    """Returns the findings: unseen, aborted read, value nobody sent, and duplicate across keys."""
     unconfirmed, kept = context.unconfirmed, context.log_starts
-    seen, placeless, last, read, failed = yield from in_parallel(
+    seen, without_offset, last, read, failed = yield from in_parallel(
         collect(
             Stage(
                 Source.RECORD_LOCATIONS,
@@ -114,10 +116,10 @@ def value_outcomes(context: Context) -> Plan[tuple[Finding, ...]]:
         collect(record_keys(context.declared.isolation)),
         collect(failed_values(_send_failed)),
     )
-    of_strays = _Outcomes.of(unconfirmed, kept)
+    outcomes = _Outcomes.of(unconfirmed, kept)
     hidden = seen.filter(pa.array(Batch(seen).ints("op") != NO_OPERATION)).select(_WRITE.names)
-    writes = Batch(pa.concat_tables([hidden, placeless, of_strays.hidden()]))
-    aborted, never_sent = of_strays.aborted(), of_strays.never_sent()
+    writes = Batch(pa.concat_tables([hidden, without_offset, outcomes.hidden()]))
+    aborted, never_sent = outcomes.aborted(), outcomes.never_sent()
     copies = yield from duplicates_across_keys(unconfirmed, never_sent)
     tables = (writes, aborted, never_sent)
     key_of = yield from resolve_fingerprints(*(it.ints("key") for it in tables), column="key")
@@ -133,9 +135,9 @@ def value_outcomes(context: Context) -> Plan[tuple[Finding, ...]]:
     later = max(last["op"].to_pylist(), default=0) - ops
     confirmed = Batch(seen)
     owed = int(confirmed.ints("owed").sum())
-    polled = np.r_[confirmed.ints("polled"), of_strays.polled > 0]
-    elsewhere = member(np.r_[confirmed.ints("key"), of_strays.keys], read.with_siblings)
-    owed += placeless.num_rows + int(np.count_nonzero(of_strays.owed))
+    polled = np.r_[confirmed.ints("polled"), outcomes.polled > 0]
+    elsewhere = member(np.r_[confirmed.ints("key"), outcomes.keys], read.with_siblings)
+    owed += without_offset.num_rows + int(np.count_nonzero(outcomes.owed))
     return (
         Finding(
             id=unseen.ANOMALY.id,
@@ -205,7 +207,7 @@ def _unseen_without_offset(
     return few.where(wanted).table.select(_WRITE.names)
 
 
-# ---------------------------------------------------------------- strays
+# ---------------------------------------------------------------- unconfirmed values
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,12 +217,12 @@ class _Outcomes:
     polled: Ints  # the number of polls
     poller: Ints  # the first operation that polled it
     readers: Ints  # the number of successful operations that read it at read_committed
-    reader: Ints  # the first of these
-    read: Mask  # at either isolation level
+    reader: Ints  # the first of these operations
+    read: Mask  # True if a successful poll returned it, at either isolation level
     sent: Ints  # the number of sends
     failed: Ints  # the number of failed sends
     sender: Ints  # the first operation that sent it
-    owed: Mask  # acknowledged, so it must exist
+    owed: Mask  # True if its send was acknowledged, so a poll should return it
     writer: Ints  # the first operation that was acknowledged
 
     @classmethod

@@ -1,13 +1,13 @@
-"""Assignments of keys (topic partitions) to processes, and how many assignments left out a key.
+"""Assignments of keys (topic partitions) to processes, and the number of assignments without a key.
 
     c1 assign k   -> ok
     c1 poll       -> ok k=a@0
-    c1 assign j   -> ok           this assignment leaves out k
+    c1 assign j   -> ok           an assignment without k
     c1 assign k j -> ok
-    c1 poll       -> ok k=c@2     no step from a to c: 1 assignment left out k before c, 0 before a
+    c1 poll       -> ok k=c@2     no step from a to c: 1 assignment without k before c, 0 before a
 
 A step connects two operations of a process that poll (or send) the same key. There is no step if an
-assignment between the two operations left out the key. So both operations of a step have the same
+assignment between the two operations lacks the key. So both operations of a step have the same
 number of earlier assignments without the key.
 
 Source: `properties.anomalies.order.steps`.
@@ -38,7 +38,7 @@ ASSIGNMENTS: Final = pa.schema([("process", pa.int64()), ("op", pa.int64()), ("k
 def assignments(batch: Batch) -> pa.Table:
     """Returns the assignments that did not fail: one row for each assignment and each of its keys.
 
-    Each assignment has one more row, with the key NULL; these rows serve to count assignments.
+    Each assignment has one more row, with the key NULL. These rows are used to count assignments.
     """
     rows = np.flatnonzero(batch.is_in("f", *ASSIGNING) & ~batch.is_in("outcome", "fail"))
     process, op = batch.ints("process")[rows], batch.ints("op")[rows]
@@ -54,7 +54,7 @@ def assignments(batch: Batch) -> pa.Table:
 
 
 def assignments_without(assigned: Batch, process: Ints, key: Ints, op: Ints) -> Ints:
-    """Counts per operation and topic partition how many earlier assignments lack the partition.
+    """Returns, for each operation, the number of earlier assignments without its topic partition.
 
     Only the assignments of the operation's process count.
     """
@@ -85,6 +85,6 @@ def processes_of(batch: Batch) -> pa.Table:
 
 
 def in_several_batches(observed: Batch) -> NumberSet:
-    """Returns the processes that have operations in several batches of rows."""
+    """Returns the processes that have operations in more than one batch of the history."""
     process, batches = np.unique(observed.ints("process"), return_counts=True)
     return NumberSet(process[batches > 1])

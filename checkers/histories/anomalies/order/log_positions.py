@@ -65,7 +65,7 @@ class LogPositions:
         return first + 1 if kind == SENDS else np.maximum(first + 1, self.log_starts.of(key))
 
     def skipped_count(self, kind: int, key: Ints, first: Ints, second: Ints, dirty: Mask) -> Ints:
-        """Returns how many records each step skipped, from offset `first` to offset `second`.
+        """Returns, for each step, the number of records between the offsets `first` and `second`.
 
         A step is a pair of records that a process polled (or sent) one after the other. A poll at
         read_committed may skip aborted records, so only records that were surely not aborted count.

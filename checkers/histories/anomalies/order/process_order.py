@@ -83,10 +83,10 @@ _ASSIGNMENT_COLUMNS: Final = ("op", "process", "f", "outcome", "kind", "key")
 
 
 def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the findings of steps that skip records, go back, or read part of a transaction.
+    """Returns the findings of steps that skip records or go back, and of G1b.
 
-    A step is a pair of records of one log that a process polled (or sent) one after the other. A
-    part of a transaction was read (G1b) if the process never polled the transaction's last record.
+    A step is a pair of records of one log that a process polled (or sent) one after the other. G1b:
+    the process polled a part of a transaction, but never the transaction's last record.
     """
     words, outranked, assigned, worked = yield from in_parallel(
         collect(occupied_offsets.occupied_offsets(context.unconfirmed.committed, context.aborted)),
@@ -145,10 +145,10 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _outranked(context: Context) -> Plan[Batch | None]:
-    """Returns the values that Jepsen ignores at an offset with several values.
+    """Returns the values that Jepsen's rules ignore at offsets with several observed values.
 
-    If several values were observed at one offset, Jepsen takes one of them for the record, and
-    ignores the others. Returns None if the history is not judged by Jepsen's rules.
+    If several values were observed at one offset, Jepsen takes one value for the record, and
+    ignores the others. Returns None if Jepsen's rules do not apply to the history.
     """
     if not context.declared.jepsen:
         return None

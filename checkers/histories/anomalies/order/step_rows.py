@@ -1,13 +1,13 @@
-"""The table STEPS: how processes moved through logs in one batch of the history's rows.
+"""The table STEPS: how processes moved through logs in one batch of the history.
 
-A step is two records of one key that a process polled (or sent) one after the other. A row has one
-of these types:
+A step is a pair of records of one key that a process polled (or sent) one after the other. A row
+has one of these types:
 
-- `WITHIN`: a step inside one operation, if the step skips records or goes back;
-- `BETWEEN`: a step from one operation to the next, if the step skips records or goes back;
-- `COUNTED` plus one of the types above: how many steps of this type were examined;
-- `HEAD` and `TAIL`: the batch's first and last record of a process and key. With them, steps from
-  one batch to another are found later.
+- `WITHIN`: a step inside one operation that skips records or goes back;
+- `BETWEEN`: a step from one operation to the next that skips records or goes back;
+- `COUNTED` plus one of the types above: the number of all steps of this type;
+- `HEAD` and `TAIL`: the batch's first and last record of a process and key. They serve to find the
+  steps from one batch to another.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ POLLS: Final = 0
 SENDS: Final = 1
 # values of `row_type`
 WITHIN: Final = 0  # a step inside an operation that skips records or goes back
-BETWEEN: Final = 1  # the same, from one operation to the next
-COUNTED: Final = 2  # plus WITHIN or BETWEEN: the number of all such steps, in `skipped_count`
+BETWEEN: Final = 1  # a step from one operation to the next that skips records or goes back
+COUNTED: Final = 2  # plus WITHIN or BETWEEN: `skipped_count` is the number of all such steps
 HEAD: Final = 4
 TAIL: Final = 5
 STEPS: Final = pa.schema(
@@ -48,10 +48,10 @@ STEPS: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The polled records, or the sent records, in one batch of the history's rows.
+    """The polled records, or the sent records, in one batch of the history.
 
-    `row`, `offset` and `role` are arrays over the records. The other arrays are over the rows of
-    the batch. So the key of record i is `key[row[i]]`.
+    `row`, `offset` and `role` have one entry for each record. The other arrays have one entry for
+    each row of the batch. So the key of record i is `key[row[i]]`.
     """
 
     row: Ints  # in the batch

@@ -1,4 +1,4 @@
-"""Steps of processes through logs inside one batch of the history's rows.
+"""Steps of processes through logs inside one batch of the history.
 
     p1 send k=a -> ok @0
     p1 send k=b -> ok @1
@@ -11,8 +11,8 @@
 
 A step is a pair of records of one key: a process polled (or sent) the second right after the first.
 Both may be in one operation (`WITHIN`), or in two (`BETWEEN`). In the second case, the first
-operation is a poll that ended ok, or a send that did not fail. If the process was assigned other
-keys between the two operations, but not this key, there is no step.
+operation is a poll that ended ok, or a send that did not fail. There is no step if, between the two
+operations, the process was assigned keys without this key.
 
 A process may occur in several batches. Then each batch also returns its first and its last record
 of the process and key, as `HEAD` and `TAIL`. The module `steps_across_batches` connects them.
@@ -166,7 +166,8 @@ def wrong_steps(
 
     A step is a pair of records of a log that a process polled (or sent) one after the other. A step
     is wrong if the offset does not grow, or if records are skipped. Steps with an unknown offset
-    are left out. `first` and `second` have the row numbers of the two records of each step.
+    are left out. `first` and `second` have the indexes in `records` of the two records of each
+    step.
     """
     begin, end = records.offset.take(first), records.offset.take(second)
     known = (begin != UNKNOWN_OFFSET) & (end != UNKNOWN_OFFSET)

@@ -1,4 +1,4 @@
-"""Steps of processes from one batch of the history's rows to a later batch.
+"""Steps of processes from one batch of the history to a later batch.
 
     batch 0   c1 poll -> ok k=a@0      TAIL: the last record of c1 and k is at offset 0
     batch 1   c2 poll -> ok j=x@5
@@ -37,10 +37,10 @@ from checkers.histories.plan.batch import Batch
 def steps_across_batches(
     positions: LogPositions, assigned: pa.Table, observed: pa.Table
 ) -> pa.Table:
-    """Returns the wrong steps between batches of the history, and the number of all steps there.
+    """Returns the wrong steps between batches of the history, and the number of all these steps.
 
     A step is a pair of records of a log that a process polled (or sent) one after the other. A
-    wrong step skips records or goes back. Other rows of the table have the numbers.
+    wrong step skips records or goes back. The number of steps is in rows of the type `COUNTED`.
     """
     made = [STEPS.empty_table()]
     step_rows = Batch(observed)

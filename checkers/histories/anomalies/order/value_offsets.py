@@ -32,8 +32,8 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 class ValueOffsets:
     """The offsets of some values, for polls and sends that were recorded without an offset.
 
-    A value has at most one offset here. If `of_all` is true (under Jepsen's rules), the polls and
-    sends that were recorded with an offset get this offset too.
+    A value has at most one offset here. If `of_all` is true (under Jepsen's rules), this offset
+    also replaces the recorded offsets of the value's polls and sends.
     """
 
     pairs: NumberSet  # key and value in one number
@@ -59,11 +59,11 @@ class ValueOffsets:
 
     @classmethod
     def last(cls, unconfirmed: UnconfirmedValues, outranked: Batch) -> Self:
-        """Returns the highest offset of each value, where one offset may have only one value.
+        """Returns the highest offset of each value, under Jepsen's rule: one value for each offset.
 
-        If several values were observed at an offset, Jepsen's rules choose one of them; `outranked`
-        has the others. Example: a was observed at 3 and 7, and b at 7. If the rules choose b at 7,
-        a gets 3. A value that is nowhere chosen gets UNKNOWN_OFFSET.
+        If several values were observed at an offset, the rule chooses one of them; `outranked` has
+        the others. Example: a was observed at 3 and 7, and b at 7. If the rule chooses b at 7, a
+        gets 3. A value that is not chosen at any offset gets UNKNOWN_OFFSET.
         """
         lower, resent = _pairs_and_offsets(outranked), _pairs_and_offsets(unconfirmed.resent)
         # Outranked values, and values sent again after a failed send, are treated like unconfirmed
@@ -85,7 +85,7 @@ class ValueOffsets:
         """Fills in missing offsets of polls and sends, in place, and returns `located`.
 
         `located[i]` is the offset of the poll or send in row `rows[i]` of the batch. If it is
-        missing, it becomes the offset of the value polled or sent. If `of_all` is true, known
+        missing, it becomes the offset of the value polled or sent. If `of_all` is true, recorded
         offsets are replaced too.
         """
         key, value = batch.fingerprints("key"), batch.fingerprints("value")

@@ -1,1 +1,1 @@
-"""Linearizability: no operation may return a lower offset than was observed before it began."""
+"""Linearizability: no operation returns a lower offset than was observed before it began."""

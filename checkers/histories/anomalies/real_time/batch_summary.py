@@ -1,4 +1,4 @@
-"""The summary of the offsets that one batch of the history's rows observed.
+"""The summary of the offsets that clients observed in one batch of the history.
 
     c1 end_offset k -> ok @5      op 0   observation: the log of k ends at 5 or higher
     p1 send k=a     -> ok @3      op 1   check: 3 is below 5, which was observed before op 1 was
@@ -22,7 +22,7 @@ The tables of a summary:
     limits          for each key, the lowest offset of all checks that are neither in `early` nor in
                     `contradicted`; an observation of an earlier batch may contradict it
     without_offset  the sends without an acknowledged offset, each with the highest log end that
-                    this batch observed before the send was invoked
+                    was observed in this batch before the send was invoked
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class _Summary:
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
     """Returns the query stages that collect the tables of the summary, one stage for each table.
 
-    The last stage collects the topic partitions that transactions send to. `isolation` is assumed
-    for rows without an isolation level.
+    One more stage, the last, collects the topic partitions to which transactions send. `isolation`
+    is assumed for rows without an isolation level.
     """
     parts = (
         ("spans", _SPANS),
@@ -106,7 +106,7 @@ def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
 def offsets_stage(
     title: str, schema: pa.Schema, run: partial[pa.Table], partitions: frozenset[int] | None = None
 ) -> Stage[pa.Table]:
-    """Returns a stage that runs a function on the columns that hold observed offsets.
+    """Returns a stage that runs `run` on the columns of the history with observed offsets.
 
     `partitions` has the numbers of the history's partitions to read; None reads all of them.
     """
@@ -213,7 +213,7 @@ def _first_rows_of_maximum(starts: Ints, end: Ints) -> Ints:
 
 
 def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]:
-    """Returns two arrays that say how each of the chosen log ends was observed.
+    """Returns two arrays that identify the observation of each chosen log end.
 
     The first array has the kind of observation: a send, a poll or an end offset. The second array
     has the number of the operation. `fact` has the indexes of the chosen log ends in `of`.
@@ -240,10 +240,10 @@ def _limits(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Tab
 
 
 def check_rows(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Table:
-    """Returns a table with a check of each offset in `of` whose index is in `rows`.
+    """Returns a table of checks: one for each offset in `of` whose index is in `rows`.
 
-    A check says: the offset of an operation is not below a log end that was observed before the
-    operation was invoked.
+    A check compares the offset of an operation with the log ends that were observed before the
+    operation was invoked. The offset must not be lower.
     """
     at = of.row[rows]
     return table_from(

@@ -7,9 +7,9 @@ The poll of offset 0 shows that the log ends at 1 or higher. A later send got of
 end. The plan `linearizable_offsets` finds such sends. This plan examines the polls of the records
 that they sent.
 
-This plan also examines unconfirmed values. A value is unconfirmed if it was polled at an offset,
-and no send of the value was acknowledged with this offset. Unconfirmed values are few, so the Spark
-driver has all their sends and polls.
+This plan also examines unconfirmed values. A value is unconfirmed if it was polled at an offset
+where no send of it was acknowledged. Unconfirmed values are few, so the Spark driver has all their
+sends and polls.
 
 Source: `properties.anomalies.real_time.future_read`.
 """
@@ -50,10 +50,10 @@ def times(ops: Ints) -> Stage[pa.Table]:
 
 
 def _times(ops: Ints, batch: Batch) -> pa.Table:
-    of_piece, rows = batch.ints("op"), batch.rows_of(ops)
-    rows = rows[run_starts(of_piece[rows])]
+    op, rows = batch.ints("op"), batch.rows_of(ops)
+    rows = rows[run_starts(op[rows])]
     columns = (
-        of_piece[rows],
+        op[rows],
         batch.ints("invoked_ns")[rows],
         batch.ints("completed_ns", null=NEVER_NS)[rows],
     )
@@ -61,9 +61,9 @@ def _times(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def polls_at(keys: Ints, offsets: Ints) -> Stage[pa.Table]:
-    """Returns a stage that collects the successful polls of records at the given offsets.
+    """Returns a stage that collects the successful polls of records at the requested offsets.
 
-    Example: `keys` [k, j] and `offsets` [3, 5] mean offset 3 of k, and offset 5 of j.
+    Example: `keys` [k, j] and `offsets` [3, 5] request offset 3 of k, and offset 5 of j.
     """
     columns = ("op", "outcome", "completed_ns", "kind", "key", "offset", "value")
     run = partial(_polls_at, Pairs.of(keys, offsets))
@@ -86,12 +86,12 @@ def _polls_at(places: Pairs, batch: Batch) -> pa.Table:
 
 
 def future_reads(
-    unconfirmed: UnconfirmedValues, stray_times: Batch, polls: Batch
+    unconfirmed: UnconfirmedValues, unconfirmed_times: Batch, polls: Batch
 ) -> Plan[pa.Table]:
     """Returns the polls that returned a record before the send of the record was invoked.
 
-    All polls of unconfirmed values are examined. A value is unconfirmed if it was polled at an
-    offset where no send of it was acknowledged. Of the other values, only `polls` are examined.
+    The plan examines all polls of unconfirmed values, and the polls in `polls`. A value is
+    unconfirmed if it was polled at an offset where no send of it was acknowledged.
     """
     confirmed = polls.where(~unconfirmed.among(polls.ints("key"), polls.ints("value")))
     keys, values = confirmed.ints("key"), confirmed.ints("value")
@@ -104,22 +104,22 @@ def future_reads(
             )
         )
         sent_times = Batch((yield from collect(times(sends.ints("op")))))
-    of_strays = unconfirmed.observations.where(polled_ok(unconfirmed.observations))
+    of_unconfirmed = unconfirmed.observations.where(polled_ok(unconfirmed.observations))
     polled = _earliest(
-        np.r_[keys, of_strays.ints("key")],
-        np.r_[values, of_strays.ints("value")],
+        np.r_[keys, of_unconfirmed.ints("key")],
+        np.r_[values, of_unconfirmed.ints("value")],
         np.r_[
             confirmed.ints("completed_ns"),
-            column_of(stray_times, of_strays.ints("op"), "completed_ns"),
+            column_of(unconfirmed_times, of_unconfirmed.ints("op"), "completed_ns"),
         ],
-        np.r_[confirmed.ints("op"), of_strays.ints("op")],
+        np.r_[confirmed.ints("op"), of_unconfirmed.ints("op")],
     )
     sent = _earliest(
         np.r_[sends.ints("key"), unconfirmed.sends.ints("key")],
         np.r_[sends.ints("value"), unconfirmed.sends.ints("value")],
         np.r_[
             column_of(sent_times, sends.ints("op"), "invoked_ns"),
-            column_of(stray_times, unconfirmed.sends.ints("op"), "invoked_ns"),
+            column_of(unconfirmed_times, unconfirmed.sends.ints("op"), "invoked_ns"),
         ],
         np.r_[sends.ints("op"), unconfirmed.sends.ints("op")],
     )

@@ -94,14 +94,14 @@ _SENDS: Final = pa.schema(
 )
 
 
-# ---------------------------------------------------------------- what the first look leaves open
+# ---------------------------------------------------------------- undecided checks
 
 
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
     """Returns the checks of a batch that log ends observed in earlier batches may contradict.
 
-    A check says: the offset of an operation is not below a log end that was observed before the
-    operation was invoked.
+    A check compares the offset of an operation with the log ends that were observed before the
+    operation was invoked. The offset must not be lower.
     """
     of = observed_offsets(batch, isolation)
     own = carried_limits.filter(compute.equal(carried_limits["batch"], batch.number)).to_pylist()
@@ -118,7 +118,10 @@ def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) 
 
 
 def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
-    """Returns the lowest polled offset of each send without an acknowledged offset."""
+    """Returns a check for each send without an acknowledged offset: the lowest offset of its polls.
+
+    A send whose record was not polled at an offset has no check.
+    """
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")
     unacknowledged = sends.where(
@@ -145,7 +148,7 @@ def _polls_of_unsent(unconfirmed: UnconfirmedValues) -> int:
     return int(np.count_nonzero(~sent))
 
 
-# ---------------------------------------------------------------- what they sent
+# ---------------------------------------------------------------- the records of contradicted sends
 
 
 def _sends_of(ops: Ints, batch: Batch) -> pa.Table:
@@ -175,7 +178,7 @@ def _texts(sends: Batch, checks: Batch) -> pa.Array:
     )
 
 
-# ---------------------------------------------------------------- the inquiry
+# ---------------------------------------------------------------- the query plan
 
 
 def linearizable_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
@@ -192,9 +195,9 @@ def linearizable_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def offsets_without_shuffle(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Finds offset order inversions and stale end offsets.
+    """Returns two findings without a shuffle: offset order inversions and stale end offsets.
 
-    It reads the history twice instead of shuffling it.
+    The plan reads the history twice instead.
     """
     isolation = context.declared.isolation
     first, sends = yield from in_parallel(
@@ -210,13 +213,13 @@ def _find_contradictions(
     isolation: Isolation, first: Sequence[pa.Table], unconfirmed: UnconfirmedValues, *, polled: bool
 ) -> Plan[_Contradictions]:
     spans, steps, limits, early, own, before, transactional = first
-    of_pieces = Batch(spans)
-    log_ends = LogEnds.of(of_pieces, Batch(steps), np.unique(Batch(transactional).ints("key")))
-    of_strays, of_early = _unconfirmed_checks(unconfirmed, Batch(before)), Batch(early)
+    of_batches = Batch(spans)
+    log_ends = LogEnds.of(of_batches, Batch(steps), np.unique(Batch(transactional).ints("key")))
+    of_unconfirmed, of_early = _unconfirmed_checks(unconfirmed, Batch(before)), Batch(early)
     # The polls of records whose send is among the findings may be future reads.
     checks = [
         of_early.where(log_ends.may_be_contradicted(of_early)).table,
-        of_strays.where(log_ends.contradicted(of_strays)).table.select(CHECKS.names),
+        of_unconfirmed.where(log_ends.contradicted(of_unconfirmed)).table.select(CHECKS.names),
     ]
     carried_limits = log_ends.carried_limits(Batch(limits))
     if carried_limits.num_rows:
@@ -243,8 +246,8 @@ def _find_contradictions(
     inversions, stale, polls = yield from _resolve(
         Batch(pa.concat_tables([contradicted.table, found_later])), polled=polled
     )
-    sends = int(of_pieces.ints("sends").sum()) + len(of_strays)
-    ends = int(of_pieces.ints("ends").sum())
+    sends = int(of_batches.ints("sends").sum()) + len(of_unconfirmed)
+    ends = int(of_batches.ints("ends").sum())
     found = (
         Finding(id=INVERSION, rows=inversions, observations=sends),
         Finding(id=STALE, rows=stale, observations=ends),

@@ -1,15 +1,16 @@
-"""The log ends that all batches together observed, built from the summaries of the batches.
+"""The log ends that clients observed in all batches, built from the summaries of the batches.
 
     batch 0   c1 end_offset k -> ok @5      the log of k ends at 5 or higher
     batch 1   p1 send k=a     -> ok @3      below 5: contradicted by an earlier batch
 
-A batch is a part of the history's rows, in the order of completion. Sends and reads of end offsets
-are checked. A higher log end that was observed before the operation began contradicts its offset.
+A batch is a part of the history's rows, in the order of completion. A check compares the offset of
+a send, or an end offset, with the log ends that were observed before the operation began. A higher
+log end contradicts the offset.
 
 If an operation began after batch 0 ended, it is compared with the highest log end of batch 0. This
 log end is in the summary of batch 0. An operation of batch 1 may also begin before batch 0 ends.
-Then a log end counts only if it was observed before this beginning. The summary has only the last
-log ends. If they do not decide, a further stage reads batch 0 itself.
+Then a log end counts only if it was observed before this operation began. The summary has only the
+last log ends of a batch. If these do not decide the check, a further stage reads batch 0 itself.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _FACTS: Final = int64_schema("suspect", "reach", "completed_ns", *WITNESS, "posi
 
 @dataclass(frozen=True, slots=True)
 class LogEnds:
-    """The log ends that clients observed, in all batches of the history's rows.
+    """The log ends that clients observed, in all batches of the history.
 
     Two indexes find the highest log end that was observed before a time, or in earlier batches.
     """
@@ -67,7 +68,7 @@ class LogEnds:
 
     @classmethod
     def of(cls, spans: Batch, steps: Batch, held_back: Ints) -> Self:
-        """Builds the indexes of log ends from the summaries of all batches of the history.
+        """Returns the log ends in the summaries of all batches, with their indexes.
 
         `held_back` has the keys to which transactions send. An open transaction holds back the last
         stable offset of such a key.
@@ -97,7 +98,7 @@ class LogEnds:
         )
 
     def applicable(self, checks: Batch) -> Mask:
-        """Returns a mask of the checks that apply.
+        """Returns a mask: True for each check that applies.
 
         A check compares an offset with the log ends that were observed before. An end offset read
         at `read_committed` has two checks. If transactions send to the key (topic partition),
@@ -110,8 +111,8 @@ class LogEnds:
     def may_be_contradicted(self, checks: Batch) -> Mask:
         """Returns a mask: True for each check that an earlier log end may contradict.
 
-        A check is the offset of an operation. If the result is False, no higher log end was
-        observed before the operation was invoked.
+        A check compares the offset of an operation with log ends. False is certain: no higher log
+        end was observed before the operation was invoked.
         """
         group, some = self._log_of_each(checks)
         offset, invoked_ns = (checks.ints(name)[some] for name in ("offset", "invoked_ns"))
@@ -122,11 +123,11 @@ class LogEnds:
         return is_contradicted
 
     def contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask: True for each operation whose offset an earlier log end may contradict.
+        """Returns a mask: True for each check that an earlier log end contradicts.
 
-        For False, no higher log end was observed before the operation was invoked. A True may be
-        wrong only if batches overlap in time, or if the operation was invoked outside the time
-        span of its batch.
+        A check compares the offset of an operation with log ends. False is certain: no higher log
+        end was observed before the operation was invoked. True is certain if batches do not overlap
+        in time, and the operation was invoked inside the time span of its batch.
         """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")
@@ -164,8 +165,8 @@ class LogEnds:
     def contradicting_partitions(self, checks: Batch) -> frozenset[int]:
         """Returns the numbers of the history's partitions that may contradict a check.
 
-        A check is an operation with an offset. A partition contradicts the check if it has a higher
-        log end that was observed before the operation was invoked.
+        A check compares the offset of an operation with log ends. A partition contradicts the check
+        if it has a higher log end that was observed before the operation was invoked.
         """
         group, some = self._log_of_each(checks)
         least, latest = np.full((2, len(self.logs)), [[NEVER_NS], [UNKNOWN_OFFSET]])
@@ -176,11 +177,10 @@ class LogEnds:
         return partition_numbers(self.steps.ints("batch")[may])
 
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
-        """Returns the contradicted offsets, each with the highest log end that contradicts it.
+        """Returns the contradicted checks, each with the highest log end that contradicts it.
 
-        A log end contradicts a lower offset that was observed later. At first, each log end is from
-        the same batch as its offset. A higher log end of an earlier batch replaces it. Batches must
-        not overlap in time.
+        In the input, this log end is the highest in the check's own batch. A log end of an earlier
+        batch replaces it if it is at least as high. Batches must not overlap in time.
         """
         group, some = self._log_of_each(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])
@@ -206,7 +206,7 @@ def partition_numbers(batches: Ints) -> frozenset[int]:
     return frozenset(np.unique(batches).tolist())
 
 
-# ---------------------------------------------------------------- a look at what breaks questions
+# ---------------------------------------------------------------- the contradicting observations
 
 
 def find_contradictions(
@@ -214,8 +214,9 @@ def find_contradictions(
 ) -> Plan[pa.Table]:
     """Returns the contradicted checks, each with the highest log end that contradicts it.
 
-    A check is the offset of an operation. A higher log end that was observed before the operation
-    contradicts it. Of the history's Spark partitions, only `contradicting_partitions` are searched.
+    A check compares the offset of an operation with log ends. A higher log end that was observed
+    before the operation was invoked contradicts it. Only the history's partitions with a number in
+    `contradicting_partitions` are searched.
     """
     if not contradicting_partitions:
         return CONTRADICTED.empty_table()

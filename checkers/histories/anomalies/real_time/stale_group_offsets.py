@@ -8,10 +8,9 @@ A register is the committed offset of one group and key. Commit B hides commit A
 began after A ended, and B ended before the fetch began. A fetch cannot return the offset of a
 hidden commit.
 
-1. The first stage collects the fetches, which are few.
-2. The second stage collects those commits that are not hidden from every fetch.
-3. For each register, the driver searches for a linearization of its commits and fetches. A fetch
-   that fits into none is stale.
+1. The first stage collects the fetches, which are few. 2. The second stage collects the commits
+that are visible to at least one fetch. 3. For each register, the driver searches for a
+linearization of its commits and fetches. A fetch that fits into no linearization is stale.
 
 Most registers need no search: each fetch could return only one offset, and returned it.
 
@@ -155,7 +154,7 @@ def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
     kept[doubted] = fetched.fetched.have(
         *(commits.ints(n)[doubted] for n in ("register", "offset"))
     )
-    # a commit that ended ok is out if another replaced it before each later fetch began
+    # A commit that ended ok is left out if it is hidden from every fetch.
     if not len(sure):
         return kept
     began, ended = commits.ints("invoked_ns")[sure], ended[sure]
@@ -171,7 +170,8 @@ def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
         return np.searchsorted(got.places, of_fetch * count + at)
 
     last = got.before(of_fetch, fetches.ints("invoked_ns")[relevant])
-    # of the commits that ended before the fetch, the last to begin hides all that ended before it
+    # The last commit to begin, of those that ended before the fetch, hides all commits that ended
+    # before it began.
     hides = np.where(last >= 0, got.reaches[last], NOWHERE)
     longest = int((ended - began).max())
     first = place(hides)
@@ -194,7 +194,8 @@ def _needs_search(commits: Batch, fetches: Batch) -> Mask:
     began, ended = sure.ints("invoked_ns"), sure.ints("completed_ns")
     got = prefix_max_index(of_commit, began, ended)
     last = got.before(of_fetch, fetches.ints("invoked_ns"))
-    # of the commits that ended before the fetch, the last to begin hides all that ended before it
+    # The last commit to begin, of those that ended before the fetch, hides all commits that ended
+    # before it began.
     hides = np.where(last >= 0, np.r_[got.reaches, NOWHERE][last], NOWHERE)
     possible = _count_before(of_commit, began, of_fetch, fetches.ints("completed_ns"), "right")
     possible -= _count_before(of_commit, ended, of_fetch, hides, "left")
@@ -223,7 +224,7 @@ def _count_before(
 def _later_fetches(commits: Batch, fetches: Batch) -> int:
     """Returns the number of fetches with an earlier call of the same group and topic partition.
 
-    A call is a commit or a fetch; it is earlier if it completed before the fetch completed.
+    A call is a commit or a fetch. It is earlier if it completed before the fetch completed.
     """
     calls = Batch(pa.concat_tables([commits.table, fetches.table]))
     ended = calls.where(calls.ints("completed_ns") != NEVER_NS)
@@ -253,7 +254,7 @@ def _call(row: dict[str, Any]) -> Call[RegisterAction]:
     return Call(row["op"], action, row["invoked_ns"], ended)
 
 
-# ---------------------------------------------------------------- the inquiry
+# ---------------------------------------------------------------- the query plan
 
 
 def stale_group_offsets(context: Context) -> Plan[tuple[Finding, ...]]:

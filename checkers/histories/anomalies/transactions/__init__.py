@@ -1,1 +1,1 @@
-"""Transactions that were read in part, read while open, or written by a replaced producer."""
+"""Anomalies of transactions: read in part, read while open, or written by a replaced producer."""

@@ -1,4 +1,4 @@
-"""Plans that find transactions whose records and committed offsets became visible separately.
+"""Finds transactions whose records became visible without their committed offsets, or vice versa.
 
 Source: `properties.anomalies.groups.output_without_offset`, `offset_without_output`.
 """
@@ -43,9 +43,9 @@ OFFSET_ALONE: Final = offset_without_output.ANOMALY.id
 
 
 def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
-    """Finds fetches that return an old group offset after a transaction's output was read.
+    """Returns the fetches of an old group offset after the output of a transaction was read.
 
-    Example: a transaction sends a record and commits offset 5. A reader gets the record. Then a
+    Example: a transaction sends a record and commits offset 5. A reader receives the record. Then a
     fetch returns offset 3.
     """
     schema = schema_of(output_without_offset.OutputWithoutOffset)
@@ -151,7 +151,11 @@ def _first_proofs(of: FetchedOffsets) -> Plan[dict[int, _CommitProof]]:
 def offsets_without_output(
     of: TransactionReads, fetched_offsets: FetchedOffsets, context: Context
 ) -> Plan[Finding]:
-    """Finds the missing records of transactions whose committed offsets took effect."""
+    """Returns the missing records of transactions whose committed offsets took effect.
+
+    Example: a transaction sends a record and commits offset 5. A fetch returns offset 5. But no
+    reader polls the record, although a reader polls a later one.
+    """
     observed = yield from _first_proofs(fetched_offsets)
     in_log_ns = {op: it.in_log_ns for op, it in observed.items()}
     gone: list[MissingRecord] = yield from missing(of, candidates(of, observed), in_log_ns, context)

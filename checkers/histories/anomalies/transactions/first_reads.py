@@ -24,7 +24,11 @@ _READERS: Final = int64_schema("key", "value", "op")
 
 
 def first_reads(ops: Ints) -> Plan[dict[int, tuple[int, Record]]]:
-    """Returns the first reader of each transaction, and the record that it read."""
+    """Returns, for each transaction, its first reader, and the record that this reader polled.
+
+    The first reader is the operation with the lowest number that polled a record of the transaction
+    at read_committed.
+    """
     columns = ("op", "kind", "key", "value")
     run = partial(_sent, ops)
     title = "records of transactions"

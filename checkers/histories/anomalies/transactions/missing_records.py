@@ -1,11 +1,11 @@
-"""The query plan of missing records: a transaction committed them, but readers passed over them.
+"""The query plan of missing records: a transaction committed them, but readers skipped them.
 
     p1 txn{id=x} k=a j=b -> ok @0 @?      op 0     the offset of b was not acknowledged
     p2 send j=c          -> ok @4         op 1
     c1 poll              -> ok k=a@0 j=c@4         b is below 4: it is missing
 
-A candidate is a record of a committed transaction that no reader got. Its offset is unknown, or
-below the highest offset that readers reached. For an unknown offset, the plan looks up an upper
+A candidate is a record of a committed transaction that no reader received. Its offset is unknown,
+or below the highest offset that readers reached. For an unknown offset, the plan looks up an upper
 bound: the lowest offset of a later acknowledged send, or the lowest later log end.
 
 Source: `properties.anomalies.transactions.missing`.
@@ -49,7 +49,7 @@ _BOUNDS: Final = int64_schema("query", "offset", "op")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A record of a transaction that no reader at read_committed got."""
+    """A record of a transaction that no reader at read_committed received."""
 
     op: int
     record: Record
@@ -59,7 +59,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingRecord:
-    """A record that no reader got, although a reader read beyond its offset.
+    """A record that no reader received, although a reader read beyond its offset.
 
     If `lies` is "at", `offset` is the record's offset; if "up to", it is an upper bound.
     """
@@ -75,7 +75,7 @@ class MissingRecord:
 
 
 def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> list[Candidate]:
-    """Returns the unread records of some transactions, by default of all."""
+    """Returns the unread records of the transactions `wanted`, or of all transactions if None."""
     found: list[Candidate] = []
     far = set(of.progress.ints("key").tolist())
     rows = (of.unread.ints(name).tolist() for name in of.unread.table.column_names)
@@ -101,9 +101,10 @@ def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> l
 def missing(
     of: TransactionReads, some: list[Candidate], in_log_ns: Mapping[int, int], context: Context
 ) -> Plan[list[MissingRecord]]:
-    """Returns the candidates that readers skipped: committed records that no reader got.
+    """Returns the candidates that readers skipped: committed records that no reader received.
 
-    Records that retention may have deleted are left out.
+    Records that retention may have deleted are left out. `in_log_ns` has, for each transaction, a
+    time at which its records were in the log.
     """
     if not some:
         return []
@@ -152,7 +153,7 @@ def missing(
 
 
 def missing_columns(gone: list[MissingRecord]) -> Plan[dict[str, pa.Array]]:
-    """Returns a table of the missing records, as columns by name; each record is a row.
+    """Returns the missing records as table columns by name; entry i of each column is of record i.
 
     The tables of several anomalies begin with these columns.
     """
@@ -177,7 +178,7 @@ def _failed(records: Pairs, batch: Batch) -> pa.Table:
     return table_from(_PAIRS, batch.ints("key")[rows], batch.ints("value")[rows])
 
 
-# ---------------------------------------------------------------- below what came later
+# ---------------------------------------------------------------- upper bounds of unknown offsets
 
 
 def _bounds(

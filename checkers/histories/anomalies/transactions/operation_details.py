@@ -1,9 +1,9 @@
-"""Looks up operations by number: outcome, times, and the number of records they send.
+"""Looks up operations by number: outcome, times, and the number of records that they send.
 
     p1 txn{id=x,end=30} k=a j=b -> ok @0 @0       op 0: ended ok, 2 records
 
-`end=30`: at 30 ns the client asked to commit or to abort the transaction. `@0 @0`: the two records
-have offset 0 in the keys k and j.
+`end=30`: at 30 ns the client requested to commit or to abort the transaction. `@0 @0`: the two
+records have offset 0 in the keys k and j.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SPANS: Final = int64_schema("first_ns", "last_ns", "ascending")
 
 
 def operation_details(ops: Ints) -> Stage[pa.Table]:
-    """Returns a stage that collects outcome, times and number of sends of the operations `ops`."""
+    """Returns a stage that collects outcome, times and number of sends for the operations `ops`."""
     ops = distinct(ops)
     run = partial(_details, ops)
     return Stage(
@@ -60,7 +60,7 @@ def _details(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def end_requested_ns(of: Batch) -> Ints:
-    """Returns, for each operation, when it requested its commit or abort.
+    """Returns, for each operation, the time at which it requested its commit or abort.
 
     If this time is not recorded, the result is the time at which the operation was invoked.
     """
@@ -78,6 +78,6 @@ def operation_spans(batch: Batch) -> pa.Table:
 
 
 def is_in_order(spans: Batch) -> bool:
-    """True if operations are numbered in completion order."""
+    """Returns True if the operations are numbered in completion order."""
     first, last = spans.ints("first_ns"), spans.ints("last_ns")
     return bool(np.all(spans.ints("ascending")) and np.all(first[1:] >= last[:-1]))

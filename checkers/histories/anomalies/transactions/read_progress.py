@@ -1,4 +1,4 @@
-"""The progress of readers at read_committed: the highest offset that they got in each log.
+"""The progress of readers at read_committed: the highest offset that they polled in each log.
 
 c1 poll -> ok k=a@0 k=b@1      op 0
 c2 poll -> ok k=a@0            op 1     progress of k: offset 1, first reached by op 0
@@ -48,9 +48,10 @@ def merged_progress(key: Ints, offset: Ints, op: Ints) -> pa.Table:
 
 
 def progress_of(of: Batch, key: Ints) -> Ints:
-    """Returns, for each given log, the highest offset that any reader got.
+    """Returns, for each requested log, the highest offset that any reader polled.
 
-    If no reader got a record of the log, the result is UNKNOWN_OFFSET, which is below every offset.
+    If no reader polled a record of the log, the result is UNKNOWN_OFFSET, which is below every
+    offset.
     """
     keys = of.ints("key")
     at = np.searchsorted(keys, key)

@@ -1,4 +1,4 @@
-"""Finds records of transactions that no reader got, although a reader read a later offset.
+"""Finds records of transactions that no reader polled, although a reader polled a later offset.
 
     p1 txn{id=x} k=a j=b -> ok @0 @0        op 0
     p2 send j=c          -> ok @1           op 1
@@ -15,7 +15,7 @@ The first stages read the history, and collect three things:
 - the records that transactions sent without an acknowledged offset.
 
 The next stages read the records by offset. They find the records of these transactions that are
-below the progress, and that no reader got. A correct history has none.
+below the progress, and that no reader polled. A correct history has no such record.
 
 Source: `properties.anomalies.transactions.missing`, `properties.anomalies.transactions.visible`.
 """
@@ -121,14 +121,14 @@ def _unseen_without_offset(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.T
 
 @dataclass(frozen=True, slots=True)
 class BlockContext:
-    """The data about the whole history that is needed to find unread records in one block.
+    """The data about the whole history that a kernel needs to find unread records in one block.
 
     A block is a range of 65,536 offsets of one log.
     """
 
     unconfirmed: UnconfirmedValues
     sending: Bitset  # transactions that ended ok and send
-    several: Bitset  # those of `sending` with several records
+    several: Bitset  # the transactions in `sending` with several records
     progress: Batch  # of readers; ordered by key
     in_order: bool
 
@@ -163,7 +163,7 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
     op, role = batch.ints("op"), role_of(batch)
     sent = np.flatnonzero((role == SEND_OK) & ~wanted.unconfirmed.of(batch))
     sent = sent[wanted.sending.has(op.take(sent))]
-    # all rows at the locations of these sends
+    # `place` has the location of each row.
     place = location_of(batch)
 
     def first(those: Mask) -> Ints:
@@ -201,9 +201,10 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
 
 @dataclass(frozen=True, slots=True)
 class TransactionReads:
-    """The records of transactions that readers at read_committed got, and those that they skipped.
+    """The records of transactions that readers at read_committed polled, and the skipped records.
 
-    A record is skipped if no reader got it, although a reader got a later record of the same log.
+    A record is skipped if no reader polled it, although a reader polled a later record of the same
+    log.
     """
 
     records: dict[Record, UnconfirmedRecord]
@@ -215,13 +216,14 @@ class TransactionReads:
     early: Batch  # confirmed records read before their transaction completed
     read: int  # the number of confirmed records of transactions that were read
     unread: Batch  # unread confirmed records below the read progress
-    unreported: Batch  # records at an unknown offset that nobody read
+    unreported: Batch  # records at an unknown offset that no reader polled
 
 
 def transaction_reads(context: Context) -> Plan[TransactionReads]:
-    """Returns the records of transactions that readers at read_committed got, and the skipped ones.
+    """Returns the records of transactions that readers at read_committed polled or skipped.
 
-    A record is skipped if no reader got it, although a reader got a later record of the same log.
+    A record is skipped if no reader polled it, although a reader polled a later record of the same
+    log.
     """
     sending, several, reached, unreported, operations, spans = yield from collect_all(
         _history_stages(context)

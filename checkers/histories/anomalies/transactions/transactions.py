@@ -70,7 +70,11 @@ _OPS: Final = int64_schema("op")
 
 
 def transactions(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Finds reads of open transactions, torn transactions, and anomalies of group offsets."""
+    """Returns the findings: open reads, torn transactions, and anomalies of group offsets.
+
+    An open read polls a record before its transaction ended. A torn transaction is read only in
+    part.
+    """
     of, (observed, found) = yield from in_parallel(
         transaction_reads(context), fetched_offsets(context)
     )
@@ -87,8 +91,8 @@ def transactions(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _torn_transactions(of: TransactionReads, context: Context) -> Plan[Finding]:
-    of_strays = _with_unconfirmed_reads(of)
-    ops = np.array(sorted(of_strays), dtype=np.int64)
+    shown_by_unconfirmed = _with_unconfirmed_reads(of)
+    ops = np.array(sorted(shown_by_unconfirmed), dtype=np.int64)
     shown = len(of.shown) + int(np.count_nonzero(~of.shown.has(ops)))
     found = candidates(of)
     named = np.array([it.op for it in found], dtype=np.int64)
@@ -187,7 +191,7 @@ def _open_reads(of: TransactionReads) -> Plan[Finding]:
 
 
 def fenced(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Finds the records of fenced transactions that readers got, each with its first reader."""
+    """Returns the polled records of fenced transactions, each with its first reader."""
     columns = ("op", "f", "outcome", "error")
     observed = yield from collect(
         Stage(Source.OPERATIONS, Kernel("fenced transactions", columns, _OPS, _refused))

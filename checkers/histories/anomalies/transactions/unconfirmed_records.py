@@ -1,4 +1,4 @@
-"""The unconfirmed values of a history: who sent and who read each value, and its offsets.
+"""The unconfirmed values of a history, each with its senders, its readers and its offsets.
 
     p1 txn{id=x} k=a -> info       op 0     sent_by (op 0, info)
     c1 poll          -> ok k=a@3   op 1     readers op 1, located at offset 3
@@ -26,7 +26,7 @@ Record = tuple[int, int]  # key, value
 
 @dataclass(slots=True)
 class UnconfirmedRecord:
-    """The senders of an unconfirmed value with their outcomes, its readers, and its offsets.
+    """An unconfirmed value's senders with their outcomes, its readers, and its offsets.
 
     A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
     """
@@ -46,7 +46,7 @@ class UnconfirmedRecord:
     def place(self) -> tuple[int, int] | None:
         """Returns the last offset at which the value was observed, and the first operation there.
 
-        If no offset of the value is known, returns None.
+        Returns None if no offset of the value is recorded.
         """
         if not self.located_at:
             return None
@@ -55,7 +55,7 @@ class UnconfirmedRecord:
 
 
 def unconfirmed_records(unconfirmed: UnconfirmedValues) -> dict[Record, UnconfirmedRecord]:
-    """Returns one record for each unconfirmed value, by topic partition and value.
+    """Returns an `UnconfirmedRecord` for each unconfirmed value, by topic partition and value.
 
     Callers share the dictionary and must not change it.
     """

@@ -69,7 +69,10 @@ _WROTE: Final = (*_WORKING, "kind")
 
 
 def zombies(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the writes that took effect although their producer had been replaced."""
+    """Returns the finding of `zombie-write`: writes of producers that had been replaced before.
+
+    A write counts only if it took effect: its operation ended ok, or one of its records was polled.
+    """
     observed, worked = yield from in_parallel(
         collect(Stage(Source.OPERATIONS, Kernel("initialised producers", _MAKING, _MADE, _made))),
         collect(
@@ -128,7 +131,7 @@ def _first_readers(records: dict[Record, UnconfirmedRecord]) -> dict[int, int]:
     return first
 
 
-# ---------------------------------------------------------------- in a piece
+# ---------------------------------------------------------------- kernels
 
 
 def _first_rows(batch: Batch) -> Ints:
@@ -244,7 +247,7 @@ def _first_completed_after(
     width = len(instants) + 1
     order = np.lexsort([invoked, group])
     places = group[order] * width + np.searchsorted(instants, invoked[order])
-    # the first of all later ones to complete, in one reverse scan, in which groups descend
+    # the later producer that completes first, by one scan from the last row to the first
     packed = group[order] * len(usable) + rank[order]
     best = np.minimum.accumulate(packed[::-1])[::-1] % len(usable)
     at = np.searchsorted(places, ids * width + np.searchsorted(instants, after_ns, side="right"))
