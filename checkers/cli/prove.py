@@ -1,11 +1,12 @@
 """`urteil prove`: proves a spec by induction, without bounds, and shows failed conditions.
 
 The induction has one condition for each action and claim: if all claims are true before the action,
-this claim is true after it. The conditions use all claims together. So if one condition fails, no
-property is proved.
+this claim is true after it. The conditions use all claims together. If one condition fails, its
+claim is dropped, and the other claims are proved again without it. A property that needs a dropped
+claim is not proved.
 
 Then the spec is explored at its default constants. If a run from an initial state breaks a
-property, the property is violated. All other properties are undecided.
+property, the property is violated. All other properties that are not proved are undecided.
 """
 
 from __future__ import annotations
@@ -136,21 +137,29 @@ def verdict_on(
 ) -> tuple[Verdict, str | None, int | None]:
     """Returns the verdict on a property, its reason, and the length of a run that violates it.
 
-    The reason is None if the property is violated; the length is None if it is not.
+    The reason is None if the property is violated; the length is None if it is not. Raises
+    EnginesDisagree if the property is proved, and a run violates it.
     """
+    from checkers.symbolic import EnginesDisagree
+
     if name not in {claim.name for claim in proof.claims}:
         return (
             "undecided",
             "prove decides invariants only: use urteil check for this property",
             None,
         )
-    if proof.holds:
-        assumed = "".join(f"; assumed: {one}" for one in proof.assumptions)
-        return "holds", f"{len(proof.conditions)} conditions, without bounds{assumed}", None
     discovery = runs.discoveries.get(name) if runs is not None else None
-    if discovery is not None and discovery.verdict == "violated":
-        return "violated", None, discovery.steps
-    return "undecided", proof.reason, None
+    violated = discovery if discovery is not None and discovery.verdict == "violated" else None
+    if name in proof.proved:
+        if violated is not None:
+            raise EnginesDisagree(f"{name} is proved, and a run violates it")
+        assumed = "".join(f"; assumed: {one}" for one in proof.assumptions)
+        dropped = f"; not needed: {', '.join(proof.dropped)}" if proof.dropped else ""
+        kept = sum(c.claim in proof.proved for c in proof.conditions)
+        return "holds", f"{kept} conditions, without bounds{dropped}{assumed}", None
+    if violated is not None:
+        return "violated", None, violated.steps
+    return "undecided", proof.why_undecided(name), None
 
 
 def show_failures(run: Run, variant: Variant, spec: Spec, proof: Proof, *, expected: bool) -> None:

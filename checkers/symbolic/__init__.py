@@ -1,16 +1,17 @@
 """Unbounded proof with Z3.
 
-`prove` decides the conditions of an induction. `counterexample_to_induction` finds a state and a
-step for which a condition fails.
+`prove` decides the conditions of an induction. If one fails, it proves the claims that need no
+failed one. `counterexample_to_induction` finds a state and a step for which a condition fails.
 """
 
+from checkers.symbolic.condition import Condition, Progress
 from checkers.symbolic.counterexample import (
     CounterexampleToInduction,
     EnginesDisagree,
     NoneFound,
     counterexample_to_induction,
 )
-from checkers.symbolic.proof import Condition, Progress, Proof, Summary, prove
+from checkers.symbolic.proof import Proof, Summary, prove
 from checkers.symbolic.sorts import Declined
 from checkers.symbolic.vacuity import Vacuity, vacuity_of
 

@@ -23,7 +23,7 @@ attribute; a claim may follow only from claims outside the table or above it in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -77,14 +77,21 @@ class Induction:
         self.using = checked(spec, declared(spec) if using is None else using)
         self.consequences = in_order(spec)
 
-    def goal(self, action: Action, claim: Claim) -> Goal:
+    def goal(self, action: Action, claim: Claim, without: Set[str] = frozenset()) -> Goal:
         """Returns the proof obligation that the claim is true after the action.
 
-        It assumes that all claims are true before the action. For the action `init` it assumes
-        nothing about the state before. Raises Declined if Z3 cannot express the claim or the
-        action.
+        It assumes that all claims are true before the action, except the claims in `without`. For
+        the action `init` it assumes nothing about the state before. Raises Declined if Z3 cannot
+        express the claim or the action.
         """
-        return self._initially(claim) if action.name == INIT else self._preserved(action, claim)
+        if action.name == INIT:
+            return self._initially(claim)
+        return self._preserved(action, claim, without)
+
+    def follows(self, claim: Claim, without: Set[str] = frozenset()) -> bool:
+        """True if the spec names claims from which the claim follows, and none is in `without`."""
+        premises = self.consequences.get(claim.name)
+        return premises is not None and without.isdisjoint(premises)
 
     def consequence(self, claim: Claim) -> Goal:
         """Returns the proof obligation that the claim follows from the claims in `consequences`.
@@ -104,9 +111,11 @@ class Induction:
             formula=self.step.formula(claim.formula, start),
         )
 
-    def _preserved(self, action: Action, claim: Claim) -> Goal:
+    def _preserved(self, action: Action, claim: Claim, without: Set[str]) -> Goal:
         guard = self.step.guard(action)
-        slices = [c for c in [self.using.get((action.name, claim.name))] if c is not None]
+        named = self.using.get((action.name, claim.name), ())
+        part = [name for name in named if name not in without]
+        slices = [self._slice(part, guard)] if part else []
 
         def instantiated(facts: Facts) -> tuple[Facts, Expr]:
             formula, about = failing(self.step, action, claim)
@@ -114,7 +123,7 @@ class Induction:
             return replace(facts, formulas=[*facts.formulas, *grounds]), formula
 
         return Goal(
-            facts=[*(self._slice(names, guard) for names in slices), self._all_claims(guard)],
+            facts=[*slices, self._all_claims(guard, without)],
             formula=self.step.formula(claim.formula, self.step.after(action)),
             instantiated=instantiated,
         )
@@ -133,11 +142,12 @@ class Induction:
                 missing.append(claim.name)
         return formulas, missing
 
-    def _all_claims(self, guard: list[Expr]) -> Facts:
-        formulas, missing = self.assumed(self.spec.claims)
+    def _all_claims(self, guard: list[Expr], without: Set[str]) -> Facts:
+        claims = [c for c in self.spec.claims if c.name not in without]
+        formulas, missing = self.assumed(claims)
         return Facts(
             formulas=[*guard, *formulas.values()],
-            claims=[c for c in self.spec.claims if c.name in formulas],
+            claims=[c for c in claims if c.name in formulas],
             missing=", ".join(missing),
         )
 

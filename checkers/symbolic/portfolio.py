@@ -100,6 +100,7 @@ class Outcome:
     verdict: Literal["proved", "refuted", "unknown"]
     how: str
     seconds: float = 0.0
+    assumed: frozenset[str] = frozenset()  # the claims that the deciding query assumes
 
 
 AtScopes = Callable[[], Iterator[tuple[Goal, Sorts]]]  # the same condition at finite scopes
@@ -155,6 +156,7 @@ def decide(goal: Goal, sorts: Sorts, at_scopes: AtScopes, *, limit_ms: int, seed
             verdict: Literal["proved", "refuted"] = (
                 "proved" if answer.verdict == "unsat" else "refuted"
             )
-            return Outcome(verdict=verdict, how=attempt.name, seconds=spent)
+            assumed = frozenset(claim.name for claim in attempt.facts.claims)
+            return Outcome(verdict=verdict, how=attempt.name, seconds=spent, assumed=assumed)
         remarks.append(attempt.remark(answer))
     return Outcome(verdict="unknown", how="; ".join(remarks), seconds=spent)

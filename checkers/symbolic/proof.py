@@ -4,6 +4,9 @@ The claims are proved together, by induction. There is one condition for each ac
 all claims are true before the action, this claim is true after it. So a claim is proved only if
 every condition of every claim is proved.
 
+If a condition fails, its claim is dropped, and the others are proved again without it
+(`checkers.symbolic.inductive_subset`). So a claim stays undecided only if it needs a dropped one.
+
 A refuted condition has a counterexample: a state in which all claims are true, and a step after
 which one is false. But this state may be unreachable; only exploration decides this. So a failed
 proof leaves a property undecided.
@@ -11,11 +14,13 @@ proof leaves a property undecided.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final
 
+from checkers.symbolic.condition import Condition, Progress
 from checkers.symbolic.induction import INIT, Goal, Induction, Using, framed, require_known
+from checkers.symbolic.inductive_subset import InductiveSubset, inductive_subset
 from checkers.symbolic.portfolio import Outcome, decide
 from checkers.symbolic.small_scope import SmallScope, scopes_of
 from checkers.symbolic.sorts import Declined, Sorts, Unbounded
@@ -29,38 +34,6 @@ from model.language.spec import Action, Claim, Spec, title_of
 LIMIT_MS: Final = 20_000  # for one condition, over all of its attempts
 FRAME: Final = "frame"
 DECLINED: Final = "declined: "
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
-    """A condition of the induction (an action preserves a claim), and the solver's verdict on it.
-
-    For the action `init`, the condition is that the claim is true in every initial state.
-    """
-
-    action: str
-    claim: str
-    verdict: Literal["proved", "refuted", "unknown"]
-    how: str
-    seconds: float  # in Z3
-
-    @classmethod
-    def of(cls, action: Action, claim: Claim, outcome: Outcome) -> Condition:
-        return cls(
-            action=action.name,
-            claim=claim.name,
-            verdict=outcome.verdict,
-            how=outcome.how,
-            seconds=outcome.seconds,
-        )
-
-    def __str__(self) -> str:
-        verdict = f"{self.verdict} ({self.how}, {self.seconds:.2f} s)"
-        return f"{self.action} preserves {self.claim}: {verdict}"
-
-
-# called with a condition, its number from 1, and the number of conditions
-Progress = Callable[[Condition, int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +63,8 @@ class Proof:
     vacuity: Vacuity
     interrupted: bool
     assumptions: tuple[str, ...] = ()  # axioms that the proof uses, in words
+    subset: InductiveSubset | None = None  # tried if a condition failed
+    subset_vacuity: Vacuity = UNCHECKED  # of the claims in the subset
 
     @property
     def failed(self) -> tuple[Condition, ...]:
@@ -98,7 +73,8 @@ class Proof:
 
     @property
     def seconds(self) -> float:
-        return sum(c.seconds for c in self.conditions)
+        again = self.subset.decided_again if self.subset is not None else ()
+        return sum(c.seconds for c in (*self.conditions, *again))
 
     @property
     def reason(self) -> str:
@@ -123,6 +99,36 @@ class Proof:
         return not self.reason
 
     @property
+    def proved(self) -> frozenset[str]:
+        """Returns the claims that are true in every reachable state: all, or an inductive subset.
+
+        The subset proves nothing if the solver was interrupted or the subset may be vacuous.
+        """
+        if self.holds:
+            return frozenset(claim.name for claim in self.claims)
+        if self.subset is None or self.interrupted or self.subset_vacuity.reason:
+            return frozenset()
+        return frozenset(self.subset.kept)
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Returns the claims without which others are proved; empty if none or all are proved."""
+        if self.holds or self.subset is None or not self.proved:
+            return ()
+        return tuple(d.claim for d in self.subset.dropped)
+
+    def why_undecided(self, name: str) -> str:
+        """Returns why the claim is not proved; empty if it is."""
+        if name in self.proved:
+            return ""
+        dropped = self.subset.dropped_claim(name) if self.subset is not None else None
+        if dropped is not None and dropped.without:
+            return str(dropped)
+        if self.subset is not None and name in self.subset.kept and not self.interrupted:
+            return self.subset_vacuity.reason
+        return self.reason
+
+    @property
     def summaries(self) -> tuple[Summary, ...]:
         """Returns the result for each claim; invariants come before lemmas."""
         return tuple(
@@ -130,7 +136,7 @@ class Proof:
                 claim=claim.name,
                 summary=claim.summary,
                 lemma=claim.lemma,
-                verdict="holds" if self.holds else "undecided",
+                verdict="holds" if claim.name in self.proved else "undecided",
                 conditions=tuple(c for c in self.conditions if c.claim == claim.name),
             )
             for claim in self.claims
@@ -138,9 +144,12 @@ class Proof:
 
     def __str__(self) -> str:
         by_frame = sum(c.how == FRAME for c in self.conditions)
+        dropped = ", ".join(self.dropped)
+        rest = f"; the other claims are proved without {dropped}" if dropped else ""
         return (
             f"{self.spec}: {len(self.conditions)} conditions, {by_frame} by frame, "
-            f"{len(self.failed)} not proved, {self.seconds:.1f} s in Z3: {self.reason or 'proved'}"
+            f"{len(self.failed)} not proved, {self.seconds:.1f} s in Z3: "
+            f"{self.reason or 'proved'}{rest}"
         )
 
 
@@ -164,6 +173,7 @@ def prove(
     - `using` names the claims that suffice for a condition; by default, the spec names them.
     - `scope` replaces the spec's scope for counterexamples and vacuity checks.
 
+    If a condition fails, the claims that do not need the failed claims are proved without them.
     After Ctrl-C the remaining conditions are unknown. Raises SpecError for unknown names.
     """
     for name in only:
@@ -173,12 +183,20 @@ def prove(
     planned = [(action, claim) for claim in claims for action in (spec.initial, *spec.actions)]
     conditions: list[Condition] = []
     vacuity, interrupted = UNCHECKED, False
+    subset, subset_vacuity = None, UNCHECKED
     try:
         for action, claim in planned:
             conditions.append(Condition.of(action, claim, prover.outcome(action, claim)))
             if progress is not None:
                 progress(conditions[-1], len(conditions), len(planned))
         vacuity = vacuity_of(spec, scope, seed=seed, limit_ms=limit_ms)
+        if not only and any(c.verdict != "proved" for c in conditions):
+            subset = inductive_subset(claims, conditions, prover.again, progress)
+            without = {d.claim for d in subset.dropped}
+            if subset.kept:
+                subset_vacuity = vacuity_of(
+                    spec, scope, seed=seed, limit_ms=limit_ms, without=without
+                )
     except KeyboardInterrupt:
         interrupted = True
         untried = Outcome(verdict="unknown", how="interrupted")
@@ -192,6 +210,8 @@ def prove(
         vacuity=vacuity,
         interrupted=interrupted,
         assumptions=tuple(prover.sorts.assumptions),
+        subset=subset,
+        subset_vacuity=subset_vacuity,
     )
 
 
@@ -205,19 +225,26 @@ class _Prover:
         self.seed, self.limit_ms = seed, limit_ms
         self._consequences: dict[str, Outcome] = {}
 
-    def outcome(self, action: Action, claim: Claim) -> Outcome:
-        if claim.name in self.induction.consequences:
+    def again(self, condition: Condition, without: frozenset[str]) -> Condition:
+        """Decides the condition again, without some claims as assumptions."""
+        spec = self.induction.spec
+        action = next(a for a in (spec.initial, *spec.actions) if a.name == condition.action)
+        claim = next(c for c in spec.claims if c.name == condition.claim)
+        return Condition.of(action, claim, self.outcome(action, claim, without))
+
+    def outcome(self, action: Action, claim: Claim, without: Set[str] = frozenset()) -> Outcome:
+        if self.induction.follows(claim, without):
             return self._consequence(claim)
         if action.name != INIT and framed(action, claim):
             return Outcome(verdict="proved", how=FRAME)
         try:
-            goal = self.induction.goal(action, claim)
+            goal = self.induction.goal(action, claim, without)
         except Declined as reason:
             return Outcome(verdict="unknown", how=f"{DECLINED}{reason}")
 
         def at_scopes() -> Iterator[tuple[Goal, Sorts]]:
             for small in self.small:
-                yield small.induction.goal(action, claim), small.sorts
+                yield small.induction.goal(action, claim, without), small.sorts
 
         return decide(goal, self.sorts, at_scopes, limit_ms=self.limit_ms, seed=self.seed)
 

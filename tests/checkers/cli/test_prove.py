@@ -5,6 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from checkers.cli.prove import verdict_on
+from checkers.explicit.search import explore
+from checkers.symbolic import EnginesDisagree, prove
+from model.transactions_abstract.versions import Transactions, Version1
+
 
 def test_version_2_is_proved_without_bounds(call: Any) -> None:
     output = call("prove", "transactions-abstract")
@@ -31,6 +38,29 @@ def test_version_1_fails_at_append_and_at_marker_each_paired_with_a_real_run(cal
     assert any("write_marker does not preserve faithful" in line for line in broken)
     assert {line.split()[1] for line in broken} == {"append", "write_marker"}
     assert any(t.startswith("a real run: ✗") for t in shown)
+
+
+def test_claims_that_do_not_need_a_failed_one_are_proved_and_the_others_undecided(
+    call: Any,
+) -> None:
+    output = call("prove", "read-committed-abstract", "--variant", "kafka-4.3")
+    assert output.exit_code == 1
+    assert output.verdicts() == {
+        "only_committed_is_delivered": "holds",
+        "nothing_committed_is_skipped": "holds",
+        "stable_offset_stops_at_open": "holds",
+        "stable_offset_never_goes_back": "violated",
+    }
+    reasons = {e["property"]: e["reason"] for e in output.named("property_decided")}
+    assert reasons["only_committed_is_delivered"] == (
+        "144 conditions, without bounds; not needed: "
+        "memory_is_the_log, stable_offset_never_goes_back"
+    )
+
+
+def test_a_run_that_violates_a_proved_property_is_an_error_of_urteil() -> None:
+    with pytest.raises(EnginesDisagree, match="faithful is proved, and a run violates it"):
+        verdict_on("faithful", prove(Transactions()), explore(Version1()))
 
 
 NOT_INDUCTIVE = '''

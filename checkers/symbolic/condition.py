@@ -1,0 +1,44 @@
+"""A condition of the induction, with the verdict of the solver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from checkers.symbolic.portfolio import Outcome
+from model.language.spec import Action, Claim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """A condition of the induction (an action preserves a claim), and the solver's verdict on it.
+
+    For the action `init`, the condition is that the claim is true in every initial state.
+    """
+
+    action: str
+    claim: str
+    verdict: Literal["proved", "refuted", "unknown"]
+    how: str
+    seconds: float  # in Z3
+    assumed: frozenset[str] = frozenset()  # claims that a proof of the condition assumes
+
+    @classmethod
+    def of(cls, action: Action, claim: Claim, outcome: Outcome) -> Condition:
+        return cls(
+            action=action.name,
+            claim=claim.name,
+            verdict=outcome.verdict,
+            how=outcome.how,
+            seconds=outcome.seconds,
+            assumed=outcome.assumed,
+        )
+
+    def __str__(self) -> str:
+        verdict = f"{self.verdict} ({self.how}, {self.seconds:.2f} s)"
+        return f"{self.action} preserves {self.claim}: {verdict}"
+
+
+# called with a condition, its number from 1, and the number of conditions
+Progress = Callable[[Condition, int, int], None]

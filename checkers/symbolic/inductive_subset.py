@@ -1,0 +1,104 @@
+"""The largest set of claims that is inductive without the claims whose conditions failed.
+
+One failed condition does not make every claim undecided. The claims with a failed condition are
+*dropped*. The other conditions are then decided again, without the dropped claims as assumptions.
+If one fails, its claim is dropped too. The claims that remain are true initially, and every action
+preserves them if they are true before it. So they are true in every reachable state.
+
+A claim that needs a dropped claim is dropped in turn, so it stays undecided. A proof that assumed
+no dropped claim stays valid and is not repeated. If no invariant remains, the search ends, because
+lemmas alone prove nothing that a user wants to know.
+
+Source: Flanagan and Leino, Houdini, an Annotation Assistant for ESC/Java (FME 2001).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from checkers.symbolic.condition import Condition, Progress
+from model.language.spec import Claim
+
+# decides the condition of an action and a claim again, without the named claims as assumptions
+Again = Callable[[Condition, frozenset[str]], Condition]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped:
+    """A claim that is not in the inductive subset, and the first condition of it that failed.
+
+    `without` names the claims that were dropped before; the condition did not assume them.
+    """
+
+    claim: str
+    condition: Condition
+    without: tuple[str, ...]
+
+    def __str__(self) -> str:
+        at = f"{self.condition.action} does not preserve it ({self.condition.verdict})"
+        return f"{at} without {', '.join(self.without)}" if self.without else at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InductiveSubset:
+    """Claims that are proved together, and the claims that were dropped from the induction."""
+
+    kept: tuple[str, ...]  # empty if every invariant was dropped
+    dropped: tuple[Dropped, ...]
+    decided_again: tuple[Condition, ...]
+
+    def dropped_claim(self, name: str) -> Dropped | None:
+        return next((d for d in self.dropped if d.claim == name), None)
+
+
+def inductive_subset(
+    claims: Sequence[Claim],
+    conditions: Sequence[Condition],
+    again: Again,
+    progress: Progress | None = None,
+) -> InductiveSubset:
+    """Returns the largest inductive set of claims that the solver can prove.
+
+    `conditions` has the verdicts when all claims are assumed. A claim is dropped for an unknown
+    verdict as for a refuted one.
+    """
+    dropped = _failed(conditions)
+    decided_again: list[Condition] = []
+    proofs = {(c.action, c.claim): c for c in conditions}
+
+    def invalid() -> list[Condition]:
+        """Returns the proofs of remaining claims that assumed a claim that is now dropped."""
+        return [c for c in proofs.values() if c.claim not in dropped and c.assumed & dropped.keys()]
+
+    def any_invariant() -> bool:
+        return any(not claim.lemma and claim.name not in dropped for claim in claims)
+
+    while any_invariant() and (todo := invalid()):
+        for number, condition in enumerate(todo, 1):
+            if condition.claim in dropped:
+                continue  # dropped since the list was made
+            without = tuple(dropped)
+            found = again(condition, frozenset(without))
+            decided_again.append(found)
+            if progress is not None:
+                progress(found, number, len(todo))
+            if found.verdict == "proved":
+                proofs[found.action, found.claim] = found
+            else:
+                dropped[found.claim] = Dropped(claim=found.claim, condition=found, without=without)
+    names = [claim.name for claim in claims] if any_invariant() else []
+    return InductiveSubset(
+        kept=tuple(name for name in names if name not in dropped),
+        dropped=tuple(dropped.values()),
+        decided_again=tuple(decided_again),
+    )
+
+
+def _failed(conditions: Sequence[Condition]) -> dict[str, Dropped]:
+    """Returns an entry for each claim with a failed condition: the first such condition."""
+    dropped: dict[str, Dropped] = {}
+    for c in conditions:
+        if c.verdict != "proved" and c.claim not in dropped:
+            dropped[c.claim] = Dropped(claim=c.claim, condition=c, without=())
+    return dropped
