@@ -16,13 +16,14 @@ LITTLE_BYTES: Final = 1 << 20
 
 
 class DiskFull(InputFault):
-    """A file cannot grow: the disk or a quota is full, or the file has its largest size."""
+    """Raised if a file cannot grow: the disk is full, or a quota or the largest size is reached."""
 
 
 def disk_full(error: BaseException, folders: Iterable[Path]) -> DiskFull | None:
-    """Returns the fault for the user if this error, or a cause of it, is a full disk; else None.
+    """Returns a DiskFull if this error, or one that caused it, is a full disk; else None.
 
-    An error that names no file gets its place from `folders`: those on a disk without space.
+    The message names the file of the error. If the error has no file, the message names those of
+    `folders` whose disk has no space.
     """
     found: BaseException | None = error
     while found is not None:

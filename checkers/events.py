@@ -65,8 +65,9 @@ class PropertyDecided(Event):
     `in_force` says in which releases of Kafka the variant of the spec is in force. `system` is the
     running system, with its version.
 
-    `fingerprints` maps the fingerprint of each shape of the evidence to the shape. `known` and
-    `expired` have those that the baseline names: owner, reason and expiry date.
+    The keys of `fingerprints`, `known` and `expired` are fingerprints of violations.
+    `fingerprints` maps each one to the shape of its evidence. `known` and `expired` have the
+    fingerprints in the baseline, and map each one to its entry: owner, reason and expiry date.
     """
 
     name: ClassVar[str] = "property_decided"
@@ -95,12 +96,12 @@ class PropertyDecided(Event):
 class AnomalyDecided(Event):
     """The verdict of an analysis on one anomaly: `violated` if the anomaly occurs.
 
-    `count` is how often it occurs; `file` in the run folder has each occurrence. `permitted` is
-    true if an option or a setting of the clients allows the anomaly. `observations` counts the
-    observations that could have shown it, and `observed` says what they are, such as acknowledged
-    sends. `may_follow_from` has other violated anomalies that may have caused this one. `system` is
-    the recorded system, if the history names it. `fingerprints` are those of the 32 worst
-    violations; they and the baseline's fields are the same as in `property_decided`.
+    `count` is the number of its violations; `file` in the run folder has all of them. `permitted`
+    is true if an option or a setting of the clients allows the anomaly. `observations` counts the
+    observations that could have shown the anomaly, and `observed` is their kind, such as
+    acknowledged sends. `may_follow_from` has other violated anomalies that may have caused this
+    one. `system` is the recorded system, if the history names it. `fingerprints` has those of the
+    32 worst violations. `known` and `expired` are as in `property_decided`.
     """
 
     name: ClassVar[str] = "anomaly_decided"
@@ -221,7 +222,7 @@ class DeliveryDecided(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseDecided(Event):
-    """The verdict on a claim for a release of Kafka, and for the version that fixes it.
+    """The verdicts on a claim for a release of Kafka, and for the version that fixes a violation.
 
     `variant` has the rule of the release: a version, or a bug that the release has. `steps` is the
     length of a counterexample. `fixed_by` and `fixed_verdict` are null if the claim holds. If no
@@ -295,7 +296,7 @@ class Listed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready(Event):
-    """The broker now accepts connections at the addresses."""
+    """The broker accepts connections at `bootstrap_servers`; emitted once, after its start."""
 
     name: ClassVar[str] = "ready"
     bootstrap_servers: str
@@ -308,9 +309,9 @@ class Ready(Event):
 class BaselineApplied(Event):
     """The baseline of a run, compared with its verdicts; each list has one text for an entry.
 
-    `known` are violations that the baseline names, and `expired` those whose entry has expired.
-    `unmatched` are entries whose claim was decided without them; `not_checked` are entries whose
-    claim was not decided.
+    The run showed the violations of the entries `known` and `expired`; an `expired` entry is past
+    its expiry date. The run decided the claims of the entries `unmatched`, but did not show their
+    violations. It did not decide the claims of the entries `not_checked`.
     """
 
     name: ClassVar[str] = "baseline_applied"

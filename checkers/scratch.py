@@ -1,7 +1,7 @@
-"""Temporary folders that do not outlive a killed process for long: a later start removes them.
+"""Temporary folders; after a process was killed, the next start of Urteil removes its folders.
 
 A process holds a lock on each of its folders. The kernel releases the lock when the process ends,
-however it ends. So a folder that nobody locks was left by a killed process.
+however it ends. So a folder without a lock was left by a killed process.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ def scratch(parent: Path) -> Generator[Path]:
 
 @contextmanager
 def temporary_files() -> Generator[None]:
-    """Puts the temporary files of this process, and of those that it starts, into one folder.
+    """Puts the temporary files of this process and of its child processes into one folder.
 
-    Removes those of killed processes first. If no folder for temporary files is writable, changes
-    nothing: the first use of a temporary file then fails.
+    At the end of the `with` block, the folder is removed. The folders of killed processes are
+    removed first. If the system's folder for temporary files is not writable, this function changes
+    nothing. Then the first use of a temporary file fails.
     """
     with ExitStack() as closing:
         try:

@@ -41,7 +41,7 @@ class Swept:
 
     @property
     def declared(self) -> Declarations:
-        """Tells the analysis whether consumers subscribe or are assigned partitions."""
+        """Returns the assumption whether consumers subscribe or are assigned partitions."""
         subscribes = sweep_named(self.sweep).subscribes
         return Declarations(sub_via=frozenset({"subscribe" if subscribes else "assign"}))
 

@@ -4,8 +4,8 @@ A violation is data, never a Python exception. The worst verdict of a run sets t
 violated (1) is worse than undecided (3), and undecided is worse than holds (0).
 
 A claim is *not exercised* if nothing was observed that could have shown its violation. Such a
-verdict changes no exit code, unless it is required that every claim is exercised. If no claim of a
-run is exercised, nothing was checked, and the exit code is 3.
+verdict changes no exit code, unless the run requires that every claim is exercised. If no claim of
+a run is exercised, nothing was checked, and the exit code is 3.
 """
 
 from __future__ import annotations

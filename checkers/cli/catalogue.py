@@ -264,7 +264,11 @@ CONTENTS: Final = {
 
 
 def of_release(row: Listed, release: str) -> dict[str, str]:
-    """Returns what a release of Kafka has of an item: the rules of a spec, or whether it has it."""
+    """Returns one entry that relates an item to a release of Kafka; its key is such as `Kafka 4.3`.
+
+    For a spec, the text is the version and the bugs of the release. For any other item, the text
+    is whether the release has it. Without such data, the result is empty.
+    """
     from model.releases import newest_patch
 
     newest_patch(release)

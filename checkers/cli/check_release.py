@@ -1,8 +1,11 @@
 """`urteil check --kafka RELEASE`: what is false of a release of Kafka, and which rule fixes it.
 
-For each spec, four groups of explorations: the version that has the rules of the release; the same
-version at the constants of its recorded counterexample; each bug that the release has besides; and,
-for each claim that was violated, the version with the fix at the same constants.
+For each spec, these variants are explored:
+
+- the version that has the rules of the release;
+- the same version, at the constants of its recorded counterexample;
+- each bug that the release has in addition;
+- for each violated claim, the version with the fix, at the constants of the violation.
 """
 
 from __future__ import annotations
@@ -42,11 +45,11 @@ class ReleaseOptions:
 
 
 def check_release(run: Run, spec: str, release: str, options: ReleaseOptions) -> None:
-    """Checks what a release has in force in the spec, and the fixes; emits a row for each claim.
+    """Checks a spec with the rules of a release, and with each fix; emits a row for each claim.
 
-    `spec` is `EVERY` for all specs; a spec without a version for the release then gets a row with
-    the reason. For a single spec, raises NotShipped if it has no version for the release, and
-    UnknownName for a pattern that matches no property.
+    If `spec` is `EVERY`, all specs are checked. Then a spec without a version for the release gets
+    a row with the reason. For a single spec, raises NotShipped if it has no version for the
+    release, and UnknownName for a pattern that matches no property.
     """
     if spec != EVERY:
         chosen = shipped(spec, release)

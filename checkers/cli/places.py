@@ -1,4 +1,4 @@
-"""The type of an argument that is a path, an address of a store, or a glob."""
+"""The type of a command argument that is a path, an address of an object store, or a glob."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import click
 
 
 class _PlaceType(click.Path):
-    """A path, or an address of a store; an address with credentials is refused unprinted."""
+    """A command argument that is a path, an address of an object store, or a glob.
+
+    An address with credentials is refused, and the error message does not contain it.
+    """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         from checkers.histories.io.locations import file_or_folder

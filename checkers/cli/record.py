@@ -237,7 +237,7 @@ def record(run: Run, options: RecordOptions, subject: Subject) -> RecordResult:
     """Records a history on the system, while faults are injected into the system.
 
     The injected faults are written into the folder of the history, even if the recording is
-    interrupted. The reference broker also logs the requests that it applied, in a file beside this
+    interrupted. The reference broker also logs the requests that it applied, in a file next to this
     folder; other systems write no such log. If records could not be sent or read, the folder also
     has the state of the reference broker, in `broker-state.txt`.
     """

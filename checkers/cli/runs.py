@@ -88,9 +88,10 @@ def runs_command(
 
 
 def stored(run: Run) -> tuple[KeptRun, ...]:
-    """Returns the runs of the store, after it has taken up every run folder.
+    """Adds the runs that the store lacks, and then returns all runs of the store.
 
-    Notes the folders that cannot be read. Raises UnusableStore; InputFault if there are no runs.
+    Prints a note for each run folder that cannot be read. Raises UnusableStore, and InputFault if
+    the parent folder of the runs does not exist.
     """
     from checkers.over_time.store import opened
 

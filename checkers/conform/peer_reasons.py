@@ -39,7 +39,7 @@ def _is_unreadable(difference: Difference) -> bool:
     return isinstance(difference.system, str) and difference.system.startswith("unreadable")
 
 
-def _beside_other_errors(difference: Difference) -> bool:
+def _errors_differ(difference: Difference) -> bool:
     theirs, ours = (
         fields.get("error_code", "NONE")
         for fields in (difference.system_fields, difference.reference_fields)
@@ -47,7 +47,7 @@ def _beside_other_errors(difference: Difference) -> bool:
     return theirs != ours and not difference.field.endswith("error_code")
 
 
-def _beside_an_error(difference: Difference) -> bool:
+def _reference_has_an_error(difference: Difference) -> bool:
     return bool(difference.reference_fields.get("error_code", "NONE") != "NONE")
 
 
@@ -97,10 +97,10 @@ COMMON: Final[tuple[Reason, ...]] = (
         sentence="A broker may leave out the batch that the limit of a fetch would cut.",
     ),
     _permitted(
-        "fields-beside-an-error",
+        "fields-with-an-error",
         field="*",
-        when=lambda one: _beside_an_error(one) and not one.field.endswith("error_code"),
-        sentence="Beside an error the other fields have no meaning.",
+        when=lambda one: _reference_has_an_error(one) and not one.field.endswith("error_code"),
+        sentence="If there is an error, the other fields have no meaning.",
     ),
 )
 
@@ -291,9 +291,9 @@ def _others(peer: str) -> tuple[Reason, ...]:
     return (
         _theirs(
             "follows-from-another-error",
-            when=_beside_other_errors,
+            when=_errors_differ,
             general=True,
-            sentence="Fields beside two different errors differ too; the error has its own row.",
+            sentence="If the errors differ, other fields differ too; the error has its own row.",
         ),
         *(
             _theirs(

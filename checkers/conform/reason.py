@@ -1,4 +1,4 @@
-"""A reason for a difference between two answers: which differences it explains, and who is wrong.
+"""A reason for a difference between two answers: which it explains, and which system is wrong.
 
 The verdict names the system that must change. `OURS` is an open fault of the reference broker.
 `PERMITTED` is a choice that the protocol leaves to a broker, or a simplification that no client can
@@ -24,7 +24,7 @@ from reference_impl.wire.messages.apis import Api
 
 
 class Verdict(StrEnum):
-    """Whose fault a difference is: the reference broker's, the other system's, or no one's."""
+    """Which system a difference is a fault of: the reference broker, the other one, or neither."""
 
     OURS = "ours to fix"
     PERMITTED = "permitted"
@@ -51,7 +51,7 @@ def always(difference: Difference) -> bool:
     return True
 
 
-def beside_an_error(difference: Difference) -> bool:
+def both_have_the_same_error(difference: Difference) -> bool:
     """Returns True if both answers have the same error code other than NONE."""
     here = difference.system_fields.get("error_code")
     return here not in (None, "NONE") and here == difference.reference_fields.get("error_code")
@@ -59,7 +59,7 @@ def beside_an_error(difference: Difference) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """A sort of difference between two answers, and the sentence that explains it."""
+    """A kind of difference between two answers, and the sentence that explains it."""
 
     name: str
     verdict: Verdict

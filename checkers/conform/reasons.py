@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from checkers.conform.compare import ABSENT, Difference
-from checkers.conform.reason import Reason, Verdict, beside_an_error
+from checkers.conform.reason import Reason, Verdict, both_have_the_same_error
 from reference_impl.wire.messages.apis import Api
 
 BROKER_CONFIGS: Final = (3, 4)  # dynamic for all brokers, and static
@@ -120,20 +120,20 @@ REASONS: Final[tuple[Reason, ...]] = (
         sentence="The reference broker has fewer features than Kafka, and ApiVersions says so.",
     ),
     Reason(
-        name="fields-beside-a-fetch-error",
+        name="fields-with-a-fetch-error",
         verdict=Verdict.PERMITTED,
         apis=_of(Api.FETCH),
         field="responses.partitions.*",
-        when=beside_an_error,
-        sentence="Beside the error of a topic partition, the other fields have no meaning.",
+        when=both_have_the_same_error,
+        sentence="If a topic partition has an error, its other fields have no meaning.",
     ),
     Reason(
-        name="log-start-beside-a-produce-error",
+        name="log-start-with-a-produce-error",
         verdict=Verdict.PERMITTED,
         apis=_of(Api.PRODUCE),
         field="responses.partition_responses.log_start_offset",
         when=_is_error_here,
-        sentence="Beside the error of a topic partition, the log start offset has no meaning.",
+        sentence="If a topic partition has an error, its log start offset has no meaning.",
     ),
     Reason(
         name="created-configs",
@@ -160,12 +160,12 @@ REASONS: Final[tuple[Reason, ...]] = (
         sentence="The default of a topic's setting is a setting of the brokers of the cluster.",
     ),
     Reason(
-        name="producer-beside-a-transaction-error",
+        name="producer-with-a-transaction-error",
         verdict=Verdict.PERMITTED,
         apis=_of(Api.DESCRIBE_TRANSACTIONS),
         field="transaction_states.producer_id",
-        when=beside_an_error,
-        sentence="Beside an error the producer id is 0, which in Kafka is also that of a producer.",
+        when=both_have_the_same_error,
+        sentence="With an error the producer id is 0, which is also the id of a producer in Kafka.",
     ),
     Reason(
         name="heartbeat-interval",
@@ -235,7 +235,7 @@ REASONS: Final[tuple[Reason, ...]] = (
         apis=_of(Api.CONSUMER_GROUP_DESCRIBE),
         field="groups.assignment_epoch",
         when=_is_empty_group,
-        sentence="Kafka leaves the assignment epoch of an empty group behind (KAFKA-20442).",
+        sentence="Kafka does not advance the assignment epoch of an empty group (KAFKA-20442).",
     ),
     # ------------------------------------------------------------ ours to fix
     # Kept: no client sends a batch outside the transaction that its own producer has open, and the

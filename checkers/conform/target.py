@@ -162,8 +162,8 @@ class Target:
         until = time.monotonic() + READY_WITHIN_S
         for partition in topic["partitions"]:
             index, leader = partition["partition_index"], connections[partition["leader_id"]]
-            asked = [{"partition_index": index, "current_leader_epoch": -1, "timestamp": LATEST}]
-            body = {"topics": [{"name": name, "partitions": asked}]}
+            wanted = [{"partition_index": index, "current_leader_epoch": -1, "timestamp": LATEST}]
+            body = {"topics": [{"name": name, "partitions": wanted}]}
             while _error(fields_of(leader.send(Api.LIST_OFFSETS, 4, body))) in NOT_YET:
                 if time.monotonic() > until:
                     raise NotReady(

@@ -2,11 +2,11 @@
 
     walks        initial states, enabled actions, and disabled ones with the reason
     paths        a path as text, such as `leader_write(b0); follower_replicate(b1, b0)`
-    formulas     a formula of the spec language as text, with the place of a mistake
-    logs         the variables of a spec that are a log, with its end and marks
+    formulas     reads a formula of the spec language from text, and reports the place of a mistake
+    logs         finds the variables of a spec that are a log, and its end and other offsets
     pictures     a state as logs, lanes, messages and tables, derived from the types of variables
-    views        what the page shows of the last state of a path
-    comparison   two variants after the same path
+    views        the content of the page for the last state of a path
+    comparison   the differences between two variants after the same path
     searches     breadth-first searches for a state, in the background
     traces       recorded traces, opened as paths
     requests     the JSON API

@@ -18,7 +18,10 @@ Compared = dict[str, Any]
 
 
 def compared(here: Path, other: Walk) -> Compared:
-    """Returns where the other variant differs: states, and actions enabled in only one of them."""
+    """Takes the path in the other variant too, and returns the differences between the two.
+
+    These are the values that differ after a step, and the actions that only one variant enables.
+    """
     try:
         start, calls = read(other, here.text)
     except PathFault as fault:

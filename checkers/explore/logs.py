@@ -1,8 +1,8 @@
 """Finds the logs among the variables of a spec, by their types.
 
-A log is a map from positions with a variable for its end: the sort of the end is the sort of the
-positions, and its name has the word *end*. For example, `log[b0].record[o]` is a log up to
-`log[b0].end_offset`, and `committed[o]` one up to `committed_end`.
+A log is a map from positions, with another variable for its end offset. The sort of this variable
+is the sort of the positions, and its name contains the word *end*. For example, the log
+`log[b0].record[o]` ends at `log[b0].end_offset`, and the log `committed[o]` at `committed_end`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ ORDERED: Final = ("int", "ordered")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """A log of a spec: the variables of its cells, its end and its marks."""
+    """A log of a spec: the variables of its records, of its end, and of other positions in it.
+
+    These other variables are the `marks`, such as the high watermark.
+    """
 
     name: str  # of the map from positions, such as `log.record`
     cells: tuple[t.Variable, ...]
@@ -40,7 +43,7 @@ class Log:
 
 
 def logs_of(spec: Spec) -> Iterator[Log]:
-    """Yields the logs of the spec, in the order of their ends; none if it has no such map."""
+    """Yields the logs of the spec, in the order in which it declares their ends."""
     for end in spec.variables:
         if not END.search(end.name.rpartition(".")[2]) or end.value.flavour not in ORDERED:
             continue

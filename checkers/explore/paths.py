@@ -57,7 +57,10 @@ class Path:
         return "; ".join([*first, *(call.text for call in self.calls)])
 
     def why_stopped(self) -> str:
-        """Returns which step could not be taken, and why; raises AssertionError if none."""
+        """Returns as text which step could not be taken, and why.
+
+        Raises AssertionError if every step was taken.
+        """
         assert self.stopped is not None
         step, call = len(self.states), self.stopped.call
         head = f"step {step}, {call.text}, is not possible in {self.walk.title}"
@@ -88,9 +91,10 @@ def read(walk: Walk, text: str) -> tuple[Start, tuple[Call, ...]]:
 
 
 def follow(walk: Walk, start: Start, calls: Sequence[Call], known: Path | None = None) -> Path:
-    """Takes the calls until one of them is not possible.
+    """Returns the path of the calls from an initial state; it ends before an impossible call.
 
-    `known` is another path; its states are reused as far as both paths are the same.
+    `known` is another path. If the two paths begin with the same calls, the states after these
+    calls are reused.
     """
     taken, states = list[Call](), [start.state]
     if known is not None and known.walk is walk and known.start is start:
@@ -110,7 +114,7 @@ def follow(walk: Walk, start: Start, calls: Sequence[Call], known: Path | None =
 
 
 def walked(walk: Walk, text: str, known: Path | None = None) -> Path:
-    """Takes the path of the text; raises PathFault for a step that cannot be read or taken."""
+    """Returns the path in the text; raises PathFault for a step that cannot be read or taken."""
     found = follow(walk, *read(walk, text), known)
     if found.stopped is not None:
         raise PathFault(found.why_stopped(), len(found.states))
@@ -118,7 +122,7 @@ def walked(walk: Walk, text: str, known: Path | None = None) -> Path:
 
 
 def before(text: str, step: int) -> str:
-    """Returns the path without the step of this number, counted from 1, and all after it."""
+    """Returns the part of the path before step `step`; steps count from 1."""
     calls = split(text)
     first = 1 if calls and _name(calls[0]) == INIT and step > 0 else 0
     return "; ".join(calls[: max(step - 1, 0) + first])

@@ -6,10 +6,10 @@ The picture is derived from the types of the state variables, so every spec has 
               spec has no log, it is the sort that most actions have as a parameter
     log       a map from positions, whose end is another variable: `record[o]` up to `end_offset`;
               every variable of the same sort and keys is a mark on the log, as the high watermark
-    message   an entry of a map of records that name an element of the lanes' sort, such as
-              `request[1]`, if the entry has a value other than its least one
+    message   an entry of a map whose records name a lane, such as `request[1]`; it is drawn if one
+              of its fields has a value other than the least value of its sort
     badge     a variable without keys that names a lane, such as `registration.leader`
-    card      all other variables, by the variable that holds them
+    card      all other variables; the fields of one record or map share a card
 
 The browser draws this data (`page/picture.js`).
 """
@@ -62,7 +62,7 @@ class Painter:
 
     @classmethod
     def of(cls, writer: Writer) -> Painter:
-        """Returns the painter of the writer's spec, with the logs, lanes and messages it found."""
+        """Returns a painter for the spec of the writer; finds its logs, lanes and messages."""
         spec = writer.spec
         logs = tuple(logs_of(spec))
         made = cls(writer=writer, logs=logs, lane=_lane_sort(spec, writer, logs))

@@ -10,10 +10,11 @@
                                                       `as_far`, a path with an impossible step is
                                                       taken up to this step, and `stopped` says why
     POST /api/search          WHERE, formula, states, seconds, from_here
-                                                      starts a search for a state: its number
+                                                      starts a search for a state; returns the
+                                                      number of the search
     POST /api/counterexample  WHERE, property, states, seconds
-                                                      a recorded counterexample, or the number of a
-                                                      search for one
+                                                      returns a recorded counterexample, or starts
+                                                      a search and returns its number
     POST /api/job             {job}                   progress or result of a search
     POST /api/stop            {job}                   stops a search
     POST /api/trace           {file}                  a trace of the opened run folder, as a path
@@ -54,7 +55,8 @@ LONGEST_PATH: Final = 2_000  # steps
 class Explorer:
     """Answers the requests of one server; its memory is only a cache.
 
-    `opened` is what the command line names. Of .py files, only that of the command line is run.
+    `opened` is the spec or trace that the command line names. If a request names a .py file, it is
+    run only if the command line names it too.
     """
 
     opened: Answer

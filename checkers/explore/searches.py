@@ -67,7 +67,7 @@ class Job:
             self._thread.join(seconds)
 
     def shown(self) -> dict[str, Any]:
-        """Returns the progress or the result as data."""
+        """Returns the progress or the result as fields of a JSON object."""
         if self.error:
             return {"status": "failed", "error": self.error}
         if self.result is not None:

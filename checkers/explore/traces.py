@@ -39,7 +39,7 @@ def is_recorded(name: str) -> bool:
 
 
 def files(place: File) -> list[File]:
-    """Returns the trace itself, or the traces of a run folder in the order of their names.
+    """Returns the path of a trace unchanged; for a run folder, the paths of its traces by name.
 
     Raises InputFault if there are none.
     """
@@ -57,7 +57,7 @@ def files(place: File) -> list[File]:
 
 
 def opened(file: File, variant: str | None = None) -> Opened:
-    """Returns the trace of the file as a path of its variant, or of the named one.
+    """Returns the trace in a file as a path of `variant`, by default of the variant it names.
 
     Raises InputFault if the file is no trace, or if the spec forbids a step.
     """

@@ -1,6 +1,6 @@
-"""What the page shows of the last state of a path, as data: picture, actions, properties.
+"""The view: the content of the page for the last state of a path, as fields of a JSON object.
 
-Changes and reasons are printed in the words of the counterexample table.
+Changes and reasons are printed as in the counterexample table.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_OTHERS = 24  # calls that the same conjunct disables, listed by name
 
 
 def view(path: Path, painter: Painter) -> View:
-    """Returns the last state of the path: picture, text, actions and properties."""
+    """Returns the view of the last state of the path: picture, text, actions and properties."""
     walk = path.walk
     before = path.states[-2] if len(path.states) > 1 else None
     options = walk.options(path.state)
@@ -68,7 +68,7 @@ def _steps(path: Path) -> Iterator[View]:
 
 
 def changes(found: Sequence[tuple[str, list[str]]]) -> list[View]:
-    """Returns changes of the counterexample table as data."""
+    """Returns the changes of a step as JSON objects: a variable, and the changes of its fields."""
     return [{"place": place, "fields": fields} for place, fields in found]
 
 

@@ -132,7 +132,7 @@ class Walk:
     def why_disabled(self, state: State, option: Option) -> str:
         """Returns the false conjunct as a sentence with the values of the state.
 
-        Of a quantified formula, the sentence names the elements for which it is false.
+        For a quantified formula, the sentence names the elements for which the formula is false.
         """
         assert option.guard is not None
         bindings = dict(zip(option.call.action.params, option.call.values, strict=True))

@@ -70,7 +70,7 @@ class Baseline:
     _decided: set[str] = field(default_factory=set[str])
 
     def __call__(self, decision: Decision) -> Decision:
-        """Returns the decision with its known and its expired fingerprints."""
+        """Returns the decision; sets its fields `known` and `expired` from the matching entries."""
         if decision.verdict in ("holds", "violated"):
             self._decided.add(claim(decision))
         matching = [
@@ -87,7 +87,7 @@ class Baseline:
         return self.today <= entry.expires
 
     def result(self) -> BaselineApplied:
-        """Returns what the run showed of the baseline so far."""
+        """Returns the event that compares the entries with the verdicts of the run so far."""
         absent = [one for one in self.entries if one not in self._shown]
         return BaselineApplied(
             file=str(self.file),
@@ -107,7 +107,7 @@ def _places(entries: Iterable[KnownViolation]) -> tuple[str, ...]:
 
 
 def read_baseline(file: Path) -> Baseline:
-    """Returns the baseline of the file; raises BadBaseline with the wrong line."""
+    """Returns the baseline of the file; raises BadBaseline, which names the wrong line."""
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as why:

@@ -46,7 +46,7 @@ def named(text: str, runs: Sequence[KeptRun]) -> KeptRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which runs and verdicts to keep; None keeps all."""
+    """Selects runs and verdicts; a field that is None selects all."""
 
     command: str | None = None
     spec: str | None = None
@@ -77,7 +77,10 @@ class Filter:
 
 
 def since(text: str) -> date:
-    """Returns the day of `2026-11-21`, or for `7d` the day a week ago; raises InputFault."""
+    """Returns the day that a text names, such as `2026-11-21`; `7d` names the day a week ago.
+
+    Raises InputFault for any other text.
+    """
     if found := _DAYS.fullmatch(text):
         return (datetime.now(tz=UTC) - timedelta(days=int(found[1]))).date()
     try:

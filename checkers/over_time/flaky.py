@@ -1,7 +1,8 @@
-"""Flaky verdicts: the same command, claim, subject, system, commit and release, and two verdicts.
+"""Finds flaky verdicts: a claim that holds in one run, and is violated in another one.
 
-Runs with uncommitted changes are left out: what they ran is not known. A folder without a
-repository counts as one commit.
+The two runs have the same command, subject, system, git commit and release of Urteil. Runs with
+uncommitted changes are left out, because their code is unknown. All runs outside a git repository
+count as runs of one commit.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ class Flaky:
 
 
 def decided(run: KeptRun) -> dict[tuple[str, str, str | None], KeptVerdict]:
-    """Returns the worst decided verdict of the run by claim, subject and system."""
+    """Returns a verdict for each claim, subject and system of the run: `holds` or `violated`.
+
+    If a run has several such verdicts, the worst one is returned.
+    """
     groups: dict[tuple[str, str, str | None], list[KeptVerdict]] = {}
     for one in run.verdicts:
         if one.verdict in ("holds", "violated"):
@@ -41,7 +45,7 @@ def decided(run: KeptRun) -> dict[tuple[str, str, str | None], KeptVerdict]:
 
 
 def flaky(runs: Iterable[KeptRun]) -> tuple[Flaky, ...]:
-    """Returns the flaky verdicts of the runs, in the order of their claims; empty without any."""
+    """Returns the flaky verdicts of the runs, in the order of their claims."""
     seen: dict[_Conditions, dict[str, str]] = {}
     for run in runs:
         if run.uncommitted:

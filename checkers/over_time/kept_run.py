@@ -1,6 +1,6 @@
-"""A run as the store keeps it: what was run, and each verdict; read from the run folder.
+"""A run as the store keeps it: its command, its settings and its verdicts.
 
-The run folder is the truth. The store has the same facts in a form that can be searched.
+The data comes from the run folder. If the folder and the store differ, the folder is right.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class KeptVerdict:
 
     @property
     def word(self) -> str:
-        """The verdict as text: `known` if the baseline names each violation."""
+        """The verdict as text; `known` if the baseline names every violation."""
         if self.known:
             return "known"
         return "permitted" if self.verdict == "violated" != self.judged else self.verdict
@@ -82,7 +82,7 @@ class KeptRun:
     verdicts: tuple[KeptVerdict, ...] = field(default=())
 
     def counts(self) -> str:
-        """Returns how many verdicts of each kind the run has, the worst first."""
+        """Returns the number of verdicts of each kind as text, the worst kind first."""
         words = [one.word for one in self.verdicts]
         order = ("violated", "known", "permitted", *MEANINGS)
         each = (f"{words.count(word)} {word}" for word in dict.fromkeys(order) if word in words)

@@ -1,4 +1,4 @@
-"""The store of runs: `runs.sqlite` beside the run folders.
+"""The store of runs: `runs.sqlite`, next to the run folders.
 
 Each run adds itself when it ends. A run whose entry is missing (it was killed, or an earlier
 release wrote it) is added from its folder when the store is read. So a lost store costs nothing as
@@ -87,7 +87,7 @@ class Store:
         self._database.execute("COMMIT")
 
     def add_missing(self) -> None:
-        """Adds the runs whose folders have more than the store."""
+        """Adds each run that is missing, or whose file of events has grown since it was added."""
         known = dict(self._database.execute("SELECT id, events_bytes FROM run"))
         for folder in run_folders(self.base):
             events = folder / EVENTS

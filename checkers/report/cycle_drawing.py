@@ -4,8 +4,8 @@
      ▲            │
      └──wr k──────┘
 
-Operations are named T1, T2, ... in the order of the cycle, as in the text of the report. Of a long
-cycle, only the first operations are drawn; a number says how many are left out.
+Operations are named T1, T2, ... in the order of the cycle, as in the text of the report. If a cycle
+is long, only its first operations are drawn, and the number of the others is printed.
 """
 
 from __future__ import annotations

@@ -93,8 +93,8 @@ def grounds(decision: Decision) -> str:
     """Returns the reason for a verdict as text; without a reason, the size of the evidence.
 
     For a property this is the length of the trace or the depth of the search, if known. For an
-    anomaly it is the number of violations and observations. What the baseline says about the
-    violation comes first.
+    anomaly it is the number of violations and observations. If the baseline names the violation,
+    its entry comes first.
     """
     return "; ".join(filter(None, (_baseline(decision), _reason(decision))))
 

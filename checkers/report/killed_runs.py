@@ -1,4 +1,4 @@
-"""Runs that were killed before they ended, and what they kept."""
+"""Finds runs that were killed before they ended, and the results that they kept."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VERDICTS = (b'"property_decided"', b'"anomaly_decided"')
 
 
 def killed_runs(base: Path) -> Iterator[str]:
-    """Yields a text for each run below `base` whose process was killed: what the run kept.
+    """Yields a text for each run below `base` whose process was killed: the results that it kept.
 
     Each run is reported once.
     """

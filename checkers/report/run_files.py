@@ -1,4 +1,4 @@
-"""The names of the files that every run folder has, and of the store beside the folders."""
+"""The names of the files that every run folder has, and of the store next to the folders."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from typing import Final
 DESCRIPTION: Final = "run.json"  # the command, its seed, versions and machine
 EVENTS: Final = "events.ndjson"  # every event of the run
 REPORT: Final = "report.html"
-STORE: Final = "runs.sqlite"  # beside the run folders: their verdicts over time
+STORE: Final = "runs.sqlite"  # next to the run folders: their verdicts over time
 HISTORY: Final = "history"  # the folder of a recorded history
 RUNNING: Final = "running"  # empty, locked by the process, and removed when the run ends

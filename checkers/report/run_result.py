@@ -46,7 +46,7 @@ class Finding:
 
     @property
     def as_expected(self) -> bool:
-        """True for a violation that was expected or is permitted, and not for a known one."""
+        """True for an expected or permitted violation, unless the baseline names it."""
         return self.decision.verdict == "violated" and self.judged == "holds" and not self.is_known
 
     @property
@@ -62,9 +62,9 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """Returns the text that a report shows: the rows of the result.
+        """Returns the text that a report shows: the worst violations of an anomaly, one by one.
 
-        Without rows it is the evidence. Without rows and evidence it is the verdict.
+        Without violations it is the text of the evidence; without evidence, the verdict.
         """
         shown = [row.text for row in self.rows] or [one.text for one in self.evidence]
         return "\n\n".join(shown) or f"{verdict(self.decision)}"

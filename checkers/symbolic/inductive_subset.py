@@ -68,7 +68,7 @@ def inductive_subset(
     proofs = {(c.action, c.claim): c for c in conditions}
 
     def invalid() -> list[Condition]:
-        """Returns the proofs of remaining claims that assumed a claim that is now dropped."""
+        """Returns the proofs of remaining claims that assumed a dropped claim, to repeat them."""
         return [c for c in proofs.values() if c.claim not in dropped and c.assumed & dropped.keys()]
 
     def any_invariant() -> bool:

@@ -1,4 +1,4 @@
-"""What proofs assume of majorities: any two of them share an element.
+"""The assumption about majorities in proofs: any two majorities share an element.
 
 A proof for any number of elements cannot count. So it replaces the majorities of a sort by
 *quorums*: sets of which any two share an element. For a sort with few elements this assumption is

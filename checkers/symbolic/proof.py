@@ -112,7 +112,10 @@ class Proof:
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """Returns the claims without which others are proved; empty if none or all are proved."""
+        """Returns the claims that are not proved, if other claims are proved without them.
+
+        Empty if all claims are proved, or if none is.
+        """
         if self.holds or self.subset is None or not self.proved:
             return ()
         return tuple(d.claim for d in self.subset.dropped)

@@ -36,7 +36,7 @@ from urllib.parse import urlencode, urlsplit
 STARTS_WITHIN_S: Final = 30.0
 STOPS_WITHIN_S: Final = 10.0
 WAITS_S: Final = 10.0  # for a fault to act
-# The packages beside this file, even if PYTHONPATH has others of the same names.
+# The packages next to this file, even if PYTHONPATH has others of the same names.
 ROOT: Final = str(Path(__file__).parents[2])
 PROGRAM: Final = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); "

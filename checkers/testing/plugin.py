@@ -22,7 +22,7 @@ import pytest
 if TYPE_CHECKING:
     from checkers.testing.broker import Broker
 
-# Settings of the cluster beside its brokers, which tests that share it have in common.
+# Settings of the cluster, without its brokers, that all tests which share it have in common.
 SHARED: Final = (
     "processes",
     "security_protocol",

@@ -1,4 +1,4 @@
-"""Draws requests on client quotas, with values that throttle no one, and on folders of replicas."""
+"""Draws requests on client quotas, too high to throttle a client, and on folders of replicas."""
 
 from __future__ import annotations
 

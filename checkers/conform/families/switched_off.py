@@ -1,4 +1,4 @@
-"""Requests for what is switched off: access control, tokens, quotas, share and streams groups."""
+"""Requests for features that are switched off: access control, tokens, share groups and others."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def switched_off(draw: Draw) -> tuple[Topic, ...]:
     """
     for api, body in REQUESTS:
         version = draw.version(api)
-        is_of_group = "SHARE" in api.name or "STREAMS" in api.name  # here nobody coordinates it
+        is_of_group = "SHARE" in api.name or "STREAMS" in api.name  # no coordinator here
         draw.add(
             Send(
                 api=api,

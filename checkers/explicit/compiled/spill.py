@@ -243,7 +243,7 @@ class Spilled:
 def write(array: NDArray[Any], path: Path) -> None:
     """Writes the array to a file; raises an OSError with the system's error number.
 
-    NumPy's own `tofile` raises one without it.
+    NumPy's `tofile` raises an OSError without this number.
     """
     path.write_bytes(np.ascontiguousarray(array).data)
 

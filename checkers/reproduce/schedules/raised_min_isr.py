@@ -40,7 +40,7 @@ LAYOUT: Final = Layout(
     features={"eligible.leader.replicas.version": 1},
     settings={
         "replica.lag.time.max.ms": "2000",
-        # a broker waits for late metadata, instead of asking the controller again
+        # a broker waits for late metadata, instead of a new request to the controller
         "controller.quorum.request.timeout.ms": "60000",
         "controller.quorum.fetch.timeout.ms": "60000",
     },

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from checkers.conform.compare import Difference
-from checkers.conform.reason import Reason, Verdict, beside_an_error, reason_of
+from checkers.conform.reason import Reason, Verdict, both_have_the_same_error, reason_of
 from checkers.conform.steps import Send
 from reference_impl.wire.messages.apis import Api
 
@@ -73,4 +73,4 @@ def test_a_field_of_an_error_response_needs_the_same_error_on_both_sides(
         system_fields={"error_code": system} if system else {},
         reference_fields={"error_code": reference} if reference else {},
     )
-    assert beside_an_error(one) is expected
+    assert both_have_the_same_error(one) is expected

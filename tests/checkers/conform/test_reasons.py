@@ -164,7 +164,7 @@ def test_fields_of_a_response_with_an_error_need_not_agree() -> None:
     sent = send(Api.INIT_PRODUCER_ID, 4)
     theirs, ours = {"error_code": "A", "epoch": 0}, {"error_code": "B", "epoch": -1}
     names = reasons(sent, theirs, ours, KFAKE)
-    assert names == {"other-init-producer-id", "fields-beside-an-error"}
+    assert names == {"other-init-producer-id", "fields-with-an-error"}
 
 
 def test_a_request_that_ends_the_process_is_not_sent() -> None:
