@@ -46,6 +46,10 @@ WITHOUT_VERSION: Final[Mapping[str, tuple[tuple[InForce, str], ...]]] = {
             "wants-exact-epoch",
         ),
     ),
+    "consumer-group-abstract": (
+        (kafka("0.8.0", "3.6"), "there were no groups of KIP-848"),
+        (kafka("3.7", "4.2"), "these releases have the bug wants-exact-epoch"),
+    ),
     "retention": (
         (kafka("0.8.0", "0.10.2"), "there was no DeleteRecords"),
         (

@@ -33,6 +33,7 @@ SPECS: Final = (
     "idempotence-abstract",
     "quorum-abstract",
     "read-committed-abstract",
+    "consumer-group-abstract",
 )
 
 

@@ -98,6 +98,12 @@ PROVED: Final = (
         variant="kafka-4.3",
         expected={"stable_offset_never_goes_back": VIOLATED},
     ),
+    Expectation(spec="consumer-group-abstract", variant="kip-1251"),
+    Expectation(
+        spec="consumer-group-abstract",
+        variant="erases-what-comes-back",
+        expected={"no_double_assignment": VIOLATED, "one_reader": VIOLATED},
+    ),
 )
 
 SUITE: Final = "replication"

@@ -71,6 +71,7 @@ _SPECS: Final = (
     "reassignment",
     "quorum-abstract",
     "read-committed-abstract",
+    "consumer-group-abstract",
 )
 _OF_SPECS: Final = (
     "actions.py",
@@ -83,6 +84,7 @@ _MAPPINGS: Final = (
     "broker_replication.py",
     "broker_transactions.py",
     "committed_log.py",
+    "rich_consumer_group.py",
     "rich_quorum.py",
     "rich_read_committed.py",
     "rich_transactions.py",

@@ -25,7 +25,11 @@ GROUPS: Final = (
         ),
         source="docs/sources.md D3",
         in_force=kafka("0.9", LATEST, "member epochs since 3.7"),
-        decided_by=(Decider("suite", "groups"),),
+        decided_by=(
+            Decider("suite", "groups"),
+            Decider("proof", "consumer-group-abstract.no_double_assignment"),
+            Decider("proof", "consumer-group-abstract.one_reader"),
+        ),
     ),
     Claim(
         id="idle_members",

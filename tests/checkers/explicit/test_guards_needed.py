@@ -124,6 +124,9 @@ NEEDED = [
         2,
     ),
     Needed("read-committed-abstract", "read", "forall", "nothing_committed_is_skipped", 6),
+    Needed("consumer-group-abstract", "compute_target", "assignment_epoch", "owners_may_commit", 6),
+    Needed("consumer-group-abstract", "expire", "assignment_epoch", "owners_may_commit", 7),
+    Needed("consumer-group-abstract", "heartbeat", "member_epoch", "taken_is_had", 6),
     Needed("transactions-abstract", "begin", "forall", "faithful", 7),
     Needed("transactions-abstract", "append", "seen_epoch", "no_hanging_transaction", 6),
 ]

@@ -239,6 +239,22 @@ def transactions_of_log(state: State, ranges: Mapping[str, range]) -> Iterator[s
         )
 
 
+def members_of_partitions(state: State, ranges: Mapping[str, range]) -> Iterator[str]:
+    for m in ranges["Member"]:
+        for p in ranges["TopicPartition"]:
+            own = Read(state, keys=(m, p))
+            joined = state["joined", (m,)]
+            yield named(
+                FENCED_OWNER=own["owns"] and not joined,
+                NO_MEMBER=not joined,
+                REVOKING=own["owns"] and own["revoking"],
+                REVOKED=own["revoking"],
+                OWNER=own["owns"] and own["assigned"],
+                ASSIGNED=own["assigned"],
+                MEMBER=not own["owns"],
+            )
+
+
 PROJECTIONS: dict[str, tuple[Projection, ...]] = {
     "replication": (replicas,),
     "election": (registered_replicas, brokers),
@@ -255,6 +271,7 @@ PROJECTIONS: dict[str, tuple[Projection, ...]] = {
     "idempotence-abstract": (offsets_of_leader,),
     "quorum-abstract": (voters,),
     "read-committed-abstract": (transactions_of_log,),
+    "consumer-group-abstract": (members_of_partitions,),
 }
 
 

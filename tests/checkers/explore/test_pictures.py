@@ -80,6 +80,7 @@ def test_a_variable_that_names_a_lane_is_its_badge_and_the_rest_are_cards(pictur
         ("idempotence-abstract", "Producer", ["stamp"]),
         ("quorum-abstract", "Replica", ["replica.entry", "led.entry"]),
         ("read-committed-abstract", "Transaction", ["delivered", "received", "record"]),
+        ("consumer-group-abstract", "Member", []),
     ],
 )
 def test_every_spec_has_the_expected_lanes_and_logs(spec: str, lanes: str, logs: list[str]) -> None:
@@ -91,7 +92,7 @@ def test_every_spec_has_the_expected_lanes_and_logs(spec: str, lanes: str, logs:
 
 
 def test_the_table_of_lanes_has_every_spec() -> None:
-    assert len(SPECS) == 15
+    assert len(SPECS) == 16
 
 
 @pytest.mark.parametrize("name", SPECS)

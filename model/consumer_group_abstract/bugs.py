@@ -1,0 +1,109 @@
+"""Bugs of abstract KIP-848 groups: each class replaces one rule, and a claim breaks."""
+
+from __future__ import annotations
+
+from model.consumer_group_abstract.state import Epoch, Member, TopicPartition
+from model.consumer_group_abstract.versions import AbstractConsumerGroup
+from model.language import Bool, all_of, false, ite, true
+from model.releases import UNRELEASED, kafka
+from model.variants import bug
+
+
+@bug(
+    "erases-what-comes-back",
+    breaks="no_double_assignment",
+    steps=13,
+    issue="KAFKA-16147",
+    in_force=kafka("3.7", "3.7"),
+)
+class ErasesWhatComesBack(AbstractConsumerGroup):
+    """The coordinator adds what a member is assigned, and then removes what it has given up.
+
+    A partition that a member gives up and gets back looks free, and another member gets it
+    (KAFKA-16147). The action heartbeat breaks the claim `taken_is_had`, and with it
+    `no_double_assignment`.
+    """
+
+    def taken_after(s, m: Member, p: TopicPartition, assigned: Bool, revoking: Bool) -> Bool:
+        added = ite(assigned, true, s.taken[p] & ~s.assigned[m][p])
+        return ite(revoking, true, added & ~s.revoking[m][p])
+
+
+@bug("frees-at-once", breaks="one_reader", steps=9, in_force=UNRELEASED)
+class FreesAtOnce(AbstractConsumerGroup):
+    """The coordinator frees a partition before its member has given it up.
+
+    Two consumers read the partition. The action heartbeat breaks the lemma `live_owners_have`.
+    """
+
+    def must_revoke(s, m: Member) -> Bool:
+        return false
+
+
+@bug("takes-what-is-owned", breaks="no_double_assignment", steps=6, in_force=UNRELEASED)
+class TakesWhatIsOwned(AbstractConsumerGroup):
+    """A member gets the partitions of its target although another member still has them.
+
+    The action heartbeat breaks the claim `no_double_assignment`.
+    """
+
+    def is_free(s, m: Member, p: TopicPartition) -> Bool:
+        return true
+
+
+@bug("reads-on-when-fenced", breaks="one_reader", steps=11, in_force=UNRELEASED)
+class ReadsOnWhenFenced(AbstractConsumerGroup):
+    """A fenced consumer keeps its partitions while it joins again.
+
+    Another member has got them since, and both read. The action be_fenced breaks the lemma
+    `who_must_join_owns_nothing`.
+    """
+
+    def keeps_when_fenced(s, m: Member, p: TopicPartition) -> Bool:
+        return s.owns[m][p]
+
+
+@bug(
+    "wants-exact-epoch",
+    breaks="owners_may_commit",
+    steps=6,
+    issue="KAFKA-20066",
+    in_force=kafka("3.7", "4.2"),
+)
+class WantsExactEpoch(AbstractConsumerGroup):
+    """Before KIP-1251: the coordinator accepts a commit only in the member's present epoch
+    (KAFKA-20066).
+
+    A consumer that has not received the response with its new epoch is refused. The action
+    heartbeat breaks the claim `owners_may_commit`.
+    """
+
+    def accepts_commit(s, m: Member, p: TopicPartition) -> Bool:
+        return s.has(m, p) & (s.consumer_epoch[m] == s.member_epoch[m])
+
+
+@bug("commits-in-any-epoch", breaks="one_member_commits", steps=7, in_force=UNRELEASED)
+class CommitsInAnyEpoch(AbstractConsumerGroup):
+    """The coordinator accepts a commit of a partition that is not assigned to the member.
+
+    Two members commit offsets of the partition. The claim `one_member_commits` breaks.
+    """
+
+    def accepts_commit(s, m: Member, p: TopicPartition) -> Bool:
+        return all_of(
+            s.joined[m],
+            s.consumer_epoch[m] != Epoch.least(),
+            s.consumer_epoch[m] <= s.member_epoch[m],
+        )
+
+
+@bug("forgets-who-rejoins", breaks="taken_is_had", steps=4, in_force=UNRELEASED)
+class ForgetsWhoRejoins(AbstractConsumerGroup):
+    """The coordinator treats a known member that joins with epoch 0 as a new member.
+
+    The member's partitions are neither free nor had by a member. The action join breaks the claim
+    `taken_is_had`.
+    """
+
+    def may_join(s, m: Member) -> Bool:
+        return s.must_join(m)

@@ -1,0 +1,217 @@
+"""The claims about abstract KIP-848 groups, and the lemmas that their proof needs.
+
+The argument: the coordinator assigns only a free partition, so at most one member has it. A
+consumer begins to read a partition when a response assigns it. From then on the coordinator lets
+the member have the partition until a heartbeat no longer reports it. So a consumer whose heartbeats
+are accepted reads only what its member has.
+"""
+
+from __future__ import annotations
+
+from model.consumer_group_abstract.actions import AbstractConsumerGroupActions
+from model.consumer_group_abstract.state import Epoch, Member, TopicPartition
+from model.language import (
+    Bool,
+    all_of,
+    any_of,
+    exists,
+    forall,
+    iff,
+    implies,
+    invariant,
+    lemma,
+    witness,
+)
+
+
+class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
+    """Claims about the owner of a partition and about offset commits, with lemmas."""
+
+    # ---- claims
+
+    @invariant
+    def no_double_assignment(s) -> Bool:
+        """At most one member has a partition; a member that must give it up still has it."""
+        return forall(
+            implies(s.has(a, p) & s.has(b, p), a == b)
+            for p in TopicPartition
+            for a in Member
+            for b in Member
+        )
+
+    @invariant
+    def one_reader(s) -> Bool:
+        """At most one consumer whose heartbeats the coordinator accepts owns a partition."""
+        return forall(
+            implies(s.is_live_owner(a, p) & s.is_live_owner(b, p), a == b)
+            for p in TopicPartition
+            for a in Member
+            for b in Member
+        )
+
+    def is_live_owner(s, m: Member, p: TopicPartition) -> Bool:
+        """True if the consumer owns the partition and the coordinator accepts its heartbeats."""
+        return s.owns[m][p] & s.accepts_heartbeat(m)
+
+    @invariant
+    def taken_is_had(s) -> Bool:
+        """A partition is free if and only if no member has it.
+
+        A coordinator that takes over knows the members from the log. So it finds each partition
+        free or taken, as it was before the failover.
+        """
+        return forall(iff(s.taken[p], exists(s.has(m, p) for m in Member)) for p in TopicPartition)
+
+    @invariant
+    def owners_may_commit(s) -> Bool:
+        """The coordinator accepts the commits of a consumer that owns a partition, if it accepts
+        its heartbeats.
+        """
+        return forall(
+            implies(s.is_live_owner(m, p), s.accepts_commit(m, p))
+            for m in Member
+            for p in TopicPartition
+        )
+
+    @invariant
+    def one_member_commits(s) -> Bool:
+        """The coordinator accepts the offset commits of at most one member for a partition."""
+        return forall(
+            implies(s.accepts_commit(a, p) & s.accepts_commit(b, p), a == b)
+            for p in TopicPartition
+            for a in Member
+            for b in Member
+        )
+
+    # ---- witnesses
+
+    @witness
+    def one_gives_up_while_another_waits(s) -> Bool:
+        """Reachable: a member must give up a partition, and its target is another member."""
+        return exists(
+            all_of(s.waits_for_revocation(a), s.revoking[a][p], s.target[p] == b, a != b)
+            for p in TopicPartition
+            for a in Member
+            for b in Member
+        )
+
+    @witness
+    def it_gets_back_what_it_gave_up(s) -> Bool:
+        """Reachable: a member has given up a partition, and is its target again."""
+        return exists(
+            all_of(s.has(m, p), s.revoking[m][p], ~s.owns[m][p], s.target[p] == m)
+            for m in Member
+            for p in TopicPartition
+        )
+
+    @witness
+    def one_commits_an_epoch_behind(s) -> Bool:
+        """Reachable: the coordinator accepts a commit in an epoch before the member's own."""
+        return exists(
+            all_of(s.accepts_commit(m, p), s.consumer_epoch[m] < s.member_epoch[m])
+            for m in Member
+            for p in TopicPartition
+        )
+
+    @witness
+    def a_fenced_consumer_owns(s) -> Bool:
+        """Reachable: two consumers own a partition, and one of them is fenced but unaware."""
+        return exists(
+            all_of(a != b, s.owns[a][p], s.is_live_owner(b, p))
+            for p in TopicPartition
+            for a in Member
+            for b in Member
+        )
+
+    # ---- lemmas
+
+    @lemma
+    def live_owners_have(s) -> Bool:
+        """A member has the partitions that its consumer owns, if its heartbeats are accepted.
+
+        True because the coordinator takes no partition away that a heartbeat reports.
+        """
+        return forall(
+            implies(s.is_live_owner(m, p), s.has(m, p)) for m in Member for p in TopicPartition
+        )
+
+    @lemma
+    def answered_owners_have(s) -> Bool:
+        """A member has the partitions that its consumer owns, if a response is in flight to it.
+
+        True because the coordinator responds only to heartbeats that it accepts.
+        """
+        return forall(
+            implies(all_of(s.answered[m], s.joined[m], s.owns[m][p]), s.has(m, p))
+            for m in Member
+            for p in TopicPartition
+        )
+
+    @lemma
+    def who_must_join_owns_nothing(s) -> Bool:
+        """A consumer that must join owns no partition.
+
+        True because a fenced consumer drops its partitions, and a response has a later epoch.
+        """
+        return forall(
+            implies(s.must_join(m), ~s.owns[m][p]) for m in Member for p in TopicPartition
+        )
+
+    @lemma
+    def members_with_partitions_have_an_epoch(s) -> Bool:
+        """A member has left the least epoch if it has a partition, or if a response is in flight.
+
+        True because the coordinator moves a member to the assignment epoch before it assigns.
+        """
+        return forall(
+            implies(
+                any_of(
+                    s.answered[m],
+                    exists(s.assigned[m][p] | s.revoking[m][p] for p in TopicPartition),
+                ),
+                s.member_epoch[m] != Epoch.least(),
+            )
+            for m in Member
+        )
+
+    @lemma
+    def epochs_are_in_order(s) -> Bool:
+        """A member's epochs are in order: the previous one, its own, and the assignment epoch.
+
+        True because a heartbeat moves the member to the present assignment epoch.
+        """
+        return forall(
+            implies(
+                s.joined[m],
+                all_of(
+                    s.previous_epoch[m] <= s.member_epoch[m],
+                    s.member_epoch[m] <= s.assignment_epoch,
+                ),
+            )
+            for m in Member
+        )
+
+    @lemma
+    def assigned_by_now(s) -> Bool:
+        """A member was assigned its partitions in its own epoch or before.
+
+        True because a partition is assigned when the member moves to the assignment epoch.
+        """
+        return forall(
+            implies(s.has(m, p), s.since[m][p] <= s.member_epoch[m])
+            for m in Member
+            for p in TopicPartition
+        )
+
+    @lemma
+    def owners_know_since_when(s) -> Bool:
+        """A consumer that owns what its member has knows the epoch of the assignment, or a later
+        one.
+
+        True because the response that assigned the partition carried this epoch.
+        """
+        return forall(
+            implies(s.owns[m][p] & s.has(m, p), s.since[m][p] <= s.consumer_epoch[m])
+            for m in Member
+            for p in TopicPartition
+        )

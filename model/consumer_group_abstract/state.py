@@ -1,0 +1,72 @@
+"""The state of an abstract KIP-848 group: the target assignment, members and consumers.
+
+The coordinator records for each member which partitions it has, and since which epoch. Whether a
+partition is free is recorded a second time, as in Kafka; the coordinator looks only there before it
+assigns the partition.
+
+Source: KIP-848, KIP-1251; CurrentAssignmentBuilder and ConsumerGroup of Kafka 4.3.
+Simplified: a partition is free or taken, and its epoch is not kept. The group epoch is left out,
+because only the assignment epoch decides what a member may do. The response to a heartbeat has the
+coordinator's present state. The coordinator's log always has all of its state.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from model.language import Bool, Map, Nothing, Ordered, Scope, Set, Sort, Spec, any_of
+
+
+class Member(Sort):
+    """A consumer of the group."""
+
+    prefix = "m"
+
+
+class TopicPartition(Sort):
+    """A partition of a topic that the group reads."""
+
+
+class Epoch(Ordered):
+    """An epoch of the group; the least one is before the first target assignment."""
+
+
+class AbstractConsumerGroupState(Spec):
+    """The variables of an abstract KIP-848 group, and predicates over them."""
+
+    members: Annotated[int, range(1, 10)] = 2
+    partitions: Annotated[int, range(1, 10)] = 1
+    epochs: Annotated[int, range(2, 10)] = 4
+
+    # the coordinator
+    assignment_epoch: Epoch  # of the target assignment
+    target: Map[TopicPartition, Member | Nothing]
+    taken: Set[TopicPartition]  # it has a partition epoch, so it is not free
+    joined: Set[Member]
+    member_epoch: Map[Member, Epoch]
+    previous_epoch: Map[Member, Epoch]  # accepted too: the last response may be lost
+    assigned: Map[Member, Set[TopicPartition]]
+    revoking: Map[Member, Set[TopicPartition]]  # the member must give them up
+    since: Map[Member, Map[TopicPartition, Epoch]]  # the epoch in which it was assigned
+
+    # the consumers
+    consumer_epoch: Map[Member, Epoch]  # the least epoch: the consumer must join
+    answered: Set[Member]  # the response to a heartbeat is in flight
+    received: Map[Member, Set[TopicPartition]]  # assigned, by the last response
+    owns: Map[Member, Set[TopicPartition]]  # the consumer reads them
+
+    def scope(s) -> Scope:
+        return {
+            Member: s.members,
+            TopicPartition: s.partitions,
+            Epoch: s.epochs,
+        }
+
+    # ---- predicates
+
+    def has(s, m: Member, p: TopicPartition) -> Bool:
+        """True if the partition is assigned to the member, or the member must still give it up."""
+        return s.joined[m] & any_of(s.assigned[m][p], s.revoking[m][p])
+
+    def must_join(s, m: Member) -> Bool:
+        return s.consumer_epoch[m] == Epoch.least()

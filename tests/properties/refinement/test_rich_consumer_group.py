@@ -1,0 +1,56 @@
+"""Each step of the spec `consumer-group` is a step of `consumer-group-abstract`, or none.
+
+Here `consumer-group` is called the rich spec, because it is more detailed than the abstract one.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from model.consumer_group.bugs import (
+    CommitsInAnyEpoch,
+    ErasesWhatComesBack,
+    ForgetsWhoRejoins,
+    FreesAtOnce,
+    RefusesReturn,
+    WantsExactEpoch,
+)
+from model.consumer_group.versions import ConsumerGroup
+from model.language.interpreter import State
+from properties.refinement.behaviour import Call
+from properties.refinement.rich_consumer_group import Refinement
+
+
+def test_every_step_of_the_rich_spec_is_explained() -> None:
+    refinement = Refinement(ConsumerGroup(epochs=3))
+    walk = refinement.walk()
+    assert not walk.unexplained
+    assert {*walk.explained} == {action.name for action in refinement.abstract.actions} | {"none"}
+    assert (walk.states, walk.disagreements) == (10_861, 0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "epochs", "at"),
+    [
+        (ErasesWhatComesBack, 3, "heartbeat"),
+        (FreesAtOnce, 2, "heartbeat"),
+        (ForgetsWhoRejoins, 2, "join"),
+    ],
+)
+def test_bugs_take_unexplained_steps(wrong: type[ConsumerGroup], epochs: int, at: str) -> None:
+    walk = Refinement(wrong(epochs=epochs)).walk()
+    assert ({*walk.unexplained}, walk.disagreements) == ({at}, 0)
+
+
+@pytest.mark.parametrize("wrong", [RefusesReturn, WantsExactEpoch, CommitsInAnyEpoch])
+def test_bugs_accept_other_requests(wrong: type[ConsumerGroup]) -> None:
+    assert Refinement(wrong(epochs=2)).walk().disagreements
+
+
+class ForgetsTargets(Refinement):
+    def call(self, action: str, arguments: tuple[int, ...], after: State) -> Call | None:
+        return None if action == "compute_target" else super().call(action, arguments, after)
+
+
+def test_a_wrong_mapping_is_noticed() -> None:
+    assert {*ForgetsTargets(ConsumerGroup(epochs=2)).walk().unexplained} == {"compute_target"}
