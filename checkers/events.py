@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar, Final
 
 from checkers.verdicts import Verdict
-from model.faults import InputFault
 from model.histories import Outcome
 from model.releases import InForce
 
@@ -370,64 +369,3 @@ class RunFinished(Event):
     name: ClassVar[str] = "run_finished"
     exit_code: int
     seconds: float | None = None
-
-
-_EVENTS: Final[Mapping[str, type[Event]]] = {
-    event.name: event
-    for event in (
-        RunStarted,
-        PropertyDecided,
-        AnomalyDecided,
-        DeliveryDecided,
-        ReleaseDecided,
-        RowShown,
-        Evidence,
-        Measured,
-        Ready,
-        BaselineApplied,
-        VerdictCompared,
-        ExplorerReady,
-        StateShown,
-        RunFinished,
-    )
-}
-_PARTS: Final[Mapping[str, type[Any]]] = {
-    "operations": OperationShown,
-    "faults": FaultShown,
-    "edges": EdgeShown,
-}
-
-
-class UnreadableEvents(InputFault):
-    """Raised for a line that is not an event of this version."""
-
-
-def from_json(line: str) -> Event:
-    """Returns the event in this line of JSON; raises UnreadableEvents for any other line.
-
-    Unknown fields are ignored: a later release may have added them. The events of `urteil list`
-    cannot be read: they raise UnreadableEvents too.
-    """
-    try:
-        cells = json.loads(line)
-        if cells["v"] != VERSION:
-            raise UnreadableEvents(
-                f"this release reads events of version {VERSION}, the file has version "
-                f"{cells['v']}: use the release that wrote it"
-            )
-        event: Event = _made(_EVENTS[cells["event"]], cells)
-        return event
-    except (ValueError, KeyError, TypeError) as why:
-        raise UnreadableEvents(
-            f"not an event: {line[:80]!r} ({type(why).__name__}: {why}); copy the file again"
-        ) from why
-
-
-def _made(kind: type[Any], cells: Mapping[str, Any]) -> Any:
-    return kind(**{f.name: _part(f.name, cells[f.name]) for f in fields(kind) if f.name in cells})
-
-
-def _part(name: str, cell: Any) -> Any:
-    if name in _PARTS:
-        return tuple(_made(_PARTS[name], part) for part in cell)
-    return tuple(cell) if isinstance(cell, list) else cell

@@ -11,10 +11,11 @@ import click
 from click.core import ParameterSource
 
 from checkers.cli import completion
+from checkers.cli.command import command, replay_command
 from checkers.cli.following import followed
 from checkers.cli.history_options import history_options
 from checkers.cli.log_dirs import auditing
-from checkers.cli.run import Run, command, replay_command
+from checkers.cli.run import Run
 from checkers.events import DeliveryDecided, Evidence, Measured, PropertyDecided
 from checkers.verdicts import Verdict, is_expected
 from model.faults import InputFault

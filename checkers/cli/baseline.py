@@ -7,7 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 import click
 
 from checkers.cli import completion
-from checkers.cli.run import Run, command
+from checkers.cli.command import command
+from checkers.cli.run import Run
 from checkers.cli.runs import stored
 from checkers.events import Evidence
 from model.faults import InputFault

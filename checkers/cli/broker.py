@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from checkers.cli.run import Run, command
+from checkers.cli.command import command
+from checkers.cli.run import Run
 from checkers.cli.security_options import read_security, security_options
 from checkers.cli.system_options import bug_option
 from checkers.events import Ready

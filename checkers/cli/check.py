@@ -11,7 +11,8 @@ import click
 from click.core import ParameterSource
 
 from checkers.cli import completion, selection
-from checkers.cli.run import Interrupted, Run, command, replay_command
+from checkers.cli.command import command, replay_command
+from checkers.cli.run import Interrupted, Run
 from checkers.events import Measured, PropertyDecided
 from checkers.verdicts import Verdict
 from model.faults import InputFault

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from checkers.cli import completion
-from checkers.cli.run import FILE, FOLDER, Run, command
+from checkers.cli.command import FILE, FOLDER, command
+from checkers.cli.run import Run
 from checkers.events import Evidence, Measured, PropertyDecided
 from checkers.progress import Progress
 from model.faults import InputFault

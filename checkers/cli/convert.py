@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from checkers.cli.command import FOLDER, command
 from checkers.cli.places import PLACE
-from checkers.cli.run import FOLDER, Run, command
+from checkers.cli.run import Run
 from checkers.events import Measured
 
 if TYPE_CHECKING:

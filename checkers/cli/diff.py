@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from checkers.cli import completion
-from checkers.cli.run import Run, command
+from checkers.cli.command import command
+from checkers.cli.run import Run
 from checkers.cli.runs import stored
 from checkers.events import Measured
 

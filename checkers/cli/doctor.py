@@ -16,7 +16,8 @@ import click
 
 from checkers.cache import cache
 from checkers.cli import configuration
-from checkers.cli.run import Run, command
+from checkers.cli.command import command
+from checkers.cli.run import Run
 from checkers.events import Measured
 from model.faults import InputFault
 

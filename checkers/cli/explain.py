@@ -9,7 +9,8 @@ import click
 
 from checkers.claim_record import Decided
 from checkers.cli import catalogue, completion
-from checkers.cli.run import Run, command
+from checkers.cli.command import command
+from checkers.cli.run import Run
 from checkers.events import Evidence, Listed
 
 WIDTH = 100

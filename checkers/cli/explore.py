@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from checkers.cli import completion, selection
-from checkers.cli.run import Run, command
+from checkers.cli.command import command
+from checkers.cli.run import Run
 from checkers.events import ExplorerReady, StateShown
 from model.faults import InputFault
 

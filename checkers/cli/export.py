@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from checkers.cli import selection
-from checkers.cli.run import FOLDER, Run, command
+from checkers.cli.command import FOLDER, command
+from checkers.cli.run import Run
 from checkers.events import Measured
 from model.faults import InputFault
 from model.language.spec import Spec

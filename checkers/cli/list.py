@@ -8,7 +8,8 @@ from __future__ import annotations
 import click
 
 from checkers.cli import catalogue, completion
-from checkers.cli.run import Run, command
+from checkers.cli.command import command
+from checkers.cli.run import Run
 from model.faults import InputFault
 
 

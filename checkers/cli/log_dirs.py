@@ -11,8 +11,9 @@ import click
 from click.core import ParameterSource
 
 from checkers import demo
+from checkers.cli.command import replay_command
 from checkers.cli.places import PLACE
-from checkers.cli.run import Run, replay_command
+from checkers.cli.run import Run
 from checkers.events import Measured
 from model.faults import InputFault
 

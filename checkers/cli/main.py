@@ -12,7 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from checkers.cli import configuration
-from checkers.cli.run import A_BUG, in_one_line
+from checkers.cli.command import A_BUG, in_one_line
 from checkers.report import plain_text
 from checkers.verdicts import EXIT_CODES, HOLDS, INTERRUPTED, OUR_OWN_BUG, UNUSABLE_INPUT
 from model.faults import InputFault, UnknownName

@@ -18,7 +18,8 @@ import click
 
 from checkers.cli import selection
 from checkers.cli.check import expectations, explored, show_counterexamples
-from checkers.cli.run import Interrupted, Run, command, replay_command
+from checkers.cli.command import command, replay_command
+from checkers.cli.run import Interrupted, Run
 from checkers.events import Measured, PropertyDecided
 from checkers.verdicts import Verdict
 from model.faults import InputFault

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from checkers.cli import selection
+from checkers.cli.command import command
 from checkers.cli.replay_trials import TIMES, replay_trials
-from checkers.cli.run import Run, command
+from checkers.cli.run import Run
 from checkers.cli.system_options import system_options
 from checkers.events import Evidence, PropertyDecided
 from model.faults import InputFault, UnknownName

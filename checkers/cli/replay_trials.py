@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from checkers.cli.run import Run, command
+from checkers.cli.command import command
+from checkers.cli.run import Run
 from checkers.cli.system_options import broker_settings
 from checkers.events import PropertyDecided
 from model.faults import InputFault

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from checkers.cli.run import Run, command
+from checkers.cli.command import command
+from checkers.cli.run import Run
 from checkers.events import Measured
 
 

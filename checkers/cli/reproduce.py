@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from checkers.cli import completion
-from checkers.cli.run import Run, command
+from checkers.cli.command import command
+from checkers.cli.run import Run
 from checkers.events import Listed, PropertyDecided
 from checkers.verdicts import Verdict
 from model.faults import InputFault

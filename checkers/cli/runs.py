@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from checkers.cli import completion
-from checkers.cli.run import FILE, Run, command
+from checkers.cli.command import FILE, command
+from checkers.cli.run import Run
 from checkers.events import Listed, Measured
 from checkers.verdicts import MEANINGS
 from model.faults import InputFault, UnknownName

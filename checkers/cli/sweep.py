@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from checkers.cli import completion, selection
-from checkers.cli.run import Run, command
+from checkers.cli.command import command
+from checkers.cli.run import Run
 from checkers.cli.system_options import bug_option
 from checkers.events import Measured, PropertyDecided
 from checkers.progress import Progress

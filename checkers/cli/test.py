@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from checkers.cli import completion
-from checkers.cli.run import Run, command
+from checkers.cli.command import command
+from checkers.cli.run import Run
 from checkers.cli.system_options import broker_settings, bug_option, system_options
 from checkers.cli.trials import decide_on
 from checkers.events import Measured, PropertyDecided

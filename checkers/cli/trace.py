@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from checkers.cli.run import Run, command, replay_command
+from checkers.cli.command import command, replay_command
+from checkers.cli.run import Run
 from checkers.cli.system_options import system_options
 from checkers.events import Measured, PropertyDecided
 from checkers.progress import Progress

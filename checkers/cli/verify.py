@@ -17,7 +17,8 @@ import click
 from checkers import demo
 from checkers.cli import analyze, check, completion, prove, record, selection, test
 from checkers.cli.check_release import EVERY, ReleaseOptions, check_release
-from checkers.cli.run import Run, command
+from checkers.cli.command import command
+from checkers.cli.run import Run
 from checkers.events import Measured, PropertyDecided
 from checkers.verdicts import Verdict
 from model.faults import InputFault, UnknownName

@@ -18,12 +18,11 @@ from checkers.events import (
     PropertyDecided,
     RunFinished,
     RunStarted,
-    UnreadableEvents,
-    from_json,
 )
 from checkers.report.decisions import Decision, claim, is_known, judged, subject
 from checkers.report.run_files import DESCRIPTION, EVENTS
 from checkers.report.saved_run import description, lines_of
+from checkers.saved_events import UnreadableEvents, from_json
 from checkers.verdicts import MEANINGS, Verdict
 
 SYSTEM: Final = "system"  # the metric by which a recording names its system

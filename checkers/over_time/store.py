@@ -20,10 +20,10 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from checkers.events import UnreadableEvents
 from checkers.over_time.kept_run import KeptRun, KeptVerdict, read_run, run_folders
 from checkers.report.run_files import EVENTS, STORE
 from checkers.report.saved_run import NoRun
+from checkers.saved_events import UnreadableEvents
 from model.faults import InputFault
 
 VERSION: Final = 1

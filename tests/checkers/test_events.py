@@ -29,10 +29,9 @@ from checkers.events import (
     RunFinished,
     RunStarted,
     StateShown,
-    UnreadableEvents,
     VerdictCompared,
-    from_json,
 )
+from checkers.saved_events import UnreadableEvents, from_json
 from checkers.verdicts import MEANINGS
 
 TEXT = st.text()  # surrogates included: a value is whatever a client saw

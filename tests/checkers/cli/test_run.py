@@ -15,7 +15,8 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from checkers.cli.run import Interrupted, Run, command
+from checkers.cli.command import command
+from checkers.cli.run import Interrupted, Run
 from checkers.events import AnomalyDecided, PropertyDecided
 from checkers.over_time.store import opened
 from checkers.verdicts import Verdict

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from checkers.events import Measured, PropertyDecided, RunStarted, UnreadableEvents
+from checkers.events import Measured, PropertyDecided, RunStarted
 from checkers.report.folder import RunFolder
 from checkers.report.saved_run import NoRun, write_report
+from checkers.saved_events import UnreadableEvents
 
 Analysed = Callable[..., Path]
 HOLDS = PropertyDecided(property="weak_isr", verdict="holds", engine="explicit")
