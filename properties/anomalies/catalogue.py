@@ -20,7 +20,7 @@ _CHECKERS: Final = (real_time, log, order, cycles, transactions, groups, empty_h
 
 @cache
 def catalogue(declared: Declarations) -> tuple[Anomaly, ...]:
-    """Returns every anomaly that the analysis looks for, given what the user declared."""
+    """Returns every anomaly that the analysis looks for under the declarations of the user."""
     ours = tuple(one for checkers in _CHECKERS for one in checkers.anomalies(declared))
     return tuple(in_jepsen(ours)) if declared.jepsen else ours
 

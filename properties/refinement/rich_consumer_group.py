@@ -39,8 +39,8 @@ class Walk:
     """The steps of an exploration of the rich spec.
 
     `explained` counts the rich steps that each abstract action explains; `none` is a rich step that
-    changes no abstract variable. `unexplained` counts the other rich steps, by action. In
-    `disagreements` of the states, the specs accept different heartbeats or commits.
+    changes no abstract variable. `unexplained` counts the other rich steps, by action.
+    `disagreements` counts the states in which the specs accept different heartbeats or commits.
     """
 
     states: int
@@ -130,7 +130,7 @@ class Refinement:
                 raise ValueError(f"{name} has no abstract action")
 
     def explains(self, call: Call | None, before: State, after: State) -> bool:
-        """True if the abstract action leads from the one abstract state to the other."""
+        """True if the abstract action leads from the first abstract state to the second."""
         start = self.abstraction(before)
         if call is None:
             return start == self.abstraction(after)

@@ -19,7 +19,7 @@ CarriedEpoch = Literal["producer_epoch", "marker_epoch"]  # of records, of marke
 
 
 class Stamped(Protocol):
-    """Anything that carries a producer id and a producer epoch: a batch, a marker, a request."""
+    """A batch, marker or request: it carries a producer id and a producer epoch."""
 
     @property
     def producer_id(self) -> ProducerId: ...

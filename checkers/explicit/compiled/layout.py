@@ -25,7 +25,7 @@ class Layout:
 
     @cached_property
     def places(self) -> list[tuple[int, int, int]]:
-        """Returns, for each value of a state, its word, its shift there, and its width in bits."""
+        """Returns each value's 64-bit word, its shift in this word, and its width in bits."""
         widths = [(self.at.size(sort) - 1).bit_length() for _, sort in self.at.cells]
         used: list[int] = [0]
         made = [(0, 0, 0)] * len(widths)

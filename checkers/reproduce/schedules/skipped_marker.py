@@ -42,7 +42,7 @@ LAYOUT: Final = Layout(
 
 
 def without_leader(end: Step) -> tuple[Step, ...]:
-    """Returns steps in which a transaction with record a ends while its partition has no leader."""
+    """Returns steps that end the transaction of record `a` while no broker leads its partition."""
     return (
         Step("broker 1 leads", create_topic(1), partition(leader=1, isr=(1,))),
         Step("broker 2 coordinates the transactions", coordinate_at(2), done),

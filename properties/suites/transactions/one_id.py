@@ -1,4 +1,4 @@
-"""Producers with one transactional id, and readers: what the suite `transactions` runs.
+"""The clients of the suite `transactions`: producers with one transactional id, and readers.
 
 An *instance* is one of these producers. It sends records to two topic partitions, and adds offsets
 of a group to its transactions. It commits a transaction, aborts it, or leaves it open. It may be
