@@ -82,7 +82,7 @@ def _lines() -> Iterator[str]:
         "",
         "A history is a table, as Parquet files or as NDJSON: one JSON object a line, whose fields "
         "are the columns. One row is one micro-operation: a record sent, a record received, an "
-        "offset committed. An operation is what a client called, such as a transaction. Its rows "
+        "offset committed. An operation is one call of a client, such as a transaction. Its rows "
         "stand next to each other and repeat the columns of the operation. In NDJSON a field that "
         "is null may be left out.",
         "",
