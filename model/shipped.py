@@ -46,6 +46,7 @@ WITHOUT_VERSION: Final[Mapping[str, tuple[tuple[InForce, str], ...]]] = {
             "wants-exact-epoch",
         ),
     ),
+    "classic-group-abstract": ((kafka("0.8.0", "2.2"), "there were no static members"),),
     "consumer-group-abstract": (
         (kafka("0.8.0", "3.6"), "there were no groups of KIP-848"),
         (kafka("3.7", "4.2"), "these releases have the bug wants-exact-epoch"),

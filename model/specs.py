@@ -34,6 +34,7 @@ SPECS: Final = (
     "quorum-abstract",
     "read-committed-abstract",
     "consumer-group-abstract",
+    "classic-group-abstract",
 )
 
 

@@ -463,4 +463,20 @@ STATE_MACHINES: Final[Mapping[str, tuple[StateMachine, ...]]] = {  # by the name
             ),
         ),
     ),
+    "classic-group-abstract": (
+        StateMachine(
+            of="the group at its coordinator",
+            at=[{"generations": 2}, {"members": 1}],
+            steps=(
+                ("EMPTY", "join", "PREPARING_REBALANCE"),
+                ("PREPARING_REBALANCE", "complete_join", "COMPLETING_REBALANCE"),
+                ("PREPARING_REBALANCE", "become_empty | fail_over", "EMPTY"),
+                ("PREPARING_REBALANCE", "fail_over", "STABLE"),
+                ("COMPLETING_REBALANCE", "fail_over | persist_assignment", "STABLE"),
+                ("COMPLETING_REBALANCE", "join | miss | miss_assignment", "PREPARING_REBALANCE"),
+                ("COMPLETING_REBALANCE", "fail_over", "EMPTY"),
+                ("STABLE", "join | miss", "PREPARING_REBALANCE"),
+            ),
+        ),
+    ),
 }

@@ -105,6 +105,12 @@ PROVED: Final = (
         variant="erases-what-comes-back",
         expected={"no_double_assignment": VIOLATED, "one_reader": VIOLATED},
     ),
+    Expectation(spec="classic-group-abstract", variant="kip-345"),
+    Expectation(
+        spec="classic-group-abstract",
+        variant="believes-old-claims",
+        expected={"one_owner": VIOLATED},
+    ),
 )
 
 SUITE: Final = "replication"

@@ -7,6 +7,7 @@
     detailed transactions       ->  transactions-abstract  (`rich_transactions`)
                                 ->  read-committed-abstract  (`rich_read_committed`)
     detailed idempotence        ->  idempotence-abstract with restarts  (`rich_idempotence`)
+    detailed classic group      ->  classic-group-abstract   (`rich_classic_group`)
     detailed consumer group     ->  consumer-group-abstract  (`rich_consumer_group`)
     detailed quorum             ->  quorum-abstract        (`rich_quorum`)
 

@@ -52,6 +52,7 @@ COUNTS = {
     "idempotence-abstract": Counts(4_816, 27_282, 11, (4, 2, 3)),
     "quorum-abstract": Counts(482_956, 4_907_905, 27, (13, 10)),
     "read-committed-abstract": Counts(298_024, 1_858_888, 23, (3, 6, 5, 6)),
+    "classic-group-abstract": Counts(93_203, 443_066, 23, (8, 7, 14)),
     "consumer-group-abstract": Counts(72_637, 415_109, 22, (7, 10, 6, 9)),
 }
 

@@ -72,6 +72,7 @@ _SPECS: Final = (
     "quorum-abstract",
     "read-committed-abstract",
     "consumer-group-abstract",
+    "classic-group-abstract",
 )
 _OF_SPECS: Final = (
     "actions.py",
@@ -84,10 +85,12 @@ _MAPPINGS: Final = (
     "broker_replication.py",
     "broker_transactions.py",
     "committed_log.py",
+    "rich_classic_group.py",
     "rich_consumer_group.py",
     "rich_quorum.py",
     "rich_read_committed.py",
     "rich_transactions.py",
+    "state_mapping.py",
     "transaction_numbers.py",
 )
 _KERNELS: Final = (

@@ -29,6 +29,8 @@ GROUPS: Final = (
             Decider("suite", "groups"),
             Decider("proof", "consumer-group-abstract.no_double_assignment"),
             Decider("proof", "consumer-group-abstract.one_reader"),
+            Decider("proof", "classic-group-abstract.one_owner"),
+            Decider("proof", "classic-group-abstract.only_owners_commit"),
         ),
     ),
     Claim(

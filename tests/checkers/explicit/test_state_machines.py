@@ -272,6 +272,7 @@ PROJECTIONS: dict[str, tuple[Projection, ...]] = {
     "quorum-abstract": (voters,),
     "read-committed-abstract": (transactions_of_log,),
     "consumer-group-abstract": (members_of_partitions,),
+    "classic-group-abstract": (classic_group,),
 }
 
 

@@ -81,6 +81,7 @@ def test_a_variable_that_names_a_lane_is_its_badge_and_the_rest_are_cards(pictur
         ("quorum-abstract", "Replica", ["replica.entry", "led.entry"]),
         ("read-committed-abstract", "Transaction", ["delivered", "received", "record"]),
         ("consumer-group-abstract", "Member", []),
+        ("classic-group-abstract", "Member", []),
     ],
 )
 def test_every_spec_has_the_expected_lanes_and_logs(spec: str, lanes: str, logs: list[str]) -> None:
@@ -92,7 +93,7 @@ def test_every_spec_has_the_expected_lanes_and_logs(spec: str, lanes: str, logs:
 
 
 def test_the_table_of_lanes_has_every_spec() -> None:
-    assert len(SPECS) == 16
+    assert len(SPECS) == 17
 
 
 @pytest.mark.parametrize("name", SPECS)

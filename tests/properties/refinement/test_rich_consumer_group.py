@@ -16,9 +16,9 @@ from model.consumer_group.bugs import (
     WantsExactEpoch,
 )
 from model.consumer_group.versions import ConsumerGroup
-from model.language.interpreter import State
 from properties.refinement.behaviour import Call
 from properties.refinement.rich_consumer_group import Refinement
+from properties.refinement.state_mapping import Step
 
 
 def test_every_step_of_the_rich_spec_is_explained() -> None:
@@ -48,8 +48,8 @@ def test_bugs_accept_other_requests(wrong: type[ConsumerGroup]) -> None:
 
 
 class ForgetsTargets(Refinement):
-    def call(self, action: str, arguments: tuple[int, ...], after: State) -> Call | None:
-        return None if action == "compute_target" else super().call(action, arguments, after)
+    def calls(self, step: Step) -> list[Call]:
+        return [] if step.action == "compute_target" else super().calls(step)
 
 
 def test_a_wrong_mapping_is_noticed() -> None:

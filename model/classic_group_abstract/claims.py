@@ -1,0 +1,290 @@
+"""The claims about abstract classic groups, and the lemmas that their proof needs.
+
+The argument: only the latest assignment in the log is ever received. So two members that report the
+same partition in the same generation are processes of one group.instance.id, and one of them has
+replaced the other. A group has one of them only, so one member keeps the partition.
+"""
+
+from __future__ import annotations
+
+from model.classic_group_abstract.actions import AbstractClassicGroupActions
+from model.classic_group_abstract.state import Generation, Group, Member, TopicPartition
+from model.language import (
+    Bool,
+    all_of,
+    any_of,
+    exists,
+    forall,
+    iff,
+    implies,
+    invariant,
+    lemma,
+    nothing,
+    witness,
+)
+
+
+class AbstractClassicGroupClaims(AbstractClassicGroupActions):
+    """Claims about the owner of a partition, about commits, and about a new coordinator."""
+
+    # ---- claims
+
+    @invariant
+    def one_owner(s) -> Bool:
+        """In each generation a partition has at most one owner."""
+        return s.has_one_owner(s.group)
+
+    def has_one_owner(s, group: Group) -> Bool:
+        return forall(
+            implies(group.owners[a][p] & group.owners[b][p], a == b)
+            for p in TopicPartition
+            for a in Member
+            for b in Member
+        )
+
+    @invariant
+    def only_owners_commit(s) -> Bool:
+        """If a consumer believes that it owns a partition, and the coordinator accepts its commit,
+        then the consumer is the owner.
+        """
+        return forall(
+            implies(s.owns[m][p] & s.accepts(m), s.group.owners[m][p])
+            for m in Member
+            for p in TopicPartition
+        )
+
+    @invariant
+    def one_member_of_an_instance(s) -> Bool:
+        """No two members have the same group.instance.id."""
+        return s.has_one_member_of_each_instance(s.group)
+
+    def has_one_member_of_each_instance(s, group: Group) -> Bool:
+        return forall(
+            ~all_of(group.members[a], group.members[b], s.same_instance(a, b))
+            for a in Member
+            for b in Member
+        )
+
+    @invariant
+    def a_stable_group_survives(s) -> Bool:
+        """While a group is stable, the coordinator's log has its generation, its members and their
+        assignment.
+        """
+        return implies(
+            s.is_stable(),
+            all_of(
+                s.persisted.generation == s.group.generation,
+                forall(iff(s.persisted.members[m], s.group.members[m]) for m in Member),
+                s.has_persisted_owners(),
+            ),
+        )
+
+    def has_persisted_owners(s) -> Bool:
+        return forall(
+            iff(s.persisted.owners[m][p], s.group.owners[m][p])
+            for m in Member
+            for p in TopicPartition
+        )
+
+    # ---- witnesses
+
+    @witness
+    def one_is_behind(s) -> Bool:
+        """Reachable: a consumer believes it owns a partition that the group has given to another
+        member.
+        """
+        return exists(
+            all_of(s.owns[a][p], s.group.owners[b][p], ~s.group.owners[a][p])
+            for p in TopicPartition
+            for a in Member
+            for b in Member
+        )
+
+    @witness
+    def an_instance_comes_back(s) -> Bool:
+        """Reachable: in a stable group, a process has replaced another with the same
+        group.instance.id.
+        """
+        return s.is_stable() & exists(
+            all_of(
+                s.group.members[a],
+                s.same_instance(a, b),
+                s.instance[a] != nothing,
+                s.consumer_generation[b] == s.group.generation,
+            )
+            for a in Member
+            for b in Member
+        )
+
+    @witness
+    def two_report_a_partition(s) -> Bool:
+        """Reachable: during a rebalance, two members report the same partition, in different
+        generations.
+        """
+        return s.awaits_assignment() & exists(
+            all_of(a != b, s.says_it_had(a, p), s.says_it_had(b, p))
+            for p in TopicPartition
+            for a in Member
+            for b in Member
+        )
+
+    # ---- lemmas
+
+    @lemma
+    def persisted_has_one_owner(s) -> Bool:
+        """In the log, a partition has at most one owner.
+
+        True because the log has a group as it was.
+        """
+        return s.has_one_owner(s.persisted)
+
+    @lemma
+    def persisted_has_one_member_of_an_instance(s) -> Bool:
+        """In the log, no two members have the same group.instance.id.
+
+        True because the log has a group as it was.
+        """
+        return s.has_one_member_of_each_instance(s.persisted)
+
+    @lemma
+    def the_log_is_not_ahead(s) -> Bool:
+        """The log's generation is at most that of the group, and less while the group awaits its
+        assignment.
+
+        True because a generation is persisted when its assignment arrives.
+        """
+        return (s.persisted.generation <= s.group.generation) & implies(
+            s.awaits_assignment(), s.persisted.generation < s.group.generation
+        )
+
+    @lemma
+    def owners_of_a_persisted_generation(s) -> Bool:
+        """If the log has the group's generation, it has its owners.
+
+        True because owners change only in a new generation, or in the group and its log at once.
+        """
+        return implies(s.persisted.generation == s.group.generation, s.has_persisted_owners())
+
+    @lemma
+    def generations_are_persisted(s) -> Bool:
+        """A consumer is in no later generation than the log.
+
+        True because an assignment is received only after it is in the log.
+        """
+        return forall(
+            all_of(
+                s.consumer_generation[m] <= s.persisted.generation,
+                s.last_generation[m] <= s.persisted.generation,
+            )
+            for m in Member
+        )
+
+    @lemma
+    def assigned_after_the_first(s) -> Bool:
+        """The least generation has no members in the log and no assignment.
+
+        True because a generation with members is a later one.
+        """
+        least = Generation.least()
+        return all_of(
+            implies(s.is_stable(), s.group.generation != least),
+            forall(
+                implies(s.persisted.members[m], s.persisted.generation != least) for m in Member
+            ),
+        )
+
+    @lemma
+    def members_have_asked(s) -> Bool:
+        """A process with a place in the group has asked to join, or has had an assignment.
+
+        True because only a process that asks becomes a member. So it keeps its group.instance.id.
+        """
+        return forall(
+            implies(
+                s.has_a_place(m), s.is_joining[m] | (s.last_generation[m] != Generation.least())
+            )
+            for m in Member
+        )
+
+    def has_a_place(s, m: Member) -> Bool:
+        owner = exists(s.group.owners[m][p] | s.persisted.owners[m][p] for p in TopicPartition)
+        return any_of(s.group.members[m], s.persisted.members[m], s.joined[m], owner)
+
+    @lemma
+    def reports_are_of_a_generation(s) -> Bool:
+        """A consumer that had a partition had it in a generation after the least one.
+
+        True because only an assignment gives it a partition.
+        """
+        return forall(
+            implies(s.last_owned[m][p], s.last_generation[m] != Generation.least())
+            for m in Member
+            for p in TopicPartition
+        )
+
+    @lemma
+    def who_joined_is_a_member(s) -> Bool:
+        """Who joined the rebalance is a member, and nobody has joined if there is none.
+
+        True because both sets change together, and a generation begins with nobody joined.
+        """
+        return forall(implies(s.joined[m], s.group.members[m] & s.is_rebalancing) for m in Member)
+
+    @lemma
+    def reports_agree(s) -> Bool:
+        """Two consumers that report a partition in one generation have one group.instance.id.
+
+        True because one of them has replaced the other in this generation.
+        """
+        return forall(
+            implies(
+                all_of(
+                    s.last_owned[a][p],
+                    s.last_owned[b][p],
+                    s.last_generation[a] == s.last_generation[b],
+                ),
+                (a == b) | s.same_instance(a, b),
+            )
+            for p in TopicPartition
+            for a in Member
+            for b in Member
+        )
+
+    @lemma
+    def the_log_has_the_owner_reported(s) -> Bool:
+        """What a consumer reports of the log's generation is its own there, or that of its
+        replacement.
+
+        True because it received what was in the log.
+        """
+        return forall(
+            implies(
+                s.last_owned[m][p] & (s.last_generation[m] == s.persisted.generation),
+                exists(
+                    s.persisted.owners[x][p] & ((x == m) | s.same_instance(x, m)) for x in Member
+                ),
+            )
+            for m in Member
+            for p in TopicPartition
+        )
+
+    @lemma
+    def current_owners_own(s) -> Bool:
+        """What a member believes it owns in the group's generation is its own there, and in the
+        log.
+
+        True because a replaced process is no member, and gives up its partitions to join again.
+        """
+        return s.owners_own(s.group) & s.owners_own(s.persisted)
+
+    def owners_own(s, group: Group) -> Bool:
+        return forall(
+            implies(
+                all_of(
+                    s.owns[m][p], group.members[m], s.consumer_generation[m] == group.generation
+                ),
+                group.owners[m][p],
+            )
+            for m in Member
+            for p in TopicPartition
+        )

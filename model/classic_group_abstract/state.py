@@ -1,0 +1,113 @@
+"""The state of an abstract classic group: the coordinator's group, its log, and each consumer.
+
+Source: KIP-62, KIP-341 (sticky assignment), KIP-345 (static membership); ClassicGroup of Kafka 4.3.
+Simplified: a member is a process, and keeps its member id while it lives. The log has only its
+latest record of the group. Refusals are not in flight: a consumer may leave its generation at any
+time.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from model.language import (
+    Bool,
+    Map,
+    Nothing,
+    Ordered,
+    Record,
+    Scope,
+    Set,
+    Sort,
+    Spec,
+    all_of,
+    exists,
+    nothing,
+)
+
+
+class Member(Sort):
+    """A consumer process."""
+
+    prefix = "m"
+
+
+class Instance(Sort):
+    """A group.instance.id; several processes may have the same id, one after another."""
+
+    prefix = "static"
+
+
+class TopicPartition(Sort):
+    """A partition of a topic that the group reads."""
+
+
+class Generation(Ordered):
+    """A generation of the group; the least one is before the first rebalance."""
+
+
+class Group(Record):
+    """The group's generation, members and owners, as the coordinator's log stores them."""
+
+    generation: Generation
+    members: Set[Member]
+    owners: Map[Member, Set[TopicPartition]]  # by the leader's assignment
+
+
+class AbstractClassicGroupState(Spec):
+    """The variables of an abstract classic group, and predicates over them."""
+
+    members: Annotated[int, range(1, 10)] = 2
+    instances: Annotated[int, range(1, 10)] = 1
+    partitions: Annotated[int, range(1, 10)] = 1
+    generations: Annotated[int, range(2, 10)] = 4
+
+    # the coordinator
+    group: Group
+    joined: Set[Member]  # members that joined the rebalance under way
+    is_rebalancing: Bool
+    is_assigned: Bool  # the leader's assignment of this generation has arrived
+    persisted: Group  # the group in the coordinator's log
+
+    # the consumers
+    instance: Map[Member, Instance | Nothing]
+    consumer_generation: Map[Member, Generation]  # the least one: it is in none
+    is_joining: Set[Member]  # it waits for the next generation
+    owns: Map[Member, Set[TopicPartition]]  # it believes that it owns them
+    last_owned: Map[Member, Set[TopicPartition]]  # by its last assignment
+    last_generation: Map[Member, Generation]  # of its last assignment
+
+    def scope(s) -> Scope:
+        return {
+            Member: s.members,
+            Instance: s.instances,
+            TopicPartition: s.partitions,
+            Generation: s.generations,
+        }
+
+    # ---- predicates
+
+    def is_stable(s) -> Bool:
+        """True if the group has an assignment and no rebalance is under way."""
+        return ~s.is_rebalancing & s.is_assigned
+
+    def is_empty(s) -> Bool:
+        return ~exists(s.group.members[x] for x in Member)
+
+    def awaits_assignment(s) -> Bool:
+        """True if the generation has begun and the leader's assignment has not arrived."""
+        return all_of(~s.is_rebalancing, ~s.is_assigned, ~s.is_empty())
+
+    def is_current(s, m: Member) -> Bool:
+        """True if the process is a member of the group and in the group's current generation."""
+        return s.group.members[m] & (s.consumer_generation[m] == s.group.generation)
+
+    def same_instance(s, a: Member, b: Member) -> Bool:
+        """True if two processes have the same group.instance.id."""
+        return all_of(a != b, s.instance[a] != nothing, s.instance[a] == s.instance[b])
+
+    def shares_instance(s, m: Member, other: Member) -> Bool:
+        """True if both processes have the same group.instance.id, and `other` is a member of the
+        group.
+        """
+        return s.same_instance(m, other) & s.group.members[other]

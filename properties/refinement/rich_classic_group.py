@@ -1,0 +1,91 @@
+"""The spec `classic-group` takes only steps of `classic-group-abstract`, so its proof covers it.
+
+The spec `classic-group` is the detailed (rich) one: refusals are in flight, and members get a
+generation in the end. Each explored step must be some abstract actions. A rich step in which the
+leader's assignment arrives is two abstract ones. In both states, the coordinator must accept the
+same commits.
+
+Source: Lamport, Specifying Systems, chapter 5.8.
+Simplified: one partition, because the spec `classic-group` has no more.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Final
+
+from model.classic_group.state import Member
+from model.classic_group.versions import ClassicGroup
+from model.classic_group_abstract.state import Member as AbstractMember
+from model.classic_group_abstract.versions import AbstractClassicGroup
+from model.language import terms as t
+from model.language.expressions import wrap
+from model.language.interpreter import State, Value
+from properties.refinement.behaviour import Call, as_int
+from properties.refinement.state_mapping import Agreement, StateMapping, Step
+
+PARTITION: Final = 0
+RICH: Final = t.Local(Member.info, "m")
+ABSTRACT: Final = t.Local(AbstractMember.info, "m")
+
+
+class Refinement(StateMapping[ClassicGroup]):
+    """A version of `classic-group`, and the abstract spec whose steps it should take."""
+
+    @cached_property
+    def abstract(self) -> AbstractClassicGroup:
+        return AbstractClassicGroup(
+            members=self.rich.members,
+            instances=self.rich.instances,
+            partitions=1,
+            generations=self.rich.generations + 1,
+        )
+
+    def abstraction(self, state: State) -> State:
+        """Returns the abstract state that corresponds to a state of the rich spec."""
+        out: dict[tuple[str, tuple[int, ...]], Value] = {
+            (name, ()): state[name, ()]
+            for name in (
+                "group.generation",
+                "persisted.generation",
+                "is_rebalancing",
+                "is_assigned",
+            )
+        }
+        for m in range(self.rich.members):
+            for group in ("group", "persisted"):
+                out[f"{group}.members", (m,)] = state[f"{group}.members", (m,)]
+                out[f"{group}.owners", (m, PARTITION)] = state[f"{group}.owners", (m,)]
+            out["joined", (m,)] = state["joined", (m,)]
+            out["instance", (m,)] = state["consumer.instance", (m,)]
+            out["consumer_generation", (m,)] = state["consumer.generation", (m,)]
+            out["is_joining", (m,)] = state["consumer.is_joining", (m,)]
+            out["owns", (m, PARTITION)] = state["consumer.owns", (m,)]
+            out["last_owned", (m, PARTITION)] = state["consumer.claims", (m,)]
+            out["last_generation", (m,)] = state["consumer.claimed_in", (m,)]
+        return out
+
+    def calls(self, step: Step) -> list[Call]:
+        """Returns the abstract actions of a rich step; none for a refusal that has no effect."""
+        match step.action, step.arguments:
+            case "refuse", _:
+                return []
+            case "receive_refusal", (m,):
+                generation = "consumer.generation", (m,)
+                leaves = step.before[generation] != step.after[generation]
+                return [Call("leave_generation", (m,))] if leaves else []
+            case "assign" as name, (chosen,):
+                return [Call(name, (PARTITION, chosen)), Call("persist_assignment")]
+            case ("complete_join" | "become_empty") as name, ():
+                return [Call(name, (as_int(step.after["group.generation", ()]),))]
+            case name, arguments:
+                return [Call(name, arguments)]
+
+    def agreements(self) -> list[Agreement]:
+        return [
+            Agreement(
+                rich=self.rich.accepts(wrap(Member, RICH)).node,
+                abstract=self.abstract.accepts(wrap(AbstractMember, ABSTRACT)).node,
+                of=[{RICH.uid: k, ABSTRACT.uid: k} for k in range(self.rich.members)],
+            )
+        ]

@@ -1,0 +1,151 @@
+"""A mapping of states: each step of a detailed (rich) spec is some steps of an abstract one.
+
+If an abstract state can be computed from each rich state, exploring the rich spec suffices. Each of
+its steps is explained by abstract actions, which must lead from the one mapped state to the other.
+In both states, the same requests must be accepted: the specs agree on some predicates.
+
+Source: Lamport, Specifying Systems, chapter 5.8.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, TypeVar
+
+from model.language import terms as t
+from model.language.interpreter import Interpreter, State
+from model.language.spec import Action, Spec
+from properties.refinement.behaviour import Call
+
+R = TypeVar("R", bound=Spec)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A step of the rich spec, with the states before and after."""
+
+    action: str
+    arguments: tuple[int, ...]
+    before: State
+    after: State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """A predicate of the rich spec and one of the abstract spec that must have the same value.
+
+    The variables of both have the same values: those in `of`, such as a member.
+    """
+
+    rich: t.Node
+    abstract: t.Node
+    of: Sequence[Mapping[int, int]]  # the values of the variables, by their uid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """The steps of an exploration of the rich spec.
+
+    `explained` counts the rich steps that each abstract action explains; `none` is a rich step that
+    changes no abstract variable. `unexplained` counts the other rich steps, by action.
+    `disagreements` counts the states in which predicates of both specs differ.
+    """
+
+    states: int
+    explained: Counter[str]
+    unexplained: Counter[str]
+    disagreements: int
+
+
+@dataclass(frozen=True)
+class StateMapping(ABC, Generic[R]):
+    """A version of the rich spec, and the abstract spec whose steps it should take."""
+
+    rich: R
+
+    @cached_property
+    @abstractmethod
+    def abstract(self) -> Spec: ...
+
+    @abstractmethod
+    def abstraction(self, state: State) -> State:
+        """Returns the abstract state that corresponds to a state of the rich spec."""
+
+    @abstractmethod
+    def calls(self, step: Step) -> list[Call]:
+        """Returns the abstract actions of a rich step, in their order."""
+
+    @abstractmethod
+    def agreements(self) -> list[Agreement]:
+        """Returns the predicates on which the specs must agree in every state."""
+
+    def walk(self) -> Walk:
+        """Explores the rich spec, and explains each of its steps."""
+        explained, unexplained, disagreements = Counter[str](), Counter[str](), 0
+        todo = self._rich.initial(self.rich)
+        first = self._abstract.initial(self.abstract)
+        assert all(self.abstraction(state) in first for state in todo)
+        seen = {frozenset(state.items()) for state in todo}
+        while todo:
+            before = todo.pop()
+            disagreements += not self.agree(before)
+            for step in self._steps(before):
+                calls = self.calls(step)
+                if self.explains(calls, step):
+                    explained.update([call.action for call in calls] or ["none"])
+                else:
+                    unexplained[step.action] += 1
+                key = frozenset(step.after.items())
+                if key not in seen:
+                    seen.add(key)
+                    todo.append(step.after)
+        return Walk(
+            states=len(seen),
+            explained=explained,
+            unexplained=unexplained,
+            disagreements=disagreements,
+        )
+
+    def _steps(self, before: State) -> Iterator[Step]:
+        for action, arguments, after in self._rich.steps(self.rich, before):
+            yield Step(action=action.name, arguments=arguments, before=before, after=after)
+
+    def explains(self, calls: list[Call], step: Step) -> bool:
+        """True if the abstract actions lead from the first abstract state to the second."""
+        state = self.abstraction(step.before)
+        for call in calls:
+            reached = self._abstract.step(self._actions[call.action], state, call.arguments)
+            if reached is None:
+                return False
+            state = reached
+        return state == self.abstraction(step.after)
+
+    def agree(self, rich: State) -> bool:
+        """True if both specs accept the same requests in this state."""
+        abstract = self.abstraction(rich)
+        return all(
+            self._rich.holds(one.rich, rich, env)
+            == self._abstract.holds(one.abstract, abstract, env)
+            for one in self._agreements
+            for env in one.of
+        )
+
+    @cached_property
+    def _agreements(self) -> list[Agreement]:
+        return self.agreements()
+
+    @cached_property
+    def _rich(self) -> Interpreter:
+        return Interpreter.of(self.rich)
+
+    @cached_property
+    def _abstract(self) -> Interpreter:
+        return Interpreter.of(self.abstract)
+
+    @cached_property
+    def _actions(self) -> Mapping[str, Action]:
+        return {action.name: action for action in self.abstract.actions}
