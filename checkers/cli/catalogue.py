@@ -201,7 +201,7 @@ def claims() -> Iterator[Listed]:
             "engines": engines,
             "inside": inside,
             "outside": outside,
-            "counterexample": shown_by(outside) or shown_by(inside),
+            "counterexample": shortest_counterexample(outside) or shortest_counterexample(inside),
             "explained": claim.explained,
             "source": claim.source,
         }
@@ -214,7 +214,7 @@ def claims() -> Iterator[Listed]:
         )
 
 
-def shown_by(runs: Iterable[Decided]) -> str | None:
+def shortest_counterexample(runs: Iterable[Decided]) -> str | None:
     """Returns the shortest recorded counterexample of a claim, or None if there is none.
 
     A program of several lines is preferred to a command of one line, even to a shorter one.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from checkers.conform.reason import Reason
     from checkers.conform.recording import Recorder
     from checkers.conform.steps import Steps
-    from checkers.conform.trial import Found, Shown
+    from checkers.conform.trial import Example, Found
 
 STATEMENT: Final = (
     "Always: where the answers of the system and of the reference broker differ, the table of "
@@ -216,7 +216,7 @@ def _table(found: Found, rows: Sequence[Reason]) -> Iterator[str]:
         yield f"{found.explained[row.name]}\t{row.verdict}\t{row.name}\t{row.sentence}\n"
 
 
-def _lines(shown: Shown) -> Iterator[str]:
+def _lines(shown: Example) -> Iterator[str]:
     from checkers.conform.campaign import trail
 
     sequence = shown.compared.sequence

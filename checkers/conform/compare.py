@@ -38,7 +38,7 @@ class Difference:
         place = self.field or "answer"
         return (
             f"{self.send.api.name} v{self.send.version} ({self.send.note}): {place} "
-            f"is {shown(self.system)}, of the reference broker {shown(self.reference)}"
+            f"is {as_text(self.system)}, of the reference broker {as_text(self.reference)}"
         )
 
 
@@ -50,7 +50,7 @@ def differences(send: Send, system: Any, reference: Any) -> list[Difference]:
     return list(_below(send, "", system, reference, NO_FIELDS, NO_FIELDS))
 
 
-def shown(value: Any) -> str:
+def as_text(value: Any) -> str:
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= 100 else f"{text[:100]}..."
 

@@ -28,7 +28,7 @@ WORKERS: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class Example:
     """A difference to report, with its sequence of requests and the answers of both systems."""
 
     difference: Difference
@@ -49,11 +49,11 @@ class Found:
     alike: int = 0  # compared pairs without a difference
     compared: Counter[str] = field(default_factory=Counter[str])
     explained: Counter[str] = field(default_factory=Counter[str])  # by the name of the reason
-    unexplained: dict[tuple[object, ...], Shown] = field(
-        default_factory=dict[tuple[object, ...], Shown]
+    unexplained: dict[tuple[object, ...], Example] = field(
+        default_factory=dict[tuple[object, ...], Example]
     )
-    findings: dict[str, Shown] = field(default_factory=dict[str, Shown])  # by reason
-    examples: dict[str, Shown] = field(default_factory=dict[str, Shown])  # by reason
+    findings: dict[str, Example] = field(default_factory=dict[str, Example])  # by reason
+    examples: dict[str, Example] = field(default_factory=dict[str, Example])  # by reason
     broken: Counter[str] = field(default_factory=Counter[str])  # unexplained, by family
 
     def add(self, compared: Compared) -> None:
@@ -67,12 +67,12 @@ class Found:
             self.broken[family] += bool(pair.unexplained)
             for one in pair.unexplained:
                 kind = (one.send.api, one.send.note, one.field, str(one.system), str(one.reference))
-                shown = Shown(difference=one, compared=compared, pair=pair)
+                shown = Example(difference=one, compared=compared, pair=pair)
                 self.unexplained.setdefault(kind, shown)
             for one, why in zip(pair.differences, pair.explained, strict=True):
                 if why is None:
                     continue
-                shown = Shown(difference=one, compared=compared, pair=pair)
+                shown = Example(difference=one, compared=compared, pair=pair)
                 self.examples.setdefault(why.name, shown)
                 if why.verdict is Verdict.THEIRS:
                     self.findings.setdefault(why.name, shown)

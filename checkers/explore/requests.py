@@ -84,7 +84,7 @@ class Explorer:
 
     # ---- requests
 
-    def what_is_opened(self, request: Request) -> Answer:
+    def describe_opened(self, request: Request) -> Answer:
         del request
         return {**self.opened, "specs": [*SPECS], "traces": [file.name for file in self.traces]}
 
@@ -142,17 +142,17 @@ class Explorer:
             raise UnknownName(f"property of {walk.title}", name, known)
         found = searches.recorded(walk, name)
         if found is not None:
-            return searches.Job(search=lambda _: found, result=found).shown()
+            return searches.Job(search=lambda _: found, result=found).as_json()
         return self._begun(searches.for_a_counterexample(walk, name, _budget(request)))
 
     def job(self, request: Request) -> Answer:
-        return self._job(request).shown()
+        return self._job(request).as_json()
 
     def stop_job(self, request: Request) -> Answer:
         job = self._job(request)
         job.stop()
         job.wait(0.5)
-        return job.shown()
+        return job.as_json()
 
     def trace(self, request: Request) -> Answer:
         name = _text(request, "file", "")
@@ -244,7 +244,7 @@ def _budget(request: Request) -> Budget:
 
 
 ANSWERS: Final[Mapping[str, Callable[[Explorer, Request], Answer]]] = {
-    "opened": Explorer.what_is_opened,
+    "opened": Explorer.describe_opened,
     "spec": Explorer.spec,
     "walk": Explorer.walk,
     "search": Explorer.search,

@@ -66,7 +66,7 @@ class Job:
         if self._thread is not None:
             self._thread.join(seconds)
 
-    def shown(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Returns the progress or the result as fields of a JSON object."""
         if self.error:
             return {"status": "failed", "error": self.error}

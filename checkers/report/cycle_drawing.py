@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from checkers.report.markup import cut, element, readable, words
+from checkers.report.markup import element, readable, shortened, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -82,7 +82,7 @@ def _arrow(edge: EdgeShown, centres: Mapping[int, Point]) -> str:
     side = "start" if out[0] > 0.1 else "end" if out[0] < -0.1 else "middle"
     label = peak[0] + 8 * out[0], peak[1] + 4 + 11 * out[1]
     curve = f"M{_at(a)} Q{_at(bend)} {_at(b)}"
-    text = cut(readable(" ".join(filter(None, (edge.kind, edge.reason)))), LONGEST)
+    text = shortened(readable(" ".join(filter(None, (edge.kind, edge.reason)))), LONGEST)
     return element(
         "g",
         element("title", words(f"{edge.kind} {edge.reason}".strip())),
@@ -123,7 +123,7 @@ def _box(op: int, name: str, text: str, centre: Point) -> str:
         element(
             "text", words(f"{name}  operation {op}"), x=centre[0], y=centre[1] - 4, class_="name"
         ),
-        element("text", words(cut(readable(text), 32)), x=centre[0], y=centre[1] + 13),
+        element("text", words(shortened(readable(text), 32)), x=centre[0], y=centre[1] + 13),
         class_="operation ok of-row",
         data_op=str(op),
     )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from checkers.events import AnomalyDecided, Event, RunFinished
 from checkers.report.decisions import MARKS, claim, grounds, heading, verdict
-from checkers.report.markup import cut, readable
+from checkers.report.markup import readable, shortened
 from checkers.report.run_result import Finding, RunResult, run_result
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _annotation(level: str, finding: Finding) -> str:
         places = {"file": decision.history, **places}
     properties = ", ".join(f"{name}={_escaped(text, ':,')}" for name, text in places.items())
     shown = "\n".join(filter(None, (decision.statement, grounds(decision), _first(finding))))
-    return f"::{level} {properties.replace(', ', ',')}::{_escaped(cut(shown, 2_000))}"
+    return f"::{level} {properties.replace(', ', ',')}::{_escaped(shortened(shown, 2_000))}"
 
 
 def _first(finding: Finding) -> str:
@@ -166,7 +166,7 @@ def _baseline(result: RunResult) -> Iterator[str]:
 def _shown(result: RunResult) -> Iterator[str]:
     worst = next((one for one in result.findings if one.judged == "violated"), None)
     if worst is not None:
-        text = readable(cut(worst.text, SHOWN))
+        text = readable(shortened(worst.text, SHOWN))
         fence = "`" * max(3, 1 + max(map(len, text.split()), default=0) if "```" in text else 3)
         yield from ("", f"<details><summary>{_cell(claim(worst.decision))}</summary>", "")
         yield from (f"{fence}text", text, fence)
@@ -178,7 +178,7 @@ def _shown(result: RunResult) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    plain = " ".join(readable(cut(text, CELL)).split())
+    plain = " ".join(readable(shortened(text, CELL)).split())
     for sign in "&<>|`*_[]":
         plain = plain.replace(sign, f"&#{ord(sign)};")
     return plain

@@ -25,7 +25,7 @@ from markupsafe import Markup
 from checkers.events import AnomalyDecided, EdgeShown, Evidence, PropertyDecided, RowShown
 from checkers.report.cycle_drawing import cycle_drawing
 from checkers.report.decisions import MARKS, claim, grounds, heading, verdict
-from checkers.report.markup import cut, readable
+from checkers.report.markup import readable, shortened
 from checkers.report.terminal import baseline_lines
 from checkers.report.timeline import timeline
 from checkers.verdicts import AS_EXPECTED, EXIT_CODES, MEANINGS
@@ -71,7 +71,7 @@ def report(result: RunResult, described: Mapping[str, Any], *, budget: int = BUD
 
 
 def environment() -> Environment:
-    """Returns the environment of the templates; every text is escaped."""
+    """Returns the Jinja environment for the templates of the page; it escapes every text."""
     made = Environment(
         loader=PackageLoader("checkers.report"),
         autoescape=True,
@@ -179,32 +179,34 @@ def _finding(number: int, finding: Finding, caps: Caps) -> dict[str, Any]:
     rows = finding.rows[: caps.rows]
     return {
         "id": f"finding-{number}",
-        "claim": cut(claim(decision), longest),
-        "heading": cut(heading(decision), longest),
+        "claim": shortened(claim(decision), longest),
+        "heading": shortened(heading(decision), longest),
         "in_force": decision.in_force if isinstance(decision, PropertyDecided) else None,
         "mark": MARKS[decision.verdict],
         "verdict": verdict(decision),
-        "grounds": cut(grounds(decision), longest),
+        "grounds": shortened(grounds(decision), longest),
         "state": _state_of(finding),
-        "statement": cut(decision.statement or "", longest),
+        "statement": shortened(decision.statement or "", longest),
         "catalogue": _catalogue_texts(anomaly, longest) if anomaly is not None else (),
-        "permitted": cut(grounds(decision), longest) if anomaly and anomaly.permitted else None,
+        "permitted": shortened(grounds(decision), longest)
+        if anomaly and anomaly.permitted
+        else None,
         "rows": [_row(row, caps) for row in rows],
         "count": anomaly.count if anomaly is not None else None,
         "file": anomaly.file if anomaly is not None else None,
         "fingerprints": [*decision.fingerprints.items()],
-        "replay": cut((anomaly.replay if anomaly is not None else None) or "", longest),
+        "replay": shortened((anomaly.replay if anomaly is not None else None) or "", longest),
         "evidence": [_evidence(one, caps) for one in finding.evidence] if caps.evidence else [],
     }
 
 
 def _catalogue_texts(anomaly: AnomalyDecided, longest: int) -> list[tuple[str, str]]:
     texts = {"rule": anomaly.rule, "meaning": anomaly.explanation, "source": anomaly.source}
-    return [(label, cut(text, longest)) for label, text in texts.items() if text]
+    return [(label, shortened(text, longest)) for label, text in texts.items() if text]
 
 
 def _row(row: RowShown, caps: Caps) -> dict[str, Any]:
-    first, _, rest = cut(row.text, caps.characters).partition("\n")
+    first, _, rest = shortened(row.text, caps.characters).partition("\n")
     if row.edges:
         first, rest = f"A cycle of {len(row.edges)} operations.", f"{first}\n{rest}"
     pictured = row.number <= caps.pictures
@@ -233,8 +235,8 @@ def _evidence(one: Evidence, caps: Caps) -> dict[str, Any]:
     title = next((line for line in one.text.splitlines() if line.strip()), one.about)
     return {
         "about": one.about,
-        "title": cut(" ".join(title.split()), 160),
-        "text": cut(one.text, caps.evidence),
+        "title": shortened(" ".join(title.split()), 160),
+        "text": shortened(one.text, caps.evidence),
         "left_out": max(0, len(one.text) - caps.evidence),
         "file": one.file,
         "drawing": _image(one.drawing) if one.drawing and caps.pictures else None,

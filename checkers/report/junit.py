@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from checkers.events import PropertyDecided
 from checkers.report.decisions import claim, grounds, subject, verdict
-from checkers.report.markup import cut, element, words
+from checkers.report.markup import element, shortened, words
 from checkers.verdicts import HOLDS
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ def _case(suite: str, finding: Finding) -> str:
     text = "\n".join(filter(None, (decision.statement, "", finding.text, "", finding.replay)))
     inside: tuple[str, ...] = ()
     if finding.judged == "violated":
-        inside = (element("failure", words(cut(text, LONGEST)), message=message, type="violated"),)
+        inside = (
+            element("failure", words(shortened(text, LONGEST)), message=message, type="violated"),
+        )
     elif finding.judged == "undecided":
         inside = (element("error", words(message), message=message, type="undecided"),)
     elif finding.is_known or finding.judged == "not exercised":

@@ -26,7 +26,7 @@ def readable(text: str) -> str:
     )
 
 
-def cut(text: str, longest: int) -> str:
+def shortened(text: str, longest: int) -> str:
     """Returns the text, shortened to `longest` characters with a final `…` if it is longer."""
     return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 

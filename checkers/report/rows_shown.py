@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from checkers.events import EdgeShown, FaultShown, OperationShown, RowShown
 from checkers.histories.analysis import NAMED, PICTURED
-from checkers.report.markup import cut
+from checkers.report.markup import shortened
 from checkers.report.shapes import shape_of_row
 from model.history_notation import show
 from properties.anomalies.cycles.cycle import Cycle, steps
@@ -152,7 +152,7 @@ class _About:
         The text ends with the number of records that it leaves out.
         """
         micros, more = self._of_concern(operation)
-        text = cut(show(replace(operation, did=micros)), LONGEST)
+        text = shortened(show(replace(operation, did=micros)), LONGEST)
         return f"{text}  (and {more:,} more)" if more else text
 
     def brief(self, operation: Operation) -> str:

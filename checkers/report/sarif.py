@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from checkers.events import AnomalyDecided, RowShown
 from checkers.report.decisions import Decision, claim, grounds, verdict
-from checkers.report.markup import cut, readable
+from checkers.report.markup import readable, shortened
 from checkers.report.shapes import NOT_SHOWN, fingerprint, shape_of_text
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _rule(decision: Decision) -> dict[str, Any]:
         "fullDescription": _text(statement),
         "help": {
             **_text("\n\n".join(help_)),
-            "markdown": cut(readable("\n\n".join(help_)), LONGEST),
+            "markdown": shortened(readable("\n\n".join(help_)), LONGEST),
         },
         "defaultConfiguration": {"level": "error"},
     }
@@ -158,4 +158,4 @@ def _notifications(result: RunResult, results: int) -> Iterator[dict[str, Any]]:
 
 
 def _text(text: str) -> dict[str, str]:
-    return {"text": cut(readable(text), LONGEST)}
+    return {"text": shortened(readable(text), LONGEST)}

@@ -22,7 +22,7 @@ from itertools import pairwise
 from typing import Final
 
 from checkers.explicit.exploration import Discovery, Step
-from checkers.report.markup import cut, element, words
+from checkers.report.markup import element, shortened, words
 from model.language import terms as t
 from model.language.scope import Ranges
 from model.language.spec import Action, Spec
@@ -122,7 +122,7 @@ class _Drawing:
         above = any(self._y(lane) < y for lane in others)
         label = element(
             "text",
-            words(cut(step.action, LONGEST)),
+            words(shortened(step.action, LONGEST)),
             x=x,
             y=y + 20 if above else y - 10,
             text_anchor="middle",

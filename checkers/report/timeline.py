@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from checkers.report.markup import cut, element, words
+from checkers.report.markup import element, shortened, words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -242,7 +242,7 @@ def _labels(
     for one in sorted(drawn, key=lambda one: (one.op not in marked, one.invoked_ns)):
         if not one.relevant and one.op not in marked:
             continue
-        text = cut(f"{one.op} {one.label}", 48 if one.op in marked else 26)
+        text = shortened(f"{one.op} {one.label}", 48 if one.op in marked else 26)
         wide = CHARACTER * len(text)
         left = max(MARGIN, min(axis(one.invoked_ns), axis.end - wide))
         for row in (0, 1):

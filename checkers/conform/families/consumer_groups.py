@@ -62,9 +62,9 @@ class _Consumers:
             **chosen,
         )
         self.alive += new[0]
-        self.settle()
+        self.await_assignments()
 
-    def settle(self) -> None:
+    def await_assignments(self) -> None:
         """Adds heartbeats, as clients send them, until each member has its assignment."""
         for _ in range(2):
             for member in self.alive:
@@ -82,7 +82,7 @@ class _Consumers:
             self.draw.add(INTERVAL)
             member = self.member()
             self.heartbeat("other topics", member, topics=self.draw.one(TOPICS))
-            self.settle()
+            self.await_assignments()
 
     def leave(self) -> None:
         if self.alive:
@@ -90,7 +90,7 @@ class _Consumers:
             member = self.member()
             self.heartbeat("leave", member, epoch=-1, keeps=False)
             self.alive = self.alive.replace(member, "")
-            self.settle()
+            self.await_assignments()
 
     def wrong(self) -> None:
         member = self.member() if self.alive else "a"

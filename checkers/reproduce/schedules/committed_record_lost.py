@@ -14,7 +14,7 @@ from typing import Final
 from checkers.reproduce.actions import abort, all_of, begin, begin_commit, pause_for, read
 from checkers.reproduce.checks import committed, done, is_ended, was_read
 from checkers.reproduce.reproduction import Step
-from checkers.reproduce.schedules.skipped_marker import shown, without_leader
+from checkers.reproduce.schedules.skipped_marker import reproduction, without_leader
 
 STEPS: Final = (
     *without_leader(Step("the transaction commits", begin_commit, committed)),
@@ -24,7 +24,7 @@ STEPS: Final = (
     Step("the third transaction commits", begin_commit, committed),
     Step("a consumer reads the partition", all_of(pause_for(2), read), was_read),
 )
-REPRODUCTION: Final = shown(
+REPRODUCTION: Final = reproduction(
     "committed-record-lost",
     promise="Always: a reader at read_committed receives every record of a committed transaction.",
     steps=STEPS,

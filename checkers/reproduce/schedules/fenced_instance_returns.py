@@ -51,7 +51,7 @@ def _fence(version: int) -> tuple[Step, ...]:
         ),
         Step("its transaction sends a", _produce("a", version), is_noted("NONE")),
         Step(
-            "a newer instance asks for a producer id, which aborts the transaction",
+            "a newer instance requests a producer id, which aborts the transaction",
             transaction(lambda it: it.newer_instance(), version=version),
             is_noted("CONCURRENT_TRANSACTIONS"),
         ),
@@ -81,7 +81,7 @@ REPRODUCTION: Final = Reproduction(
                 is_noted("NONE"),
             ),
             Step(
-                "the newer instance asks again, and must wait again",
+                "the newer instance repeats its request, and must wait again",
                 transaction(lambda it: it.newer_instance(), version=2),
                 is_noted("CONCURRENT_TRANSACTIONS"),
             ),

@@ -23,7 +23,7 @@ LAYOUT: Final = Layout(brokers=1)
 
 
 def _steps(epoch: int, repeated: str) -> tuple[Step, ...]:
-    def ask(text: str, answer: str) -> Step:
+    def request(text: str, answer: str) -> Step:
         return Step(text, transaction(lambda it: it.next_epoch(epoch)), is_noted(answer))
 
     return (
@@ -34,8 +34,8 @@ def _steps(epoch: int, repeated: str) -> tuple[Step, ...]:
             is_noted("NONE"),
         ),
         Step(f"newer instances get the epochs up to {epoch}", use_epochs(epoch), is_noted("NONE")),
-        ask("the newest instance asks for its next epoch", f"NONE, epoch {epoch + 1}"),
-        ask("the answer is lost: it repeats the request", repeated),
+        request("the newest instance requests its next epoch", f"NONE, epoch {epoch + 1}"),
+        request("the answer is lost: it repeats the request", repeated),
     )
 
 

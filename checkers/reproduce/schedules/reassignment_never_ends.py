@@ -44,7 +44,7 @@ def _steps(*, ends: bool) -> tuple[Step, ...]:
             reassign(3, 2),
             partition(leader=1, isr=(1, 2), replicas=(1, 2, 3)),
         ),
-        Step("the operator asks for brokers 1 and 2 again", reassign(1, 2), partition(leader=1)),
+        Step("the operator requests brokers 1 and 2 again", reassign(1, 2), partition(leader=1)),
         Step("broker 3 starts", all_of(to(Ability.START, 3), pause_for(20)), partition(leader=1)),
         Step("a record is acknowledged", send("a"), acknowledged("a")),
         Step("the reassignment has ended", nothing, partition(isr=(1, 2), replicas=(1, 2)))

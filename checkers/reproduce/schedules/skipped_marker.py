@@ -61,7 +61,7 @@ def without_leader(end: Step) -> tuple[Step, ...]:
     )
 
 
-def shown(name: str, *, promise: str, steps: tuple[Step, ...], anomaly: str) -> Reproduction:
+def reproduction(name: str, *, promise: str, steps: tuple[Step, ...], anomaly: str) -> Reproduction:
     """Returns a reproduction that runs the same steps on two versions of Kafka.
 
     On the tested version, 4.3.0 or newer, the anomaly must appear. On 4.2.0 it must not appear.
@@ -88,7 +88,7 @@ STEPS: Final = (
     Step("the next transaction commits", begin_commit, committed),
     Step("a consumer reads the partition", all_of(pause_for(2), read), was_read),
 )
-REPRODUCTION: Final = shown(
+REPRODUCTION: Final = reproduction(
     "skipped-marker",
     promise="Always: a reader at read_committed receives no record of an aborted transaction.",
     steps=STEPS,

@@ -72,7 +72,7 @@ def lose_unflushed(log_dir: Path, flush_log: Path) -> tuple[Lost, ...]:
     """
     flushed = flushed_offsets(log_dir, flush_log)
     folders = (one for one in sorted(log_dir.iterdir()) if _is_partition(one))
-    found = (cut(folder, flushed.get(folder.name, 0)) for folder in folders)
+    found = (truncate_at(folder, flushed.get(folder.name, 0)) for folder in folders)
     return tuple(one for one in found if one is not None)
 
 
@@ -92,7 +92,7 @@ def flushed_offsets(log_dir: Path, flush_log: Path) -> dict[str, int]:
     return {one: max(logged.get(one, 0), checkpointed.get(one, 0)) for one in partitions}
 
 
-def cut(folder: Path, offset: int) -> Lost | None:
+def truncate_at(folder: Path, offset: int) -> Lost | None:
     """Removes a partition's batches whose last offset is `offset` or higher.
 
     Returns the first and the last removed offset, or None if none was removed.
@@ -117,7 +117,7 @@ def cut(folder: Path, offset: int) -> Lost | None:
     for snapshot in folder.glob("*.snapshot"):
         if _base(snapshot) > first:
             snapshot.unlink()
-    _cut_leader_epochs(folder / LEADER_EPOCHS, first)
+    _truncate_leader_epochs(folder / LEADER_EPOCHS, first)
     return Lost(partition=folder.name, first=first, last=last)
 
 
@@ -145,7 +145,7 @@ def _recovery_points(file: Path) -> Iterator[tuple[str, int]]:
         yield f"{topic}-{partition}", int(offset)
 
 
-def _cut_leader_epochs(file: Path, end: int) -> None:
+def _truncate_leader_epochs(file: Path, end: int) -> None:
     if not file.exists():
         return
     version, _, *entries = file.read_text().splitlines()

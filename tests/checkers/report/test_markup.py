@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.report.markup import cut, element, readable, words
+from checkers.report.markup import element, readable, shortened, words
 
 
 @settings(deadline=None)
@@ -45,7 +45,7 @@ def test_elements_have_attributes_and_escaped_text() -> None:
 @settings(deadline=None)
 @given(st.text(), st.integers(1, 20))
 def test_a_cut_text_keeps_its_beginning_and_ends_with_a_mark(text: str, longest: int) -> None:
-    made = cut(text, longest)
+    made = shortened(text, longest)
     assert len(made) <= longest
     assert made == text or made.endswith("…")
     assert text.startswith(made.removesuffix("…"))

@@ -16,9 +16,9 @@ from checkers.systems.apache_kafka.power_loss import (
     LEADER_EPOCHS,
     RECOVERY_POINTS,
     Lost,
-    cut,
     flushed_offsets,
     lose_unflushed,
+    truncate_at,
 )
 from checkers.systems.system import Ability, Layout, Unable
 from model.vocabulary import Offset
@@ -77,7 +77,7 @@ def test_the_log_is_cut_with_all_that_belongs_to_the_lost_records(tmp_path: Path
     folder = tmp_path / "t-0"
     write_log(folder, [[2, 2], [1, 1, 1], [2]])
 
-    assert cut(folder, 5) == Lost(partition="t-0", first=5, last=8)
+    assert truncate_at(folder, 5) == Lost(partition="t-0", first=5, last=8)
     assert offsets(folder) == [0, 1, 2, 3, 4]
     assert sorted(one.name for one in folder.iterdir()) == [
         name(0, "index"),
@@ -97,7 +97,7 @@ def test_a_log_that_was_flushed_to_its_end_loses_nothing(tmp_path: Path) -> None
     write_log(folder, [[2, 2], []])
     before = {one.name: one.read_bytes() for one in folder.iterdir()}
 
-    assert cut(folder, 4) is None
+    assert truncate_at(folder, 4) is None
     assert {one.name: one.read_bytes() for one in folder.iterdir()} == before
 
 
@@ -105,7 +105,7 @@ def test_an_empty_new_segment_goes_with_the_records_before_it(tmp_path: Path) ->
     folder = tmp_path / "t-0"
     write_log(folder, [[2, 2], []])
 
-    assert cut(folder, 2) == Lost(partition="t-0", first=2, last=3)
+    assert truncate_at(folder, 2) == Lost(partition="t-0", first=2, last=3)
     assert [one.name for one in folder.glob("*.log")] == [name(0)], "else the log would have a gap"
 
 
@@ -124,7 +124,7 @@ def test_exactly_the_batches_that_end_before_the_cut_remain(
         ends.append(end)
     kept = max(one for one in ends if one <= flushed)
 
-    lost = cut(folder, flushed)
+    lost = truncate_at(folder, flushed)
     assert offsets(folder) == [*range(kept)]
     assert lost == (None if kept == end else Lost(partition="t-0", first=kept, last=end - 1))
 
