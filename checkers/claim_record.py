@@ -25,7 +25,7 @@ class Decided:
     """One engine's verdict on a claim.
 
     - `side` is `inside` if the condition of the claim was satisfied, else `outside`.
-    - `name` is what decided the claim: a suite, an anomaly, or a property of a spec.
+    - `name` is the name of a suite, an anomaly or a property of a spec: it decided the claim.
     - `where` is the setting of the suite, or the variant of the spec. For an anomaly, it names the
       simulated workload or the seeded bug.
     - `counterexample` is a program to paste, or a command to type. If the claim is that a state can

@@ -182,8 +182,8 @@ class RowShown(Event):
 
     `number` is its rank: 1 is the worst violation. `ops` has the numbers of its operations. Only a
     few of the worst violations have `operations` and `faults` to draw. Only a cycle has `edges`.
-    `shape` has what is the same in every recording of one bug, such as the kinds of operations and
-    their outcomes; `fingerprint` is a hash of the anomaly and the shape.
+    `shape` has the parts that are the same in every recording of one bug, such as the kinds of
+    operations and their outcomes; `fingerprint` is a hash of the anomaly and the shape.
     """
 
     name: ClassVar[str] = "row_shown"
@@ -205,8 +205,8 @@ class DeliveryDecided(Event):
 
     It is the strongest one that holds for every application, or `neither` if records were both
     skipped and repeated. `applications` counts the applications with each semantics. `records`,
-    `repeated` and `skipped` are totals over all applications. `breaks` lists what excludes a
-    stronger semantics: anomalies, with their records.
+    `repeated` and `skipped` are totals over all applications. `breaks` lists the anomalies
+    that exclude a stronger semantics, with their records.
     """
 
     name: ClassVar[str] = "delivery_decided"

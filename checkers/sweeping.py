@@ -41,12 +41,12 @@ class Swept:
 
     @property
     def declared(self) -> Declarations:
-        """Returns the assumption whether consumers subscribe or are assigned partitions."""
+        """Returns the declarations for the analysis: if consumers subscribe or are assigned."""
         subscribes = sweep_named(self.sweep).subscribes
         return Declarations(sub_via=frozenset({"subscribe" if subscribes else "assign"}))
 
     def scenario(self, seed: int) -> Scenario:
-        """Returns what to simulate for a seed: the workload, the faults and the cluster."""
+        """Returns the simulation of a seed: its workload, its faults and its cluster."""
         drawn = sweep_named(self.sweep).scenario(seed)
         return replace(drawn, bugs=self.bugs, liveness=self.liveness)
 

@@ -1,4 +1,4 @@
-"""`urteil check --kafka RELEASE`: what is false of a release of Kafka, and which rule fixes it.
+"""`urteil check --kafka RELEASE`: claims that are false of a release of Kafka, and their fixes.
 
 For each spec, these variants are explored:
 

@@ -24,7 +24,7 @@ FAULT: Final = "kill"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Campaign:
-    """What to record: the system, the kinds of faults that are injected, and the workload."""
+    """The settings of a recording: the system, the kinds of injected faults, and the workload."""
 
     on: str
     kafka_home: Path | None

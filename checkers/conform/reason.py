@@ -1,4 +1,4 @@
-"""A reason for a difference between two answers: which it explains, and which system is wrong.
+"""Reasons: each explains some differences between two answers, and names the system at fault.
 
 The verdict names the system that must change. `OURS` is an open fault of the reference broker.
 `PERMITTED` is a choice that the protocol leaves to a broker, or a simplification that no client can
@@ -24,7 +24,7 @@ from reference_impl.wire.messages.apis import Api
 
 
 class Verdict(StrEnum):
-    """Which system a difference is a fault of: the reference broker, the other one, or neither."""
+    """The system at fault for a difference: the reference broker, the other system, or neither."""
 
     OURS = "ours to fix"
     PERMITTED = "permitted"

@@ -67,7 +67,7 @@ NO_SESSION: Final = -1  # the epoch of a fetch without a session
 class Send:
     """A request that is sent to two systems, to compare their answers.
 
-    - `note` says what the request tests.
+    - `note` is the purpose of the request, such as `two batches`.
     - `binds` has names for fields of the answer; later steps use the values under these names.
     - `repeats` is true if the answer may lag behind an earlier change. Then the request is sent
       again while the two answers differ. Every read is repeated too.

@@ -28,8 +28,8 @@ class Ancestry:
     def add(self, parents: Numbers, labels: Numbers) -> None:
         """Adds newly found states.
 
-        `parents` has each state's predecessor, `labels` the number of the transition from the
-        predecessor.
+        For each new state, `parents` has the number of its predecessor, and `labels` has the
+        number of the transition from the predecessor.
         """
         self._parents.append(parents)
         self._labels.append(labels)

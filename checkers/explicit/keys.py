@@ -83,7 +83,7 @@ class Numbering:
         return made
 
     def change(self, cell: int, old: Any, new: Any) -> Keys:
-        """Returns what must be added to a state's key, modulo 2^64, if one byte changes.
+        """Returns the number to add to a state's key, modulo 2^64, if one byte changes.
 
         A key is a weighted sum of the bytes, so the other bytes do not matter. The result has one
         column for each permutation of symmetry reduction.

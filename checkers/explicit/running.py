@@ -12,7 +12,7 @@ from model.language.interpreter import Undefined
 
 @dataclass
 class RunningSearch:
-    """The state of a running search: what to explore, the clock, and the depth reached so far."""
+    """The state of a running search: its task, its clock, and the depth reached so far."""
 
     task: Task
     depth: int = 0

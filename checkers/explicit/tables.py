@@ -90,7 +90,7 @@ class Table:
         return known
 
     def known(self, op: Op) -> Array | None:
-        """Returns the cached result of an operation for all states; None if there is none yet."""
+        """Returns the cached result of an operation for all states; None if it is not cached."""
         return self.value(op) if op.compute is None else self._known[op.number]
 
     def where(self, code: Code) -> Rows:

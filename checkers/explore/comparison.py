@@ -20,7 +20,7 @@ Compared = dict[str, Any]
 def compared(here: Path, other: Walk) -> Compared:
     """Takes the path in the other variant too, and returns the differences between the two.
 
-    These are the values that differ after a step, and the actions that only one variant enables.
+    The differences are values after a step, and actions that only one variant enables.
     """
     try:
         start, calls = read(other, here.text)

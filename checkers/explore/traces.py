@@ -57,9 +57,10 @@ def files(place: File) -> list[File]:
 
 
 def opened(file: File, variant: str | None = None) -> Opened:
-    """Returns the trace in a file as a path of `variant`, by default of the variant it names.
+    """Returns the trace in a file as a path of `variant`.
 
-    Raises InputFault if the file is no trace, or if the spec forbids a step.
+    By default, the trace itself names the variant. Raises InputFault if the file is no trace,
+    or if the spec forbids a step.
     """
     read = _read(file)
     meta: Mapping[str, Any] = read.get("#meta", {})

@@ -46,7 +46,7 @@ def named(text: str, runs: Sequence[KeptRun]) -> KeptRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Selects runs and verdicts; a field that is None selects all."""
+    """Conditions on runs and verdicts; a condition that is None is true of all of them."""
 
     command: str | None = None
     spec: str | None = None

@@ -1,4 +1,4 @@
-"""The table of `--kafka`: what is false of a release of Kafka, and which version fixes it.
+"""The table of `--kafka`: claims that are false of a release of Kafka, and their fixes.
 
 Kafka 4.3
   reassignment

@@ -1,4 +1,4 @@
-"""Builds what a report shows of the 32 worst violations of an anomaly: one event for each.
+"""Builds an event for each of the 32 worst violations of an anomaly, for reports.
 
 An event has the violation as text. The events of the 8 worst violations also have operations for a
 timeline: the operations that the violation names, and up to 20 with close operation numbers.

@@ -1,7 +1,7 @@
 """Fingerprints of violations: the same in every recording of one bug, and without its data.
 
 The shape of a violation leaves out what differs from recording to recording: topics, keys, values,
-offsets, times, counts. It keeps what the violation is made of:
+offsets, times, counts. It keeps these parts of a violation:
 
     a row of an anomaly     the operations that cause it, by their role: kind and outcome
     a dependency cycle      the kinds of its edges

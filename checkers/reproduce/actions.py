@@ -1,4 +1,4 @@
-"""What the steps of a reproduction do with a cluster: actions such as faults, requests and pauses.
+"""The actions of a reproduction's steps on a cluster, such as faults, requests and pauses.
 
 An action is a function whose argument is the stage: the running cluster and its clients. A function
 of this module is an action or returns an action.

@@ -91,5 +91,5 @@ class Reproduction:
     page: str | None = None  # in docs/findings/
 
     def has(self, number: tuple[int, int]) -> bool:
-        """Returns whether a version of Apache Kafka has the defect, as far as is known."""
+        """Returns True if a version of Apache Kafka is in the range of versions with the defect."""
         return self.since <= number and (self.until is None or number <= self.until)

@@ -1,1 +1,1 @@
-"""What the tests of other projects use: a broker to start, and the fixture of a pytest plugin."""
+"""For the tests of other projects: a broker to start, and the fixture of a pytest plugin."""

@@ -175,7 +175,7 @@ class Broker:
 
     @property
     def log(self) -> str:
-        """What the process has written to its standard error so far."""
+        """The text that the process has written to its standard error so far."""
         if self._log is None:
             return ""
         size = os.fstat(self._log.fileno()).st_size

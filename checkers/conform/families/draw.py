@@ -40,7 +40,7 @@ class Draw:
     def case(self, *cases: Case) -> Case:
         """Returns one of the cases at random.
 
-        A case is a note on what a request tests, and the arguments of the request.
+        A case has the arguments of a request, and a note: the purpose of the request.
         """
         return self.random.choice(cases)
 

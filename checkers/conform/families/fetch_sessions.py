@@ -73,7 +73,7 @@ class _Sessions:
         self._fetch(note, session_id, FULL, dict.fromkeys(named, 0), (), binds=True)
         self.epoch, self.named = 1, set(named)
 
-    def go_on(self) -> None:
+    def continue_session(self) -> None:
         choose = self.draw.random
         offsets = {
             at: self.draw.one((0, 0, 1, 2, 99))
@@ -170,5 +170,5 @@ def fetch_sessions(draw: Draw) -> tuple[Topic, ...]:
     it.create()
     it.begin()
     rare = ((1, it.delete), (1, it.mix), (1, it.end))
-    draw.repeat(18, ((9, it.go_on), (4, it.append), (2, it.refuse), *rare))
+    draw.repeat(18, ((9, it.continue_session), (4, it.append), (2, it.refuse), *rare))
     return ()

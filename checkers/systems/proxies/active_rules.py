@@ -1,4 +1,4 @@
-"""The proxy rules in force: how many requests each has matched, and a log of what each rule did.
+"""The proxy rules in force: how many requests each has matched, and a log of their effects.
 
 A test adds and ends rules in its own thread, while connections read the rules in the event loop. So
 a lock guards the rules. When a rule is added or ended, each connection that holds back a request or
@@ -24,7 +24,7 @@ ReadContents = Callable[[], Contents | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happened:
-    """What a rule did to one request or response; the time is on the monotonic clock."""
+    """An effect of a rule on one request or response; the time is on the monotonic clock."""
 
     at_ns: int
     do: str  # the name of the rule's class; "Lift" when a rule ends

@@ -1,4 +1,4 @@
-"""Rules: what a proxy does to the bytes between two nodes, as data.
+"""Rules, as data: how a proxy holds, delays or drops the bytes between two nodes.
 
     Cut(sender=1, receiver=2)
         holds every byte from node 1 to node 2 until the cut is lifted; then all bytes arrive in

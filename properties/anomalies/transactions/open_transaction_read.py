@@ -19,7 +19,7 @@ from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.rendering import in_ms, render
 from properties.anomalies.transactions.visible import (
     TRANSACTION,
-    asked_ns,
+    end_requested_ns,
     first_readers,
     writers,
 )
@@ -56,7 +56,7 @@ def _read(history: History) -> Iterator[OpenTransactionRead]:
             key=key,
             value=value,
             op=writer,
-            asked_ns=asked_ns(history[writer]),
+            asked_ns=end_requested_ns(history[writer]),
             reader_op=reader,
             read_ns=read_ns,
         )
@@ -78,7 +78,7 @@ def explain(row: OpenTransactionRead, operations: Mapping[int, Operation]) -> st
         (
             f"key {row.key}: {row.value} was read by "
             f"{in_ms(operations[row.reader_op].completed_ns)}; its transaction {requested} only at "
-            f"{in_ms(asked_ns(writer))} and ended {writer.outcome}.",
+            f"{in_ms(end_requested_ns(writer))} and ended {writer.outcome}.",
             f"  sent  {render(operations, row.op, row.key, value=row.value)}",
             f"  read  {render(operations, row.reader_op, row.key, value=row.value)}",
         )

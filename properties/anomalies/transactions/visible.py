@@ -61,7 +61,7 @@ def writers(history: History) -> dict[KeyValue, int]:
     }
 
 
-def asked_ns(operation: Operation) -> int:
+def end_requested_ns(operation: Operation) -> int:
     """Returns the earliest time at which the client can have requested the transaction's end."""
     if operation.end_asked_ns is None:
         return operation.invoked_ns

@@ -24,7 +24,12 @@ from typing import Final
 from model.histories import CommitOffset, History, Operation, Send
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.rendering import in_ms, render_whole
-from properties.anomalies.transactions.visible import asked_ns, first_readers, sent_by, writers
+from properties.anomalies.transactions.visible import (
+    end_requested_ns,
+    first_readers,
+    sent_by,
+    writers,
+)
 
 INIT: Final = "init_producer"
 
@@ -95,7 +100,7 @@ def _writes_of_replaced(history: History) -> Iterator[tuple[int, str, int, int]]
     # A write counts even if it had no effect.
     for number, name, made in _instances(history):
         operation = history[number]
-        newer = _replaced_by(history, name, made, asked_ns(operation))
+        newer = _replaced_by(history, name, made, end_requested_ns(operation))
         wrote = any(isinstance(it, Send | CommitOffset) for it in operation.did)
         if newer is not None and wrote:
             yield number, name, made, newer
@@ -120,7 +125,7 @@ def zombie_writes(history: History) -> tuple[ZombieWrite, ...]:
                 op=number,
                 older_op=made,
                 newer_op=newer,
-                late_ns=asked_ns(operation) - (history[newer].completed_ns or 0),
+                late_ns=end_requested_ns(operation) - (history[newer].completed_ns or 0),
                 shown_by=() if operation.outcome == "ok" else (min(shown),),
             )
         )
@@ -137,8 +142,9 @@ def explain(row: ZombieWrite, operations: Mapping[int, Operation]) -> str:
     return "\n".join(
         (
             f"transactional id {row.transactional_id}: process {newer.process} had become its "
-            f"producer by {in_ms(newer.completed_ns)}; after that, at {in_ms(asked_ns(write))}, "
-            f"process {write.process} wrote as the older producer, and the write {effect}.",
+            f"producer by {in_ms(newer.completed_ns)}; after that, at "
+            f"{in_ms(end_requested_ns(write))}, process {write.process} wrote as the older "
+            f"producer, and the write {effect}.",
             f"  older  {render_whole(operations, row.older_op)}",
             f"  newer  {render_whole(operations, row.newer_op)}",
             f"  wrote  {render_whole(operations, row.op)}",
