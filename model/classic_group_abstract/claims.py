@@ -223,10 +223,10 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
         )
 
     @lemma
-    def who_joined_is_a_member(s) -> Bool:
-        """Who joined the rebalance is a member, and nobody has joined if there is none.
+    def joined_processes_are_members(s) -> Bool:
+        """A process that has joined the rebalance is a member, and a rebalance is under way.
 
-        True because both sets change together, and a generation begins with nobody joined.
+        True because both sets change together, and a generation begins with no joined process.
         """
         return forall(implies(s.joined[m], s.group.members[m] & s.is_rebalancing) for m in Member)
 
@@ -252,10 +252,10 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def the_log_has_the_owner_reported(s) -> Bool:
-        """What a consumer reports of the log's generation is its own there, or that of its
-        replacement.
+        """If a consumer reports a partition in the log's generation, the log has as owner this
+        consumer or its replacement.
 
-        True because it received what was in the log.
+        True because the consumer received the assignment that is in the log.
         """
         return forall(
             implies(
@@ -270,10 +270,10 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def current_owners_own(s) -> Bool:
-        """What a member believes it owns in the group's generation is its own there, and in the
-        log.
+        """A member that believes it owns a partition in the present generation is its owner.
 
-        True because a replaced process is no member, and gives up its partitions to join again.
+        This holds for the group and for the group in the log. True because a replaced process is no
+        member, and gives up its partitions before it joins again.
         """
         return s.owners_own(s.group) & s.owners_own(s.persisted)
 

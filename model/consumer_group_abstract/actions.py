@@ -73,7 +73,7 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
         """True if the consumer has the least epoch and is no member of the group.
 
         A consumer that is still a member keeps its member state. Without this rule, the variant
-        `forgets-who-rejoins` breaks the claim `taken_is_had` in 4 steps.
+        `forgets-who-rejoins` breaks the claim `taken_partitions_have_a_member` in 4 steps.
         """
         return s.must_join(m) & ~s.joined[m]
 
@@ -128,7 +128,7 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
         return exists(s.is_withdrawn(m, p) & s.owns[m][p] for p in TopicPartition)
 
     def is_free(s, m: Member, p: TopicPartition) -> Bool:
-        """True if the member may get the partition: nobody has it, or the member has given it up.
+        """True if the member may get the partition: it is free, or the member has given it up.
 
         Without this rule, the variant `takes-what-is-owned` breaks the claim `no_double_assignment`
         in 6 steps.
@@ -141,7 +141,8 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
 
         Kafka: CurrentAssignmentBuilder.build. Simplified: the consumer reports its partitions in
         each heartbeat. A rejected heartbeat is the action `be_fenced`. Without the guard that the
-        coordinator accepts the heartbeat, the claim `taken_is_had` breaks in 6 steps.
+        coordinator accepts the heartbeat, the claim `taken_partitions_have_a_member` breaks in 6
+        steps.
         """
         when(s.accepts_heartbeat(m), s.assignment_epoch != Epoch.least())
         waits, must_revoke = s.waits_for_revocation(m), s.must_revoke(m)

@@ -20,8 +20,8 @@ class ErasesWhatComesBack(AbstractConsumerGroup):
     """The coordinator adds what a member is assigned, and then removes what it has given up.
 
     A partition that a member gives up and gets back looks free, and another member gets it
-    (KAFKA-16147). The action heartbeat breaks the claim `taken_is_had`, and with it
-    `no_double_assignment`.
+    (KAFKA-16147). The action heartbeat breaks the claim `taken_partitions_have_a_member`,
+    and with it `no_double_assignment`.
     """
 
     def taken_after(s, m: Member, p: TopicPartition, assigned: Bool, revoking: Bool) -> Bool:
@@ -56,7 +56,7 @@ class ReadsOnWhenFenced(AbstractConsumerGroup):
     """A fenced consumer keeps its partitions while it joins again.
 
     Another member has got them since, and both read. The action be_fenced breaks the lemma
-    `who_must_join_owns_nothing`.
+    `joining_consumers_own_nothing`.
     """
 
     def keeps_when_fenced(s, m: Member, p: TopicPartition) -> Bool:
@@ -97,12 +97,12 @@ class CommitsInAnyEpoch(AbstractConsumerGroup):
         )
 
 
-@bug("forgets-who-rejoins", breaks="taken_is_had", steps=4, in_force=UNRELEASED)
+@bug("forgets-who-rejoins", breaks="taken_partitions_have_a_member", steps=4, in_force=UNRELEASED)
 class ForgetsWhoRejoins(AbstractConsumerGroup):
     """The coordinator treats a known member that joins with epoch 0 as a new member.
 
     The member's partitions are neither free nor had by a member. The action join breaks the claim
-    `taken_is_had`.
+    `taken_partitions_have_a_member`.
     """
 
     def may_join(s, m: Member) -> Bool:

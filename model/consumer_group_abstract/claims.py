@@ -54,7 +54,7 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
         return s.owns[m][p] & s.accepts_heartbeat(m)
 
     @invariant
-    def taken_is_had(s) -> Bool:
+    def taken_partitions_have_a_member(s) -> Bool:
         """A partition is free if and only if no member has it.
 
         A coordinator that takes over knows the members from the log. So it finds each partition
@@ -148,7 +148,7 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
         )
 
     @lemma
-    def who_must_join_owns_nothing(s) -> Bool:
+    def joining_consumers_own_nothing(s) -> Bool:
         """A consumer that must join owns no partition.
 
         True because a fenced consumer drops its partitions, and a response has a later epoch.

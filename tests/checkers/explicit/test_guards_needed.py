@@ -126,7 +126,9 @@ NEEDED = [
     Needed("read-committed-abstract", "read", "forall", "nothing_committed_is_skipped", 6),
     Needed("consumer-group-abstract", "compute_target", "assignment_epoch", "owners_may_commit", 6),
     Needed("consumer-group-abstract", "expire", "assignment_epoch", "owners_may_commit", 7),
-    Needed("consumer-group-abstract", "heartbeat", "member_epoch", "taken_is_had", 6),
+    Needed(
+        "consumer-group-abstract", "heartbeat", "member_epoch", "taken_partitions_have_a_member", 6
+    ),
     Needed("classic-group-abstract", "start_static", "~is_joining", "one_member_of_an_instance", 4),
     Needed(
         "classic-group-abstract",

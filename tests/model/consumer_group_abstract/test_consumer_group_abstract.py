@@ -33,7 +33,7 @@ def test_the_claims_are_proved_without_bounds(seed: int) -> None:
 @pytest.mark.parametrize(
     ("wrong", "at"),
     [
-        (ErasesWhatComesBack, {"heartbeat taken_is_had"}),
+        (ErasesWhatComesBack, {"heartbeat taken_partitions_have_a_member"}),
         (
             FreesAtOnce,
             {
@@ -52,13 +52,13 @@ def test_the_claims_are_proved_without_bounds(seed: int) -> None:
                 "be_fenced one_reader",
                 "be_fenced owners_may_commit",
                 "be_fenced live_owners_have",
-                "be_fenced who_must_join_owns_nothing",
+                "be_fenced joining_consumers_own_nothing",
                 "be_fenced owners_know_since_when",
             },
         ),
         (WantsExactEpoch, {"heartbeat owners_may_commit", "revoke owners_may_commit"}),
         (CommitsInAnyEpoch, {"receive_response one_member_commits"}),
-        (ForgetsWhoRejoins, {"join taken_is_had"}),
+        (ForgetsWhoRejoins, {"join taken_partitions_have_a_member"}),
     ],
 )
 def test_a_missing_rule_fails_the_proof_at_its_action(
