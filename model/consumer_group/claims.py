@@ -46,10 +46,10 @@ class ConsumerGroupClaims(ConsumerGroupActions):
         return s.consumer[m].owns & s.accepts_heartbeat(m)
 
     @invariant
-    def books_are_right(s) -> Bool:
+    def partition_epoch_iff_assigned(s) -> Bool:
         """The partition has a partition epoch if a member has the partition, and none otherwise.
 
-        A coordinator that takes over knows the members from the log. So it finds the partition
+        A coordinator that takes over reads the members from the log. So it finds the partition
         assigned or free, as it was before the failover.
         """
         return (s.partition_epoch != nothing) == exists(s.has(m) for m in Member)

@@ -73,7 +73,7 @@ def test_a_partition_assigned_back_stays_with_its_owner(play: Begin) -> None:
 
 def test_a_partition_without_epoch_is_assigned_to_a_second_member(play: Begin) -> None:
     group = play(ErasesWhatComesBack()).do(*COMES_BACK)
-    assert group.broken() == {"books_are_right"}
+    assert group.broken() == {"partition_epoch_iff_assigned"}
     group.do("change_subscription", "compute_target 1", "heartbeat 1")
     assert group.broken() == {"no_double_assignment"}
 
@@ -115,7 +115,7 @@ def test_a_group_that_refuses_a_fenced_member_does_not_converge() -> None:
 def test_the_epoch_of_a_member_without_its_state_falls(play: Begin) -> None:
     group = play(ForgetsWhoRejoins(epochs=5)).do(*FENCED)
     assert group.broken_by("join 0") == {"epochs_grow"}
-    assert "books_are_right" in group.broken()
+    assert "partition_epoch_iff_assigned" in group.broken()
 
 
 def test_the_last_member_leaves_a_group_with_equal_epochs(play: Begin) -> None:

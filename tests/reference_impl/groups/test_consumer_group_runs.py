@@ -199,7 +199,7 @@ class Groups(RuleBasedStateMachine):
         assert len(read) == len(set(read))
 
     @invariant()
-    def books_are_right(self) -> None:
+    def partition_epochs_match_members(self) -> None:
         """Asserts that the partition epochs equal those computed from the members."""
         owners = {p: m.epoch for m in self.group.members.values() for p in m.owned}
         assert self.group.partition_epochs == owners
