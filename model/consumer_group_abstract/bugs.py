@@ -17,7 +17,7 @@ from model.variants import bug
     in_force=kafka("3.7", "3.7"),
 )
 class ErasesWhatComesBack(AbstractConsumerGroup):
-    """The coordinator adds what a member is assigned, and then removes what it has given up.
+    """The coordinator first adds a member's new partitions, and then removes its revoked ones.
 
     A partition that a member gives up and gets back looks free, and another member gets it
     (KAFKA-16147). The action heartbeat breaks the claim `taken_partitions_have_a_member`,

@@ -57,7 +57,7 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
     def taken_partitions_have_a_member(s) -> Bool:
         """A partition is free if and only if no member has it.
 
-        A coordinator that takes over knows the members from the log. So it finds each partition
+        A coordinator that takes over reads the members from the log. So it finds each partition
         free or taken, as it was before the failover.
         """
         return forall(iff(s.taken[p], exists(s.has(m, p) for m in Member)) for p in TopicPartition)

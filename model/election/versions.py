@@ -184,7 +184,7 @@ class Kip966(Election):
         known eligible leaders.
 
         It asks all of them for the ends of their logs. If fewer than min.insync.replicas brokers
-        lost records, at least one of those asked lost none.
+        lost records, at least one of these replicas lost none.
         """
         return implies(
             s.is_empty(s.partition_registration.isr) & s.is_empty(s.partition_registration.elr),

@@ -193,7 +193,7 @@ class AbstractQuorumActions(AbstractQuorumState):
         return s.led[own].start_offset < mark
 
     def has_up_to(s, leader: Replica, x: Replica) -> Offset:
-        """Returns up to where the replica counts for a commit: what it has flushed."""
+        """Returns the end of the records that the replica has flushed and acknowledged."""
         return s.led[s.replica[leader].epoch].fetched[x]
 
     # ---- followers
@@ -253,7 +253,7 @@ class AbstractQuorumActions(AbstractQuorumState):
 
     @action
     def acknowledge(s, r: Replica, latest: Offset) -> None:
-        """A follower fetches from the end of its log; so the leader learns what it has.
+        """A follower fetches from the end of its log; so the leader learns this end offset.
 
         Kafka: LeaderState.updateReplicaState. Simplified: the leader learns this at once. Without
         the guard that the replica follows a leader, the claim `leaders_have_committed_records`
@@ -266,7 +266,7 @@ class AbstractQuorumActions(AbstractQuorumState):
 
     @action
     def restart(s, r: Replica, end: Offset) -> None:
-        """A replica restarts; it loses what it has not flushed, in whole or in part.
+        """A replica restarts; it loses some or all of the records that it has not flushed.
 
         It keeps its epoch and its vote, and does not lead. Kafka: QuorumState.initialize.
         Simplified: stop and restart are one step. Without the guard that flushed records stay, the

@@ -227,7 +227,7 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_is_of_a_member(s) -> Bool:
-        """For a leader epoch, `departure` names an ISR member that has left this epoch, or nobody.
+        """The `departure` of a leader epoch, if any, names an ISR member that left this epoch.
 
         `departure` also has the offset up to which this member had fetched in the epoch.
         """

@@ -56,7 +56,7 @@ class KeepsGuard(Verification):
 
     The coordinator confirms the transaction to the leader, and then aborts it. After the marker,
     the leader still relies on the confirmation: it appends a late record, which opens a transaction
-    that nobody ends (KAFKA-14884). This bug breaks the claim `no_hanging_transaction`.
+    that never ends (KAFKA-14884). This bug breaks the claim `no_hanging_transaction`.
     """
 
     def keeps_guard(s, k: Transaction, producer_id: ProducerId) -> Bool:

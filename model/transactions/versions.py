@@ -67,7 +67,7 @@ class Transactions(TransactionsClaims):
 class Version1(Transactions):
     """Before KIP-890: all transactions of an instance share one epoch, and leaders verify nothing.
 
-    If a record arrives after the marker of its transaction, it opens a transaction that nobody
+    If a record arrives after the marker of its transaction, it opens a transaction that never
     ends: the transaction hangs (KAFKA-14402). This version breaks the claim
     `no_hanging_transaction`.
     """
@@ -194,7 +194,7 @@ class Version1(Transactions):
     def may_end(s, k: Transaction, outcome: Outcome) -> Bool:
         """True if the producer id and epoch are current and a transaction is open.
 
-        The client's request does not say which transaction is meant.
+        The client's request does not name the transaction.
         """
         return s.is_current(k) & (s.metadata.state == ONGOING)
 

@@ -42,8 +42,8 @@ class SkipsMarker(Transactions):
 
     Kafka 4.3.0 takes a partition without a leader for a deleted one. The transaction stays pending
     in this partition, and the marker of the producer's next transaction ends both. This bug breaks
-    the claim `no_hanging_transaction` in 5 steps, of which `append` is the last, and the claim
-    `faithful` in 9 steps, of which `write_marker` is the last.
+    the claim `no_hanging_transaction` in 5 steps, the last of which is `append`. It breaks the
+    claim `faithful` in 9 steps, the last of which is `write_marker`.
     """
 
     def may_complete(s, x: Transaction) -> Bool:

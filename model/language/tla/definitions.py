@@ -21,7 +21,7 @@ MOST = 3  # bound variables of a repeated term
 
 
 class Definitions(Prepared):
-    """Writes definitions of one spec, each with a remark that says what it defines."""
+    """Writes definitions of one spec, each with a comment that explains it."""
 
     @staticmethod
     def _remark(summary: str) -> list[str]:

@@ -10,7 +10,7 @@ from model.language.show import open_locals, size
 
 
 def repeated(roots: Iterable[t.Node]) -> list[t.Node]:
-    """Returns the compound terms that occur more than once, the smaller ones first."""
+    """Returns the compound terms that occur more than once, ordered from small to large."""
     uses: Counter[t.Node] = Counter(roots)
     todo, seen = list(uses), set[t.Node]()
     while todo:

@@ -1,8 +1,8 @@
 """Elections of the quorum: pre-votes, votes, resignations, and what replicas learn of each other.
 
 A replica that hears of no leader asks all voters for a *pre-vote*: would they vote for it? If a
-majority would, it becomes candidate in a new epoch, and asks for their votes. The candidate with
-the votes of a majority leads.
+majority would, the replica becomes candidate in a new epoch, and requests their votes. The
+candidate with the votes of a majority leads.
 
 Source: KIP-595, KIP-996; KafkaRaftClient, QuorumState and FollowerState of Kafka 4.3.
 """
@@ -183,7 +183,7 @@ class Elections(QuorumState):
 
     @action
     def follow(s, r: Replica, leader: Replica) -> None:
-        """A replica learns who leads in its own epoch or in a larger one, and follows.
+        """A replica learns the leader of its own epoch or of a larger one, and follows this leader.
 
         Kafka: KafkaRaftClient.transitionToFollower, after BeginQuorumEpoch or an answer.
         Simplified: the leader still leads. Without the guard that the epoch is not smaller than the
@@ -204,7 +204,7 @@ class Elections(QuorumState):
 
     @action
     def learn_epoch(s, r: Replica, other: Replica) -> None:
-        """A replica learns a larger epoch from another one, but not who leads in it.
+        """A replica learns a larger epoch from another replica, but not the leader of that epoch.
 
         Kafka: KafkaRaftClient.transitionToUnattached. Simplified: each request and each answer
         shows the epoch of its sender. Without the guard that the epoch is larger, the claim

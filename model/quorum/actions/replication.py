@@ -105,7 +105,7 @@ class QuorumActions(Elections):
         s.member[f].has_fetched = true
 
     def flushed_after_fetch(s, f: Replica, end: Offset) -> Offset:
-        """Returns the end of the log: every replica flushes what it fetches, voter or observer."""
+        """Returns the end of the log: voters and observers flush each record that they fetch."""
         return end
 
     @action
@@ -161,7 +161,7 @@ class QuorumActions(Elections):
         return s.is_majority(r, have)
 
     def own_end(s, r: Replica) -> Offset:
-        """Returns the end of the leader's records that count for a commit: what it has flushed."""
+        """Returns the end of the leader's flushed records; only these count for a commit."""
         return s.log[r].flushed
 
     # ---- voters
@@ -202,7 +202,7 @@ class QuorumActions(Elections):
 
     @action
     def restart(s, r: Replica, end: Offset) -> None:
-        """A replica restarts; it loses what it has not flushed, in whole or in part.
+        """A replica restarts; it loses some or all of the records that it has not flushed.
 
         It keeps its epoch, its vote and its leader. A former leader does not lead again. Kafka:
         QuorumState.initialize. Simplified: stop and restart are one step. Without the guard that

@@ -180,7 +180,7 @@ class Clients(Markers):
 
     @action(fair="weak")
     def receive_end(s, k: Transaction, i: Instance, outcome: Outcome) -> None:
-        """A client hears that its transaction was committed or aborted, as it asked.
+        """A client receives the answer that its transaction was committed or aborted, as requested.
 
         The client also receives its new producer epoch. Kafka: EndTxnResponse v5 and
         TransactionManager. Simplified: if an answer is lost, the client learns the end in a later

@@ -172,7 +172,7 @@ class Partitions(State):
 
         Kafka: ProducerAppendInfo.append, UnifiedLog.append. Simplified: one record per transaction
         and partition, no sequences. Without verification (before Kafka 3.6), a late record opens a
-        transaction that nobody ends: the variant `v1` breaks the claim `no_hanging_transaction` in
+        transaction that never ends: the variant `v1` breaks the claim `no_hanging_transaction` in
         8 steps.
         """
         stamp = s.stamp[k]
