@@ -104,7 +104,7 @@ class WaitsForLeader(ClassicGroup):
 
 @bug("accepts-anyone", breaks="only_owners_commit", steps=6, in_force=UNRELEASED)
 class AcceptsAnyone(ClassicGroup):
-    """The coordinator accepts offset commits of anyone, also of former members.
+    """The coordinator accepts offset commits of every consumer, also of former members.
 
     With this bug, a commit is refused only while the coordinator waits for the leader's assignment.
     The bug breaks the claim `only_owners_commit`.

@@ -137,7 +137,7 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @action_property
     def reading_starts_at_stable_offsets(s, after: Self) -> Bool:
-        """A consumer starts to read only while no commit is pending."""
+        """A consumer starts to read only while no commit of the group is pending."""
         return forall(
             implies(~s.consumer[m].reads & after.consumer[m].reads, s.is_stable()) for m in Member
         )

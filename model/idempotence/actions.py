@@ -232,7 +232,7 @@ class IdempotenceActions(IdempotenceState):
         """True if the client's producer epoch grew after its last batch to the partition."""
         return s.next_epoch[p] < s.producer_epoch
 
-    def begins_anew(s, p: TopicPartition) -> Bool:
+    def restarts_sequences(s, p: TopicPartition) -> Bool:
         """True if the client numbers the partition's next batch with 0, because the epoch grew.
 
         The client must restart the sequences of all partitions, not of one only: the variant
@@ -249,7 +249,7 @@ class IdempotenceActions(IdempotenceState):
         for a full batch. Batches are sent in the order in which the application made them. Without
         the guard for this order, the claim `the_next_is_accepted` breaks in 2 steps.
         """
-        sequence = ite(s.begins_anew(p), Sequence(0), s.next_sequence[p])
+        sequence = ite(s.restarts_sequences(p), Sequence(0), s.next_sequence[p])
         when(
             s.status[b] == UNSENT,
             forall(implies(c < b, s.status[c] != UNSENT) for c in Batch),

@@ -122,7 +122,7 @@ class KeepsSequences(IdempotentProducer):
     there expects 0 (KAFKA-12152). This bug breaks the claim `the_next_is_accepted`.
     """
 
-    def begins_anew(s, p: TopicPartition) -> Bool:
+    def restarts_sequences(s, p: TopicPartition) -> Bool:
         return false
 
 

@@ -108,7 +108,7 @@ def same_record(a: Log, b: Log, offset: Offset) -> Bool:
 
 
 def only(*replicas: Replica) -> Set[Replica]:
-    """Returns the set of these replicas; the empty set without any."""
+    """Returns the set of these replicas; without arguments, the empty set."""
     return Map(Replica, lambda x: any_of(*(x == r for r in replicas)))
 
 
@@ -211,7 +211,7 @@ class QuorumState(Spec):
         s.begins(r, UNATTACHED, only())
 
     def begins(s, r: Replica, role: Role, granted: Set[Replica]) -> None:
-        """The replica begins a role; it has these votes, and knows nothing from fetches."""
+        """The replica begins a role; it has these votes, and no end offsets from fetches."""
         s.member[r].role = role
         s.member[r].has_fetched = false
         s.granted[r] = granted

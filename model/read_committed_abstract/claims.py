@@ -22,7 +22,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
     """Three claims that Kafka 4.3 keeps, and the lemmas that prove them for any number of records.
 
     The first two claims together: below its position, the reader has received exactly the valid
-    records. So what it has received is a prefix of the committed records, in the order of the log.
+    records. So the received records are a prefix of the committed records, in the order of the log.
     """
 
     # ---- claims

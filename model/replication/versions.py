@@ -120,7 +120,7 @@ class Kip279(Kip101):
     in_force=unreleased("the design was rejected while KIP-320 was verified"),
 )
 class Kip320FirstTry(Kip279):
-    """KIP-320 as first proposed: a fetch does not say in which leader epoch the follower is.
+    """KIP-320 as first proposed: a fetch does not have the follower's leader epoch.
 
     It has only the epoch of the follower's last record. So a leader may commit a record although
     one of the followers that it counts is in an older epoch. Another leader may then make this

@@ -110,7 +110,7 @@ class QuorumActions(Elections):
 
     @action
     def fetch_at_end(s, f: Replica, leader: Replica) -> None:
-        """A follower fetches from the end of its log; so the leader learns what the follower has.
+        """A follower fetches from the end of its log; so the leader learns this end offset.
 
         Kafka: LeaderState.updateReplicaState. Simplified: the leader learns nothing from other
         fetches. The leader handles a fetch after it has flushed; the version `kafka-4.3` needs this

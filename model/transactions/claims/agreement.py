@@ -144,7 +144,7 @@ class Agreement(Clients):
 
     @invariant
     def added_partitions_are_confirmed(s) -> Bool:
-        """The coordinator confirms each partition of its transaction to a leader that asks."""
+        """The coordinator confirms each partition of its transaction to the partition's leader."""
         return forall(
             implies(s.has_added(k, p), s.vouches(k, p)) for k in Transaction for p in TopicPartition
         )
