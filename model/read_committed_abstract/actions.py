@@ -1,7 +1,7 @@
 """The actions of abstract reads at read_committed: clients, a coordinator, a leader, a reader.
 
-A leader appends records and markers. The reader receives what is below the last stable offset,
-except the records that the index of aborted transactions names.
+A leader appends records and markers. The reader receives the records below the last stable
+offset, except those that the index of aborted transactions names.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 

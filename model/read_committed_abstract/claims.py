@@ -46,8 +46,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @invariant
     def nothing_committed_is_skipped(s) -> Bool:
-        """Below the reader's position, every record was delivered that is committed or outside of
-        transactions.
+        """Below the reader's position, every record that is committed or outside of transactions
+        was delivered.
         """
         return forall(
             implies(
@@ -137,7 +137,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @lemma
     def only_begun_is_written(s) -> Bool:
-        """Every marker is of a transaction that has begun, and every record is, or is plain.
+        """Every marker is of a transaction that has begun, and so is every record of a transaction.
 
         True because the actions that append require it.
         """
@@ -232,7 +232,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @lemma
     def passed_is_decided(s) -> Bool:
-        """What the reader has passed is replicated, and its transactions are decided.
+        """Records that the reader has passed are replicated, and their transactions are decided.
 
         True because the reader passes only stable offsets, and a decision is final. The marker may
         be lost with its leader; then the coordinator writes it again.
