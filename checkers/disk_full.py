@@ -20,7 +20,7 @@ class DiskFull(InputFault):
 
 
 def disk_full(error: BaseException, folders: Iterable[Path]) -> DiskFull | None:
-    """Returns a DiskFull if this error, or one that caused it, is a full disk; else None.
+    """Returns a DiskFull if the error, or one of its causes, is a full disk; else None.
 
     The message names the file of the error. If the error has no file, the message names those of
     `folders` whose disk has no space.

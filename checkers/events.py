@@ -306,11 +306,11 @@ class Ready(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineApplied(Event):
-    """The baseline of a run, compared with its verdicts; each list has one text for an entry.
+    """The entries of the baseline file, sorted by the result of the run; each entry is a text.
 
-    The run showed the violations of the entries `known` and `expired`; an `expired` entry is past
-    its expiry date. The run decided the claims of the entries `unmatched`, but did not show their
-    violations. It did not decide the claims of the entries `not_checked`.
+    The run showed the violations in `known` and `expired`; an entry in `expired` is past its expiry
+    date. For an entry in `unmatched`, the run decided the claim, but did not show the violation.
+    For an entry in `not_checked`, the run did not decide the claim.
     """
 
     name: ClassVar[str] = "baseline_applied"

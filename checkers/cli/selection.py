@@ -138,14 +138,18 @@ def statement(spec: Spec, name: str) -> str | None:
 
 
 def in_force(variant: Variant) -> str | None:
-    """Returns, as text, which releases of Kafka have the variant; None for the spec of a user."""
+    """Returns the releases of Kafka that behave like the variant, as text.
+
+    Returns None for the spec of a user.
+    """
     return None if variant.in_force is None else str(variant.in_force)
 
 
 def note_releases(run: Run, variant: Variant) -> None:
-    """Prints in which releases of Kafka the variant is in force; nothing for the spec of a user.
+    """Prints the releases of Kafka that behave like the variant; nothing for the spec of a user.
 
-    For a default version that is not in force in the newest release, names the version that is.
+    If the variant is the default, but the newest release behaves like another version of the spec,
+    also prints the name of that version.
     """
     from model.releases import LATEST
     from model.shipped import NotShipped, shipped

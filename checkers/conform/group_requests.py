@@ -275,9 +275,9 @@ def consumer_heartbeat(
 
 
 def owned_by(letter: str) -> dict[str, Any]:
-    """Returns a placeholder for the partitions that the member was last assigned.
+    """Returns a placeholder for the partitions in the member's last assignment.
 
-    If it was assigned none, the placeholder becomes an empty list.
+    Without an assignment, the placeholder becomes an empty list.
     """
     return {"$bound": [f"{letter}.owned"], "plus": 0, "otherwise": []}
 

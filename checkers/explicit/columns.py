@@ -1,7 +1,8 @@
 """Compiles terms to NumPy: one array operation computes a term in every state of a batch.
 
-A batch of states is a table: one row for each state, one column for each variable at given keys,
-such as `log_end[b1]`. Parameters and bound variables become constants, quantifiers are unrolled.
+A batch of states is a table with one row for each state. Each variable has one column for each of
+its keys, such as `log_end[b1]`. Parameters and bound variables become constants, quantifiers are
+unrolled.
 A term becomes an operation (`Op`) on columns. Equal operations are one object. So a term that
 several actions share is computed once.
 

@@ -1,4 +1,4 @@
-"""The code that all translations of terms at a finite scope share."""
+"""Code that all translations of terms share, if every sort has finitely many elements."""
 
 from __future__ import annotations
 
@@ -61,8 +61,9 @@ class FiniteTerms:
     def bindings(
         self, binders: tuple[t.Local, ...], env: Mapping[int, int]
     ) -> list[dict[int, int]]:
-        """Returns a copy of `env` for each combination of values of the bound variables, where the
-        last variable changes first.
+        """Returns a copy of `env` for each combination of values of the bound variables.
+
+        The last variable changes fastest.
         """
         out = [dict(env)]
         for b in binders:

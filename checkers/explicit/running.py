@@ -39,9 +39,10 @@ class RunningSearch:
         )
 
     def undefined(self, fault: Undefined | None, trace: Trace) -> Stop:
-        """Notes that the search met an undefined term; returns the exception to raise.
+        """Stores the undefined term that the search reached; returns the exception to raise.
 
-        The exception ends the search. A term is undefined if it leaves its type, such as 5 in 0..4.
+        The exception ends the search. A term is undefined if its value is outside its type, such as
+        5 in 0..4.
         """
         if fault is None:
             raise AssertionError("the interpreter finds no undefined term where the engine did")

@@ -62,7 +62,7 @@ class Painter:
 
     @classmethod
     def of(cls, writer: Writer) -> Painter:
-        """Returns a painter for the spec of the writer; finds its logs, lanes and messages."""
+        """Returns a painter for the writer's spec, with the spec's logs, lanes and messages."""
         spec = writer.spec
         logs = tuple(logs_of(spec))
         made = cls(writer=writer, logs=logs, lane=_lane_sort(spec, writer, logs))

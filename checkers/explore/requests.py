@@ -208,7 +208,7 @@ class Explorer:
 
 
 def where(opened: traces.Opened) -> Answer:
-    """Returns a trace as WHERE, with its title and its notes."""
+    """Returns the spec, variant, constants and path of a trace, with its title and its notes."""
     walk = opened.walk
     return {
         "spec": walk.variant.spec,

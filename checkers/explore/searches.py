@@ -1,8 +1,8 @@
 """Searches breadth-first for a state, in a thread of its own: progress, budget, stop.
 
-A search for a state in which a formula is true is an exploration with the claim that the formula is
-false: the shortest counterexample is the path to the state. So the compiled engine serves searches,
-too. A search may begin in any state, and not only in an initial one.
+To find a state in which a formula is true, the search explores the spec with the claim that the
+formula is always false. The shortest counterexample is then the path to the state. So the compiled
+engine serves searches, too. A search may begin in any state, and not only in an initial one.
 """
 
 from __future__ import annotations

@@ -73,13 +73,13 @@ class Server(ThreadingHTTPServer):
         return f"{self.url}#{urlencode(given, quote_via=quote, safe='(),=')}"
 
     def get_request(self) -> tuple[socket.socket, Any]:
-        """Accepts a connection, and remembers it."""
+        """Accepts a connection, and adds it to `connections`, for `server_close`."""
         connection, address = super().get_request()
         self.connections.add(connection)
         return connection, address
 
     def shutdown_request(self, request: Any) -> None:
-        """Closes a connection, which then needs no closing at the end of the server."""
+        """Closes a connection, and removes it from `connections`."""
         self.connections.discard(request)
         super().shutdown_request(request)
 

@@ -109,7 +109,7 @@ class Walk:
                 yield self.call(action, values)
 
     def option(self, state: RowState, call: Call) -> Option:
-        """Returns the option of the call in the state: the next state, or why there is none."""
+        """Returns the `Option` of a call in the state: the next state, or why there is none."""
         try:
             guard = self.stepper.why_disabled(call.action, state, call.values)
             if guard is not None:
@@ -119,7 +119,7 @@ class Walk:
             return Option(call=call, undefined=str(fault))
 
     def options(self, state: RowState) -> list[Option]:
-        """Returns the option of every call in the state, in the order of the spec's actions."""
+        """Returns an `Option` for every call in the state, in the order of the spec's actions."""
         return [self.option(state, call) for call in self.calls()]
 
     def holds(self, formula: t.Node, state: RowState) -> bool:

@@ -35,9 +35,9 @@ Outcome = Literal["holds", "violated", "undecided", "nothing checked"]
 class Decision:
     """The verdict on one check, and a table with one row for each violation.
 
-    A check with a row is `violated`. The exception is the check for messages of an old format,
-    which are not audited: with a row it is `undecided`. Some rows are permitted, such as an
-    incomplete last batch after a crash of the broker. The verdict on the whole audit ignores them.
+    A check with a row is `violated`. The check for messages of an old format is `undecided`
+    instead, because these messages are not audited. Some rows are permitted, such as an incomplete
+    last batch after a crash of the broker. The verdict on the whole audit ignores permitted rows.
     """
 
     check: Check

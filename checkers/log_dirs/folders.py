@@ -80,8 +80,8 @@ class Partition:
 class LogDirs:
     """All logs, segments and topic partitions of an audit, as tuples in a fixed order.
 
-    The order is by topic partition, then replica, then offset. Elsewhere a log, a segment or a
-    topic partition is named by its index in its tuple.
+    The order is by topic partition, then replica, then offset. The number of a log, of a segment or
+    of a topic partition is its index in the tuple.
     """
 
     logs: tuple[LogMetadata, ...]

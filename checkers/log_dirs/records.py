@@ -113,7 +113,10 @@ class _Batches:
 
 
 def _varints(view: Bytes, at: Ints, longest: int) -> tuple[Ints, Ints, Flags]:
-    """Returns the numbers, the positions after them, and flags for invalid ones."""
+    """Decodes the variable-length integers that begin at the positions `at`.
+
+    Returns the integers, the positions after them, and flags: True for a malformed integer.
+    """
     last = len(view) - 1
     byte = view[np.minimum(at, last)]
     raw = (byte & 0x7F).astype(np.uint64)

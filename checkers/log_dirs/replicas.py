@@ -117,8 +117,8 @@ def compare_suspects(rows: pa.Table, suspect: pa.Table, dirs: LogDirs) -> Found:
     """Compares the records of suspect batches between each two replicas.
 
     A suspect is a batch that differs between two replicas; `rows` has the records of all suspects.
-    The result has one row for each two replicas that differ: the first record that differs, and how
-    many.
+    The result has one row for each pair of replicas that differ: the first record that differs, and
+    the number of such records.
     """
     columns: Columns = {
         n: rows[n].to_numpy().astype(np.int64) for n in RECORDS.names if n != "partition"

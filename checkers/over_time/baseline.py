@@ -107,7 +107,7 @@ def _places(entries: Iterable[KnownViolation]) -> tuple[str, ...]:
 
 
 def read_baseline(file: Path) -> Baseline:
-    """Returns the baseline of the file; raises BadBaseline, which names the wrong line."""
+    """Returns the baseline of the file; raises BadBaseline for a mistake, with its line."""
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as why:

@@ -46,7 +46,7 @@ def named(text: str, runs: Sequence[KeptRun]) -> KeptRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Conditions on runs and verdicts; a condition that is None is true of all of them."""
+    """Conditions on runs and verdicts; None is no condition."""
 
     command: str | None = None
     spec: str | None = None

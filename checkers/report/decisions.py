@@ -14,9 +14,10 @@ def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
     """Returns the verdict that counts for the exit code.
 
     By default this is the decision's verdict, but a permitted or known violation counts as `holds`.
-    With `by_expectation`, an expected verdict counts as `holds`, and an unexpected one as
-    `violated`, unless it is a known violation.
-    One exception: where `holds` is expected, `not exercised` stays as it is.
+
+    With `by_expectation`, an expected verdict counts as `holds`. An unexpected verdict counts as
+    `violated`, but a known violation as `holds`. If `holds` is expected and the verdict is `not
+    exercised`, the result is `not exercised`.
     """
     if by_expectation and decision.expected is not None:
         if not is_expected(decision.verdict, decision.expected):

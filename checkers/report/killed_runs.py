@@ -14,7 +14,7 @@ VERDICTS = (b'"property_decided"', b'"anomaly_decided"')
 
 
 def killed_runs(base: Path) -> Iterator[str]:
-    """Yields a text for each run below `base` whose process was killed: the results that it kept.
+    """Yields a text for each killed run below `base`: its folder, and the results in the folder.
 
     Each run is reported once.
     """

@@ -62,9 +62,10 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """Returns the text that a report shows: the worst violations of an anomaly, one by one.
+        """Returns the text that a report shows for the verdict.
 
-        Without violations it is the text of the evidence; without evidence, the verdict.
+        The text has the worst violations of an anomaly, one after the other. Without violations it
+        is the evidence. Without evidence it is the verdict itself.
         """
         shown = [row.text for row in self.rows] or [one.text for one in self.evidence]
         return "\n\n".join(shown) or f"{verdict(self.decision)}"

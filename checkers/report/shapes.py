@@ -48,8 +48,9 @@ def fingerprint(*content: str | None) -> str:
 def shape_of_row(row: Row, operations: Mapping[int, Operation]) -> str:
     """Returns the shape of a violation, such as `writer: send ok; reader: poll ok`.
 
-    Witnesses are left out; if a violation has nothing else, the shape is `all violations`. A cycle
-    has the kinds of its edges, from the smallest rotation: `cycle: wr, ww`.
+    Operations that only witness the violation are left out; if there are no others, the shape is
+    `all violations`. For a cycle, the shape is the kinds of its edges, such as `cycle: wr, ww`. It
+    begins at the edge that makes this text the first in alphabetical order.
     """
     made: Any = row
     kinds: tuple[str, ...] | None = getattr(made, "kinds", None)
@@ -114,7 +115,7 @@ class Fingerprints:
     _shapes: dict[str, str] = field(default_factory=dict[str, str])  # by property
 
     def __call__(self, event: Event) -> Event:
-        """Returns the event; a row and a violated decision get their fingerprints."""
+        """Returns the event; adds fingerprints if it is a row or a violated decision."""
         match event:
             case RowShown():
                 shape = event.shape or shape_of_text(event.text)

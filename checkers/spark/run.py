@@ -97,9 +97,10 @@ def _analyse_locally(
 
 @contextmanager
 def errors_of_tasks() -> Generator[None]:
-    """Raises UnreadableHistory, or OSError for a full disk, if a task in the block failed with it.
+    """Raises again, in the driver, the error with which a Spark task in the block failed.
 
-    Spark returns the error of a task as a text, which ends with the error's type and message.
+    The error is UnreadableHistory, or OSError for a full disk; others stay a PySparkException.
+    Spark returns a task's error as a text, which ends with the error's type and message.
     """
     from pyspark.errors import PySparkException
 

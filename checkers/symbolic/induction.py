@@ -14,9 +14,9 @@ time, but proves nothing false. A spec writes its slices as a class attribute:
 
     using = {("append", "log_is_complete"): ("fetched_is_copied", "one_leader")}
 
-A claim may also *follow* from other claims in the same state. Then it is true whenever they are,
-and one query without any action proves all conditions of the claim. A spec writes this as a class
-attribute; a claim may follow only from claims outside the table or above it in the table:
+A claim may also *follow* from other claims in the same state. Then one query, without any action,
+replaces all conditions of the claim. A spec writes this as a class attribute; a claim may follow
+only from claims outside the table or above it in the table:
 
     consequences = {"one_leader": ("a_majority_votes_for_each_leader", "votes_are_given_once")}
 """
@@ -75,7 +75,7 @@ class Induction:
     def __init__(self, spec: Spec, step: Step, using: Using | None = None) -> None:
         self.spec, self.step = spec, step
         self.using = checked(spec, declared(spec) if using is None else using)
-        self.consequences = in_order(spec)
+        self.consequences = consequences_of(spec)
 
     def goal(self, action: Action, claim: Claim, without: Set[str] = frozenset()) -> Goal:
         """Returns the proof obligation that the claim is true after the action.
@@ -177,8 +177,8 @@ def declared(spec: Spec) -> Using:
     return slices  # type: ignore[no-any-return]  # the base class has no such attribute
 
 
-def in_order(spec: Spec) -> Consequences:
-    """Returns the table `consequences` of the spec, which says which claims follow from which.
+def consequences_of(spec: Spec) -> Consequences:
+    """Returns the spec's table `consequences`: each claim, and the claims from which it follows.
 
     Empty if the spec has none. Raises SpecError for an unknown name, and for a claim that would
     follow from itself or from a later claim of the table.

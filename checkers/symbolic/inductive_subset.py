@@ -26,7 +26,7 @@ Again = Callable[[Condition, frozenset[str]], Condition]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
-    """A claim that is not in the inductive subset, and the first condition of it that failed.
+    """A claim that is not in the inductive subset, and its first failed condition.
 
     `without` names the claims that were dropped before; the condition did not assume them.
     """
@@ -60,15 +60,15 @@ def inductive_subset(
 ) -> InductiveSubset:
     """Returns the largest inductive set of claims that the solver can prove.
 
-    `conditions` has the verdicts when all claims are assumed. A claim is dropped for an unknown
-    verdict as for a refuted one.
+    `conditions` has the verdicts when all claims are assumed. A claim is dropped if the verdict on
+    one of its conditions is refuted or unknown.
     """
     dropped = _failed(conditions)
     decided_again: list[Condition] = []
     proofs = {(c.action, c.claim): c for c in conditions}
 
     def invalid() -> list[Condition]:
-        """Returns the proofs of remaining claims that assumed a dropped claim, to repeat them."""
+        """Returns the proofs to repeat: they prove a remaining claim, but assumed a dropped one."""
         return [c for c in proofs.values() if c.claim not in dropped and c.assumed & dropped.keys()]
 
     def any_invariant() -> bool:

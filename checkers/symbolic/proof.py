@@ -102,7 +102,8 @@ class Proof:
     def proved(self) -> frozenset[str]:
         """Returns the claims that are true in every reachable state: all, or an inductive subset.
 
-        The subset proves nothing if the solver was interrupted or the subset may be vacuous.
+        Instead of a subset, the result is empty if the solver was interrupted, or if the subset may
+        be vacuous.
         """
         if self.holds:
             return frozenset(claim.name for claim in self.claims)

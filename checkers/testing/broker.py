@@ -94,9 +94,9 @@ class Broker:
 
     At the start, the cluster creates the topics and adds the faults. `topics` maps names to numbers
     of partitions. `faults` has the fault rules to send to the control port. `users` maps user
-    names to passwords. With `processes`, each broker has a process of its own. `tls_cert`, for
-    example, is the option `--tls-cert` of the command `urteil broker`; `options` has any other
-    options of this command, as texts.
+    names to passwords. With `processes`, each broker has a process of its own. `tls_cert`,
+    `tls_key` and `tls_client_ca` are the options of the command `urteil broker` with these names.
+    `options` has any other options of this command, as texts.
     """
 
     brokers: int = 3

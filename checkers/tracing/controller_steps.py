@@ -21,7 +21,7 @@ from checkers.tracing.replication_lines import Step
 
 
 def create(partition: Partition, event: Event) -> Outcome:
-    why = partition.facts.registrations.unlike(
+    why = partition.facts.registrations.contradiction(
         event, isr=event.members("isr"), leader=event.number("leader")
     )
     return Refused(why) if why else None

@@ -66,7 +66,7 @@ class Position(NamedTuple):
 
 @dataclass(slots=True)
 class PartitionIdempotence:
-    """One partition of a real cluster, as far as its trace has been followed."""
+    """One partition of a real cluster, whose events are followed through the spec."""
 
     behaviour: Behaviour
     producers: Mapping[int, int]  # producer id -> producer of the spec

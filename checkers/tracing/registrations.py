@@ -93,11 +93,11 @@ class Registrations:
             self, current=after, of_epoch={**self.of_epoch, after.partition_epoch: after}
         )
 
-    def unlike(self, event: Event, **shown: object) -> str:
+    def contradiction(self, event: Event, **shown: object) -> str:
         """Describes how a log line contradicts the controller's registration of the partition.
 
-        The registration is the one of the line's partition epoch. Without a contradiction, the
-        result is an empty text.
+        The line is compared with the registration at the same partition epoch. Without a
+        contradiction, the result is an empty text.
         """
         epoch = event.number("partition_epoch")
         registered = self.of_epoch.get(epoch)

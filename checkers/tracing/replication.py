@@ -14,9 +14,10 @@ mapping compares only offsets, epochs and high watermarks.
     message          a field of a record. The trace does not show the contents of records, so they
                      are numbered in the order of the appends
 
-The trace is followed in the version `with-losses` of the spec. Until records may be lost, this
-version has the same steps as the proved version. The spec has no reassignments, and no follower
-that deletes its log and starts at an offset. Such events are reported as *outside* of the spec.
+The trace is followed in the version `with-losses` of the spec. It has the steps of the proved
+version, and also steps that may lose records, such as an unclean election. The spec has no
+reassignments, and no follower that deletes its log and starts at an offset. Such events are
+reported as *outside* of the spec.
 
 Source: `model.replication_abstract.actions` and `losses`; KIP-101; KIP-497; KIP-966.
 """

@@ -12,7 +12,11 @@ from properties.refinement.behaviour import as_int
 
 
 class ReplicationState(NamedTuple):
-    """A state of the spec `replication-abstract`; `r` is a replica of the spec, `f` a follower."""
+    """A state of the spec `replication-abstract`.
+
+    In its methods, the parameter `r` is the number of a replica in the spec, and `f` that of a
+    follower.
+    """
 
     state: RowState
     replicas: Mapping[int, int]  # broker id -> replica of the spec
@@ -70,15 +74,15 @@ class ReplicationState(NamedTuple):
         return next(has, end)
 
     def may_lack(self, epoch: int) -> bool:
-        """Returns whether the leader of an epoch may begin without some committed records.
+        """Returns True if the leader of an epoch may lack committed records.
 
-        True after a step that may lose records, such as an unclean election; False again after a
-        newer leader has replaced this leader.
+        The reason is a step that may lose records, such as an unclean election. The result is
+        False if a newer leader has replaced this one (`is_replaced`).
         """
         return bool(self.state["lossy", (epoch,)]) and not self.is_replaced(epoch)
 
     def is_replaced(self, epoch: int) -> bool:
-        """Returns whether a newer leader, which may lack committed records, has begun to lead."""
+        """Returns True if a leader that may lack committed records has begun in a newer epoch."""
         return self._replacing(epoch) is not None
 
     def _replacing(self, epoch: int) -> int | None:

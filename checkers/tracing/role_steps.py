@@ -94,7 +94,7 @@ def learn(partition: Partition, event: Event, **shown: object) -> Outcome:
     node, epoch = event.line.node, event.number("partition_epoch")
     if "leader_epoch" in event.fields:
         shown["leader_epoch"] = event.number("leader_epoch")
-    why = partition.facts.registrations.unlike(event, **shown)
+    why = partition.facts.registrations.contradiction(event, **shown)
     if why:
         return Refused(why)
     known = partition.facts.learned.get(node, -1)

@@ -77,7 +77,7 @@ class Position(NamedTuple):
 
 @dataclass(slots=True)
 class TransactionalId:
-    """One transactional id of a real cluster, as far as its trace has been followed."""
+    """One transactional id of a real cluster, whose events are followed through the spec."""
 
     behaviour: Behaviour
     partitions: Mapping[str, int]  # name -> topic partition of the spec

@@ -52,9 +52,11 @@ class BrokerFaults:
             self._restless.add(trial)
 
     def opened(self) -> None:
-        """Notes that one more trial has created its topics, or has failed to do so."""
-        # Trials that start together wait for each other before their first calls, because faults
-        # would disturb the creation of topics.
+        """Counts a trial that has created its topics, or has failed to create them.
+
+        Trials that start together wait for each other before their first calls, because faults
+        would disturb the creation of topics.
+        """
         with self._lock:
             self.opening = max(0, self.opening - 1)
 

@@ -106,7 +106,7 @@ class RealTimeCluster(WatchedTopics):
 
     @property
     def powers(self) -> frozenset[Power]:
-        """What the system offers to trials: faults, settings and views of its replicas."""
+        """The faults, settings and views of replicas that the system offers to trials."""
         return powers_of(self._system)
 
     def apply(self, fault: faults.Fault) -> None:
@@ -329,7 +329,7 @@ class RealTimeCluster(WatchedTopics):
     def moments(self) -> tuple[Moment, ...]:
         """Returns the states of topic partition `orders-0` since its creation.
 
-        The system must be traced.
+        The brokers of the system must write TRACE logs.
         """
         assert self._inside is not None, f"{self._system.name} shows no states of replicas"
         return tuple(self._inside.moments(self._brokers.lives, self._pace.virtual_ms))

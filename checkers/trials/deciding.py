@@ -43,7 +43,7 @@ REDUCTIONS: Final = 8  # trials that reduce a program
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How much is tried: numbers of trials and repetitions, and of calls in a random trial."""
+    """The numbers of trials, of repetitions, and of calls in a random trial."""
 
     drawn: int = DRAWN
     rules: int = RULES
@@ -295,7 +295,7 @@ class Trying:
                     yield self.shared.ran(side.setting, program, number)
 
     def with_faults(self, judged: Judged) -> Judged:
-        """Adds to a verdict which faults its trials could inject, and which they could not."""
+        """Returns the verdict with its fields `tried` and `untried` filled in."""
         if not judged.trials:
             return judged
         powers = self.trials.powers

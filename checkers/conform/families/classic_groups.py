@@ -195,7 +195,7 @@ class _Classic:
         self.sync(self.alive + new[0])
 
     def rejoin(self) -> None:
-        """Adds a JoinGroup of each member, first the leader's, which begins a new generation."""
+        """Adds a JoinGroup of each member; that of the leader comes first, for a new generation."""
         if self.alive.startswith("a"):
             self.rebalance(self.alive)
 

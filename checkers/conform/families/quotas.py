@@ -1,4 +1,7 @@
-"""Draws requests on client quotas, too high to throttle a client, and on folders of replicas."""
+"""Draws requests that change and describe client quotas, and that move replicas between folders.
+
+Every quota is so high that it throttles no client.
+"""
 
 from __future__ import annotations
 
@@ -99,9 +102,9 @@ class _Quotas:
 
 
 def quotas(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests that change and describe client quotas, and that move replicas, to a sequence.
+    """Adds to a sequence requests on client quotas, and requests that move replicas.
 
-    No quota is small enough to throttle a client. Returns the topics that the requests need.
+    Returns the topics that the requests need.
     """
     it = _Quotas(draw)
     draw.repeat(18, ((10, it.alter), (7, it.describe), (2, it.move)))

@@ -2,7 +2,7 @@
 
 Columns are sorted by a stable radix sort, which is several times faster than a sort by comparison.
 It sorts by digits of 16 bits, the lowest digit first. To sort rows by two columns, the two values
-of a row become one number. A code of the first value has the high digits.
+of a row become one number: a code of the first value in the high digits, the second in the low.
 """
 
 from __future__ import annotations
@@ -175,9 +175,9 @@ def first_in_run(flags: Mask, starts: Ints) -> Ints:
 
 
 def per_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
-    """Returns, for each row, the result of the function `of` for the row's key.
+    """Returns `of(key)`: one number for each row.
 
-    For consecutive rows with the same key, the function is called with this key only once.
+    To save time, `of` gets only one of several consecutive rows with the same key.
     """
     starts = run_starts(key)
     return np.repeat(of(key[starts]), run_lengths(starts, len(key)))

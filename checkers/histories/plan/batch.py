@@ -68,7 +68,7 @@ class Batch:
         return self._once(("codes", name), lambda: codes.astype(np.int64)), texts
 
     def narrow_codes(self, name: str) -> tuple[Codes, pa.Array]:
-        """Returns the same as `codes`, but in the integer type in which the codes are stored."""
+        """Returns dictionary codes and texts as `codes` does, but in the stored integer type."""
         return self._once(("narrow_codes", name), lambda: _dictionary(self.table[name]))
 
     def fingerprints(self, name: str) -> Ints:

@@ -35,7 +35,7 @@ def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Tab
 def merged(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
     """Returns one table with all rows that a shuffle sent to one partition of the data.
 
-    The kernel that made the rows may request an order: then they are sorted by its columns `order`.
+    If `kernel.order` names columns, the rows are sorted by these columns.
     """
     tables = [part for part in parts if part.num_rows] or [shuffled_schema(kernel).empty_table()]
     table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()

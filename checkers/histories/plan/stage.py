@@ -1,4 +1,4 @@
-"""A plan is a generator that the scheduler executes; a stage is one pass of it over a source.
+"""A plan is a generator that the scheduler executes; a stage is one pass of a plan over a source.
 
 Inside a plan, `yield from` with one of these functions returns a typed answer:
 

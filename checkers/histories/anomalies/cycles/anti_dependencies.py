@@ -118,15 +118,15 @@ def _next_in_block(
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
     """Returns, for each log and offset, the values at the log's next offset that has a record.
 
-    If this offset may be in a later block, `in_later_block` must be True. Otherwise such an offset
-    gets one row with the sender NEXT_BLOCK.
+    A block is a range of 65,536 offsets of a log. If `in_later_block` is True, the next offset may
+    be in another block. If it is False, only the same block is searched. Then an offset without a
+    next record in its block gets one row with the sender NEXT_BLOCK.
     """
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]
     at = np.flatnonzero(member(hash_of_pair(key, offset), np.sort(hash_of_pair(keys, offsets))))
     after = np.minimum(at + 1, len(starts) - 1)
     same = (at + 1 < len(starts)) & (key[after] == key[at])
-    # the search ends with the block: 65,536 offsets of a key
     if not in_later_block:
         same &= block(offset[after]) == block(offset[at])
     many = sizes[after[same]]

@@ -1,4 +1,7 @@
-"""Data about the whole history that a kernel needs to find dependencies in one batch of it."""
+"""The context of a kernel that finds dependencies in one batch of the history.
+
+The context is data about the whole history. A kernel is a function from a batch to a table.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ class UnconfirmedSenders:
 
 @dataclass(frozen=True, slots=True)
 class DependencyContext:
-    """Data about the whole history that a kernel needs to find dependencies in one batch of it."""
+    """Data about the whole history, which a kernel needs to find the dependencies in one batch."""
 
     # The name of the query plan that needs the dependencies. Each batch caches them under this
     # name.

@@ -133,10 +133,10 @@ class FetchIndex:
 
     @classmethod
     def of(cls, fetches: Batch, *, stable: bool) -> Self:
-        """Returns an index of some of the fetches.
+        """Returns an index of one kind of fetches.
 
-        If `stable` is true, these are the fetches that waited for open transactions; otherwise the
-        fetches that did not wait.
+        If `stable` is true, the index has the fetches that waited for open transactions. Otherwise
+        it has the fetches that did not wait.
         """
         rows = np.flatnonzero(fetches.ints("stable") == stable)
         some = fetches.where(rows)
@@ -147,7 +147,7 @@ class FetchIndex:
     def above_later_fetch(self, of: Batch, since_ns: Ints) -> Batch:
         """Returns the commits after which a fetch returned a lower offset.
 
-        For commit i, these are the fetches of its group and topic partition that began after
+        For commit i, a fetch counts if it has the same group and topic partition, and began after
         `since_ns[i]`.
         """
         some = np.flatnonzero(member(of.ints("register"), self.registers))
@@ -196,7 +196,7 @@ def first_two(of: Batch) -> Batch:
 
 @dataclass(frozen=True, slots=True)
 class KnownOffsets:
-    """Offsets that groups certainly had committed, each with the time from which it is certain."""
+    """Committed offsets of groups; from the time `known_ns` on, the commit is certain."""
 
     register: Ints
     offset: Ints

@@ -177,9 +177,9 @@ def unreported_steps(batch: Batch) -> pa.Table:
 def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table:
     """Returns transactional commits that raise a group's committed offset of a topic partition.
 
-    A commit is good (1) if it ended before the group's first transaction with unknown polls. Only
-    the last commit of each run of good commits or of other commits is returned. For example, if the
-    offsets 3, 5 and 9 are good and then 12 is not, the result has 9 and 12.
+    The column `good` is 1 if a commit ended before the group's first transaction with unknown
+    polls. Of consecutive commits with the same value of `good`, only the last one is returned. For
+    example, if the offsets 3, 5 and 9 are good and then 12 is not, the result has 9 and 12.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))

@@ -106,9 +106,10 @@ def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
 def offsets_stage(
     title: str, schema: pa.Schema, run: partial[pa.Table], partitions: frozenset[int] | None = None
 ) -> Stage[pa.Table]:
-    """Returns a stage that runs `run` on the columns of the history with observed offsets.
+    """Returns a stage that calls `run` with each batch of the history.
 
-    `partitions` has the numbers of the history's partitions to read; None reads all of them.
+    A batch has only the columns that an observed offset needs. `partitions` has the numbers of the
+    history's partitions to read; None reads all of them.
     """
     return Stage(Source.OPERATIONS, Kernel(title, COLUMNS, schema, run, partitions=partitions))
 

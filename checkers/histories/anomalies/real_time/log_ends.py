@@ -111,8 +111,8 @@ class LogEnds:
     def may_be_contradicted(self, checks: Batch) -> Mask:
         """Returns a mask: True for each check that an earlier log end may contradict.
 
-        A check compares the offset of an operation with log ends. False is certain: no higher log
-        end was observed before the operation was invoked.
+        A check compares the offset of an operation with log ends. If the mask is False, certainly
+        no higher log end was observed before the operation was invoked.
         """
         group, some = self._log_of_each(checks)
         offset, invoked_ns = (checks.ints(name)[some] for name in ("offset", "invoked_ns"))
@@ -125,9 +125,10 @@ class LogEnds:
     def contradicted(self, checks: Batch) -> Mask:
         """Returns a mask: True for each check that an earlier log end contradicts.
 
-        A check compares the offset of an operation with log ends. False is certain: no higher log
-        end was observed before the operation was invoked. True is certain if batches do not overlap
-        in time, and the operation was invoked inside the time span of its batch.
+        A check compares the offset of an operation with log ends. If the mask is False, certainly
+        no higher log end was observed before the operation was invoked. True is certain only if
+        batches do not overlap in time, and the operation was invoked inside the time span of its
+        batch.
         """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")
@@ -139,8 +140,6 @@ class LogEnds:
         some, at = some[at >= 0], at[at >= 0]
         known[some] = np.maximum(known[some], self.by_batch.reach(at))
         invoked_ns = checks.ints("invoked_ns")
-        # A True is certain if batches do not overlap in time, and the operation was invoked within
-        # the time span of its batch.
         inside = (self.began_ns[batch] < invoked_ns) & (invoked_ns <= self.ended_ns[batch])
         decided: Mask = np.where(inside, known > checks.ints("offset"), is_contradicted)
         return decided
@@ -179,14 +178,13 @@ class LogEnds:
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
         """Returns the contradicted checks, each with the highest log end that contradicts it.
 
-        In the input, this log end is the highest in the check's own batch. A log end of an earlier
-        batch replaces it if it is at least as high. Batches must not overlap in time.
+        The input has, for each check, the highest log end of its own batch only. If an earlier
+        batch has an equal or higher log end, this one replaces it. Batches must not overlap in
+        time.
         """
         group, some = self._log_of_each(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])
         some, at = some[at >= 0], at[at >= 0]
-        # In `contradicted`, the log end is from the check's own batch. A log end of an earlier
-        # batch that is at least as high replaces it.
         further = self.by_batch.reach(at) >= contradicted.ints("reach")[some]
         some, step = some[further], self.by_batch.furthest(at[further])
         table = contradicted.table

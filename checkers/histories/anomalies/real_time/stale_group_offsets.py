@@ -222,9 +222,10 @@ def _count_before(
 
 
 def _later_fetches(commits: Batch, fetches: Batch) -> int:
-    """Returns the number of fetches with an earlier call of the same group and topic partition.
+    """Returns the number of fetches that are not the first call of their register.
 
-    A call is a commit or a fetch. It is earlier if it completed before the fetch completed.
+    A register is the committed offset of one group and topic partition. A call is a commit or a
+    fetch. The first call is the one that completed first.
     """
     calls = Batch(pa.concat_tables([commits.table, fetches.table]))
     ended = calls.where(calls.ints("completed_ns") != NEVER_NS)
