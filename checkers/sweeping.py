@@ -41,7 +41,7 @@ class Swept:
 
     @property
     def declared(self) -> Declarations:
-        """Returns the fact that the analysis assumes: consumers subscribe, or are assigned."""
+        """Returns an assumption for the analysis: consumers subscribe, or are assigned."""
         subscribes = sweep_named(self.sweep).subscribes
         return Declarations(sub_via=frozenset({"subscribe" if subscribes else "assign"}))
 

@@ -23,7 +23,7 @@ INLINE = 24  # characters: longer code that is assigned twice becomes a local va
 
 @dataclass
 class Program:
-    """A compiled spec at one scope: its initial states, successor function and predicates."""
+    """A compiled spec: its initial states, successor function and predicates."""
 
     at: Instance
     labels: list[tuple[Action, tuple[int, ...]]] = field(default_factory=list)  # of transitions

@@ -96,7 +96,7 @@ TRUTHS = ("and", "or", "not", "==", "<=", "<", "outside")
 
 @dataclass
 class Columns(FiniteTerms):
-    """Compiles the terms of a spec at one scope to NumPy."""
+    """Compiles the terms of a spec to NumPy, for fixed sizes of its sorts."""
 
     ops: list[Op] = field(default_factory=list)
     _known: dict[tuple[Any, ...], Op] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Compiles the expressions of a spec to Python source, at a finite scope.
+"""Compiles the expressions of a spec to Python source, for fixed sizes of the sorts.
 
 Parameters and bound variables become constants, variables become bytes of a state (`s[17]`), and
 quantifiers are unrolled. The code evaluates expressions in the order of
@@ -47,7 +47,7 @@ def paren(code: Code) -> str:
 
 @dataclass
 class Compiler(FiniteTerms):
-    """Compiles the terms of a spec at one scope to Python."""
+    """Compiles the terms of a spec to Python, for fixed sizes of its sorts."""
 
     # ---- cells
 

@@ -1,4 +1,4 @@
-"""Code that all translations of terms share, if every sort has finitely many elements."""
+"""Code that all translations of terms with finite sorts share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from model.language import terms as t
 
 @dataclass
 class FiniteTerms:
-    """The terms of a spec at one scope, where every sort has finitely many elements."""
+    """The terms of a spec whose sorts all have finitely many elements."""
 
     at: Instance
     _may_leave: dict[t.Node, bool] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Breadth-first exploration at a finite scope: each violation has a shortest trace.
+"""Breadth-first exploration of a spec: each violation has a shortest trace.
 
 A violated property does not end the search. The search ends when every property is violated, when
 every reachable state was explored, or when its budget is spent. A search that ends early keeps its

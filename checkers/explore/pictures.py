@@ -52,7 +52,7 @@ class _Leaf:
 
 @dataclass(slots=True)
 class Painter:
-    """Draws the states of one spec at one scope."""
+    """Draws the states of one spec, as data for the page."""
 
     writer: Writer
     logs: tuple[Log, ...] = ()

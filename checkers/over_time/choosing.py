@@ -46,7 +46,7 @@ def named(text: str, runs: Sequence[KeptRun]) -> KeptRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Conditions on runs and verdicts; None is no condition."""
+    """Conditions on runs and verdicts; a field that is None accepts all of them."""
 
     command: str | None = None
     spec: str | None = None

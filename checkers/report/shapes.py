@@ -49,8 +49,8 @@ def shape_of_row(row: Row, operations: Mapping[int, Operation]) -> str:
     """Returns the shape of a violation, such as `writer: send ok; reader: poll ok`.
 
     Operations that only witness the violation are left out; if there are no others, the shape is
-    `all violations`. For a cycle, the shape is the kinds of its edges, such as `cycle: wr, ww`. It
-    begins at the edge that makes this text the first in alphabetical order.
+    `all violations`. For a cycle, the shape is the kinds of its edges, such as `cycle: wr, ww`. Of
+    the texts that begin at different edges, it is the first in alphabetical order.
     """
     made: Any = row
     kinds: tuple[str, ...] | None = getattr(made, "kinds", None)

@@ -99,8 +99,8 @@ def _analyse_locally(
 def errors_of_tasks() -> Generator[None]:
     """Raises again, in the driver, the error with which a Spark task in the block failed.
 
-    The error is UnreadableHistory, or OSError for a full disk; others stay a PySparkException.
-    Spark returns a task's error as a text, which ends with the error's type and message.
+    This applies to UnreadableHistory, and to the OSError of a full disk. Any other error stays a
+    PySparkException. Spark returns a task's error as text: it ends with the type and the message.
     """
     from pyspark.errors import PySparkException
 

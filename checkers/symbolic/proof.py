@@ -1,4 +1,4 @@
-"""Unbounded proof: every claim is true in every reachable state, for scopes of any size.
+"""Unbounded proof: every claim is true in every reachable state, for sorts of any size.
 
 The claims are proved together, by induction. There is one condition for each action and claim: if
 all claims are true before the action, this claim is true after it. So a claim is proved only if
@@ -95,15 +95,14 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """True if every claim is true in every reachable state, for scopes of any size."""
+        """True if every claim is true in every reachable state, for sorts of any size."""
         return not self.reason
 
     @property
     def proved(self) -> frozenset[str]:
         """Returns the claims that are true in every reachable state: all, or an inductive subset.
 
-        Instead of a subset, the result is empty if the solver was interrupted, or if the subset may
-        be vacuous.
+        The result is empty if the solver was interrupted, or if the subset may be vacuous.
         """
         if self.holds:
             return frozenset(claim.name for claim in self.claims)

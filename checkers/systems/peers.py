@@ -59,7 +59,7 @@ def kfake(layout: Layout) -> Generator[Remote]:
 
 @contextmanager
 def librdkafka_mock(layout: Layout) -> Generator[Remote]:
-    """Serves the mock cluster of librdkafka, which runs inside a client, for a `with` block."""
+    """Runs the mock cluster of librdkafka inside a client, until the `with` block ends."""
     client = Producer({"test.mock.num.brokers": layout.brokers, "log_level": 0})
     brokers = client.list_topics(timeout=STARTS_WITHIN_S).brokers.values()
     yield Remote(",".join(f"{broker.host}:{broker.port}" for broker in brokers), MOCK)

@@ -70,9 +70,9 @@ class Again:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The verdict on a claim in one setting, and the trials that led to it.
+    """The verdict on a claim in one configuration of the cluster, and the number of its trials.
 
-    `side` is `inside` if the setting satisfies the claim's condition. Then the claim must hold.
+    `side` is inside if the configuration satisfies the claim's condition. Then the claim must hold.
     """
 
     side: Side
@@ -295,7 +295,10 @@ class Trying:
                     yield self.shared.ran(side.setting, program, number)
 
     def with_faults(self, judged: Judged) -> Judged:
-        """Returns the verdict with its fields `tried` and `untried` filled in."""
+        """Returns the verdict with two more fields, `tried` and `untried`.
+
+        They have the kinds of faults that its trials could inject, and those that they could not.
+        """
         if not judged.trials:
             return judged
         powers = self.trials.powers

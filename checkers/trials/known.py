@@ -160,7 +160,10 @@ def recorded(suite: str, claim: str, setting: str) -> tuple[Program, ...]:
 
 
 def fragile(suite: str, setting: str) -> tuple[Program, ...]:
-    """Returns the recorded programs that detect a seeded bug in this setting, each once."""
+    """Returns the recorded programs (lists of calls) that detect a seeded bug, each once.
+
+    Only the programs of the suite in this setting are returned.
+    """
     rows = (row for row in _rows(suite) if row.where.startswith(f"{setting}, bug "))
     return tuple(dict.fromkeys(program for row in rows for program in _programs(row)))
 

@@ -61,7 +61,10 @@ def powers_of(system: System) -> frozenset[Power]:
 
 
 def impossible(system: str, suite: str, setting: str) -> str:
-    """Returns why this system can run no trial in the setting; empty if it can."""
+    """Returns why the system can run no trial of the suite in the setting; empty if it can.
+
+    A setting is a configuration of the cluster, such as acks=1.
+    """
     for (name, of, begins), why in IMPOSSIBLE.items():
         if (name, of) == (system, suite) and setting.startswith(begins):
             return why

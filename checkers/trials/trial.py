@@ -101,8 +101,7 @@ class Trials:
     def together(
         self, suite: Suite, setting: str, plans: Sequence[Program | str], rules: int = RULES
     ) -> list[Ran]:
-        """Runs trials in one setting at the same time; returns one result for each, in order.
-
+        """Runs trials with the same configuration in parallel; returns their results in order.
         Each item of `plans` is a list of calls to replay, or a seed for random calls. Some faults,
         such as a power loss, are possible only if there is one trial. The results share the running
         time in equal parts.

@@ -195,7 +195,7 @@ class _Classic:
         self.sync(self.alive + new[0])
 
     def rejoin(self) -> None:
-        """Adds a JoinGroup of each member; that of the leader comes first, for a new generation."""
+        """Adds a JoinGroup of each member: the leader's is first, and begins a new generation."""
         if self.alive.startswith("a"):
             self.rebalance(self.alive)
 

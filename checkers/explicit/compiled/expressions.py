@@ -1,4 +1,4 @@
-"""Compiles terms to C expressions, at a finite scope.
+"""Compiles terms to C expressions, for fixed sizes of the sorts.
 
 A term becomes an int expression over the bytes of a state. Quantifiers become loops in statement
 expressions, a GNU extension that all supported compilers have. The code evaluates terms in the
@@ -26,7 +26,7 @@ LOOPS = t.Forall | t.Exists | t.Count
 
 @dataclass
 class Expressions(FiniteTerms):
-    """Compiles a spec's terms to C at one scope.
+    """Compiles the terms of a spec to C, for fixed sizes of its sorts.
 
     `named` maps the id of a term to the C variable that has the term's value.
     """

@@ -1,4 +1,4 @@
-"""Python bindings of `runtime.c` for a spec at one scope.
+"""Python bindings of `runtime.c` for a spec with fixed sizes of its sorts.
 
 The C code explores the states of the spec. It numbers the states that it finds, and stores a key
 for each state: the state's compact form (`layout`) or its fingerprint. A search may have several
@@ -49,7 +49,7 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 
 
 class Library:
-    """The compiled search of a spec at one scope; `opened` starts a search."""
+    """The compiled search of one spec; `opened` starts a search."""
 
     def __init__(
         self,

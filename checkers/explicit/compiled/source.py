@@ -1,4 +1,4 @@
-"""Generates the C code for a spec at one scope: its sizes, actions and claims.
+"""Generates the C code of a spec for fixed sizes of its sorts: constants, actions and claims.
 
 `runtime.c` includes this code. An action becomes nested loops over its parameters, which process
 many states together. A bit set marks the states in which all conjuncts so far were true. Each

@@ -220,7 +220,7 @@ def cycle_of(ops: tuple[int, ...], component: int, observed: list[Step]) -> Cycl
 
 
 def dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns one finding for each form of cycle, such as `G1c`; it may have no rows."""
+    """Returns one finding for each form of cycle, such as `G1c`, even if there is no such cycle."""
     unconfirmed, ww_deps = context.unconfirmed, context.declared.ww_deps
     senders = UnconfirmedSenders.of(unconfirmed)
     info_senders = yield from find_info_senders(unconfirmed, senders)

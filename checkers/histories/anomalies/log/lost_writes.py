@@ -179,8 +179,8 @@ def _is_owed(bounds: Batch, key: Ints, offset: Ints) -> Mask:
 def _unread_below_bound(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Table:
     """Returns the values of a batch that a poll should have returned, but that no poll returned.
 
-    The last row of the table is no value. In the column `owed`, it has the number of all values
-    that a poll should have returned.
+    The last row of the table is a total: its column `owed` has the number of all values that a poll
+    should have returned.
     """
     at, writes = first_rows(batch), took_effect(batch, unconfirmed.committed)
     key, offset = (batch.ints(name).take(at) for name in ("key", "offset"))

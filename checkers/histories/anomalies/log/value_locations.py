@@ -39,7 +39,7 @@ LOCATION_AND_OP: Final = pa.schema(
 
 
 def shown_locations(committed: Ints, batch: Batch) -> Ints:
-    """Returns the numbers of the locations that have a proven record.
+    """Returns the numbers of the locations at which the history proves a record.
 
     Adjacent rows with the same topic partition, offset and value are one location. Locations are
     numbered from 0 in each batch. Locations without an offset are left out.

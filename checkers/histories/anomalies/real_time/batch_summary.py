@@ -108,7 +108,7 @@ def offsets_stage(
 ) -> Stage[pa.Table]:
     """Returns a stage that calls `run` with each batch of the history.
 
-    A batch has only the columns that an observed offset needs. `partitions` has the numbers of the
+    Only the columns that show observed offsets are read. `partitions` has the numbers of the
     history's partitions to read; None reads all of them.
     """
     return Stage(Source.OPERATIONS, Kernel(title, COLUMNS, schema, run, partitions=partitions))
