@@ -95,12 +95,12 @@ class PropertyDecided(Event):
 class AnomalyDecided(Event):
     """The verdict of an analysis on one anomaly: `violated` if the anomaly occurs.
 
-    `count` is the number of its violations; `file` in the run folder has all of them. `permitted`
+    `count` is the number of violations; `file` in the run folder has all of them. `permitted`
     is true if an option or a setting of the clients allows the anomaly. `observations` counts the
     observations that could have shown the anomaly, and `observed` is their kind, such as
     acknowledged sends. `may_follow_from` has other violated anomalies that may have caused this
-    one. `system` is the recorded system, if the history names it. `fingerprints` has those of the
-    32 worst violations. `known` and `expired` are as in `property_decided`.
+    one. `system` is the recorded system, if the history names it. `fingerprints` has the
+    fingerprints of the 32 worst violations. `known` and `expired` are as in `property_decided`.
     """
 
     name: ClassVar[str] = "anomaly_decided"
@@ -203,10 +203,10 @@ class RowShown(Event):
 class DeliveryDecided(Event):
     """The delivery semantics that all applications of a history observed, such as `at-least-once`.
 
-    It is the strongest one that holds for every application, or `neither` if records were both
-    skipped and repeated. `applications` counts the applications with each semantics. `records`,
-    `repeated` and `skipped` are totals over all applications. `breaks` lists the anomalies
-    that exclude a stronger semantics, with their records.
+    The event has the strongest semantics that holds for every application, or `neither` if records
+    were both skipped and repeated. `applications` counts the applications with each semantics.
+    `records`, `repeated` and `skipped` are totals over all applications. `breaks` lists the
+    anomalies that exclude a stronger semantics, with their records.
     """
 
     name: ClassVar[str] = "delivery_decided"

@@ -1,7 +1,7 @@
-"""Temporary folders; after a process was killed, the next start of Urteil removes its folders.
+"""Temporary folders; the next start of Urteil removes the folders of processes that were killed.
 
-A process holds a lock on each of its folders. The kernel releases the lock when the process ends,
-however it ends. So a folder without a lock was left by a killed process.
+A process holds a lock on each of its folders. The operating system releases the lock when the
+process ends, however it ends. So a folder without a lock was left by a killed process.
 """
 
 from __future__ import annotations

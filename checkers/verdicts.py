@@ -41,10 +41,10 @@ AS_EXPECTED: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meaning:
-    """How a verdict is shown, and the exit code of a run whose worst verdict it is.
+    """The signs and the exit code of a verdict; the worst verdict decides the run's exit code.
 
-    `exit_code` is None for `not exercised`, which is ignored if there is any other verdict. `state`
-    is the name of the verdict in HTML.
+    `exit_code` is None for `not exercised`, which is ignored if there is any other verdict. `mark`
+    is the sign of the verdict on a terminal, and `state` its name in HTML.
     """
 
     mark: str
@@ -78,8 +78,9 @@ def is_expected(verdict: Verdict, expected: Verdict | None) -> bool:
 def exit_code(verdicts: Iterable[Verdict], *, require_exercised: bool = False) -> int:
     """Returns the exit code of the worst verdict of a run.
 
-    `not exercised` means that no observation could have shown a violation. It is ignored; a run
-    without any other verdict returns UNDECIDED. With `require_exercised` it counts as `undecided`.
+    The verdict `not exercised` means that no observation could have shown a violation. Such a
+    verdict is ignored, or counts as `undecided` with `require_exercised`. If a run has no other
+    verdict, the result is UNDECIDED.
     """
     found = set(verdicts)
     if require_exercised and "not exercised" in found:

@@ -264,10 +264,10 @@ CONTENTS: Final = {
 
 
 def of_release(row: Listed, release: str) -> dict[str, str]:
-    """Returns one entry that relates an item to a release of Kafka; its key is such as `Kafka 4.3`.
+    """Returns one entry that relates an item to a release of Kafka, with a key like `Kafka 4.3`.
 
     For a spec, the text is the version and the bugs of the release. For any other item, the text
-    is whether the release has it. Without such data, the result is empty.
+    says whether the release has the item. Without such data, the result is empty.
     """
     from model.releases import newest_patch
 

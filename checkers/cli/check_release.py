@@ -140,7 +140,7 @@ def _explore(
 def _fixes(
     run: Run, explored: _Explored, options: ReleaseOptions
 ) -> dict[str, tuple[str, Verdict]]:
-    """Returns, for each violated claim, the name of the version with the fix, and its verdict."""
+    """Returns, for each violated claim, the version with the fix, and the claim's verdict there."""
     of_fix: dict[str, list[str]] = {}
     for claim in explored.violated:
         is_recorded = claim == explored.variant.breaks

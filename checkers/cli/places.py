@@ -10,7 +10,7 @@ import click
 class _PlaceType(click.Path):
     """A command argument that is a path, an address of an object store, or a glob.
 
-    An address with credentials is refused, and the error message does not contain it.
+    An address with credentials is refused; the error message does not contain the address.
     """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

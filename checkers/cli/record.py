@@ -186,7 +186,7 @@ def subject_of(
     *,
     traced: bool = False,
 ) -> Subject:
-    """Returns the system and its faults; raises InputFault for a fault that it cannot have."""
+    """Returns the system and its faults; raises InputFault for a fault that it does not support."""
     from checkers.systems import served
     from checkers.systems.opening import KafkaSystem, ServedSystem
     from checkers.systems.rounds import KINDS, NEEDS

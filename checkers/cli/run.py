@@ -82,7 +82,7 @@ class Run:
         trace: Mapping[str, Any] | None = None,
         shape: str = "",
     ) -> None:
-        """Writes the evidence for a verdict to the run folder, and passes it to the reporters.
+        """Writes the evidence for a verdict to the run folder, and emits it to the reporters.
 
         For an expected violation, the reporters do not get the trace.
         """

@@ -36,7 +36,7 @@ class Campaign:
 def recorded(run: Run, campaign: Campaign) -> Path:
     """Runs a short workload with faults on the system; returns the folder of its TRACE logs.
 
-    Raises InputFault for a system without TRACE logs, SystemFailed if it does not start.
+    Raises InputFault for a system without TRACE logs, SystemFailed if the system does not start.
     """
     from checkers.record.options import RecordOptions
     from checkers.systems.opening import CLUSTER, KafkaSystem, named

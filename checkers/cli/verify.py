@@ -252,7 +252,7 @@ def parts_of(release: str) -> Mapping[str, Callable[[Run], None]]:
     newest_patch(release)
 
     def model_of_release(run: Run) -> None:
-        """Explore each spec with the release's rules, and with the rules that fix them."""
+        """Explore each spec with the rules of the release, and with the fix of each violation."""
         check_release(run, EVERY, release, ReleaseOptions(recorded_only=True))
 
     def proof_of_release(run: Run) -> None:

@@ -20,7 +20,7 @@ Protocols = Sequence[tuple[str, bytes]]
 
 
 def member_of(letter: str, member: Any = None, *, otherwise: str = "") -> Any:
-    """Returns `member`, or without it a placeholder for the id of the member `letter`.
+    """Returns `member`, or if it is None, a placeholder for the id of the member `letter`.
 
     When a request is sent, the placeholder becomes the id from the answer to the member's join.
     Without such an answer it becomes `otherwise`.

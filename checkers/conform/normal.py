@@ -4,7 +4,7 @@ Ids that a system chooses at random are numbered by their first appearance in th
 `producer 1`, `member 2`. Topics and groups have the names that the sequence gives them. Each system
 places replicas by itself, so every broker is `broker`, and a list of replicas becomes its length.
 Record batches are decoded. Times count from the start of the run. Lists of objects are sorted by
-their names and indexes. Fields of `NOT_COMPARED` are left out. The result is JSON.
+the objects' names and indexes. Fields of `NOT_COMPARED` are left out. The result is JSON.
 """
 
 from __future__ import annotations

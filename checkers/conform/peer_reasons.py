@@ -317,6 +317,6 @@ PEERS: Final = {
 def reasons_of(system: str) -> Sequence[Reason]:
     """Returns the table of reasons for a system.
 
-    A system without its own table gets that of Apache Kafka.
+    A system without a table of its own gets the table of Apache Kafka.
     """
     return PEERS.get(system, REASONS)

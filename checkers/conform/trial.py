@@ -110,7 +110,7 @@ def with_system(
 ) -> Iterator[Compared]:
     """Sends sequences of requests to a running cluster and to the reference broker.
 
-    When a sequence ends, yields the answers of the cluster and of the reference broker to it.
+    When a sequence ends, yields the answers of the cluster and those of the reference broker.
     """
     with reference() as ours:
         theirs = Target.opened(system, bootstrap_servers, ours.run, ours.begun_ms)

@@ -2,9 +2,8 @@
 
 A batch of states is a table with one row for each state. Each variable has one column for each of
 its keys, such as `log_end[b1]`. Parameters and bound variables become constants, quantifiers are
-unrolled.
-A term becomes an operation (`Op`) on columns. Equal operations are one object. So a term that
-several actions share is computed once.
+unrolled. A term becomes an operation (`Op`) on columns. Equal operations are one object. So a term
+that several actions share is computed once.
 
 An array has a value in every row, even in a row where the term is undefined. So each value has a
 second array, `bad`: a mask of the rows in which the interpreter would find an undefined term.

@@ -76,7 +76,7 @@ def run(task: Task, engine: EngineName | None = None) -> Exploration:
 def most_states(task: Task) -> int:
     """Returns an upper bound on the number of states to explore.
 
-    It is the number of all combinations of values, or the budget if that is lower.
+    The bound is the number of all combinations of values, or the budget if the budget is lower.
     """
     at = Instance.of(task.spec, task.scope)
     possible = prod(at.size(sort) for _, sort in at.cells)

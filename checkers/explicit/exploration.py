@@ -154,7 +154,10 @@ def discoveries(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WitnessResult:
-    """The number of states that satisfy a witness formula, and a shortest trace to one of them."""
+    """The number of states that satisfy a witness, and a shortest trace to one of them.
+
+    A witness is a formula that should be true in some reachable state.
+    """
 
     claim: Claim
     states: int

@@ -4,8 +4,8 @@ If a spec has fewer than 2^64 possible states, the key is the state's index in a
 combinations of values. Then different states have different keys.
 
 Otherwise the key is a fingerprint with random weights, and two states may have the same one. The
-probability is 2^-64 if some byte of the two states differs by an odd number. It is 2^k times larger
-if 2^k is the largest power of two that divides all differences.
+probability is 2^-64 if some byte of the two states differs by an odd number. The probability is 2^k
+times larger if 2^k is the largest power of two that divides all differences.
 
 Under symmetry a state has one key for each permutation of elements: the key of the permuted state.
 The least of these keys is *canonical*: all states of a symmetry class have the same canonical key.

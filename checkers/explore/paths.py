@@ -4,7 +4,7 @@
 
 The calls are those of a counterexample, so its steps can be pasted. An argument is an element
 (`b0`), a name and a number (`leader_epoch 1` or `leader_epoch=1`), or a number alone. If a spec has
-several initial states, the path begins with a call of `init`; without it, the first one is taken.
+several initial states, the path begins with a call of `init`; by default, the first state is taken.
 
 A path names actions, not states: two actions that lead to the same state are two paths.
 """

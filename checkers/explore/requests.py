@@ -55,8 +55,8 @@ LONGEST_PATH: Final = 2_000  # steps
 class Explorer:
     """Answers the requests of one server; its memory is only a cache.
 
-    `opened` is the spec or trace that the command line names. If a request names a .py file, it is
-    run only if the command line names it too.
+    `opened` is the spec or trace that the command line names. If a request names a .py file, the
+    file is run only if the command line names it too.
     """
 
     opened: Answer

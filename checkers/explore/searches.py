@@ -103,7 +103,7 @@ class Job:
 def for_a_state(path: Path, formula: t.Node, budget: Budget, *, from_here: bool) -> Search:
     """Returns the search for a nearest state in which the formula is true.
 
-    It begins in the last state of the path, or in the initial states.
+    The search begins in the last state of the path, or in the initial states.
     """
     walk = path.walk
     claim = Claim(WANTED, "", t.Not(formula), lemma=False)

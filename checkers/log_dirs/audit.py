@@ -35,9 +35,10 @@ Outcome = Literal["holds", "violated", "undecided", "nothing checked"]
 class Decision:
     """The verdict on one check, and a table with one row for each violation.
 
-    A check with a row is `violated`. The check for messages of an old format is `undecided`
-    instead, because these messages are not audited. Some rows are permitted, such as an incomplete
-    last batch after a crash of the broker. The verdict on the whole audit ignores permitted rows.
+    A check with a row is `violated`, even if `permitted` is True. An example of a permitted row is
+    an incomplete last batch after a crash of the broker. The verdict on the whole audit ignores a
+    permitted check. The check for messages of an old format is `undecided` instead of `violated`,
+    because these messages are not audited.
     """
 
     check: Check

@@ -108,7 +108,8 @@ def leader_epochs(log: Log) -> Iterator[Found]:
 def end(log: Log) -> Found:
     """Checks that the log reaches the high watermark in the checkpoint file.
 
-    The result has one row if the log ends below it. Without a checkpoint nothing is checked.
+    The result has one row if the log ends below the high watermark. Without a checkpoint file,
+    nothing is checked.
     """
     high_watermark = log.metadata.high_watermark
     offset, position, segment = log.end

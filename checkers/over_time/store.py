@@ -120,9 +120,9 @@ class Store:
 
 @contextmanager
 def opened(base: Path) -> Generator[Store]:
-    """Opens the store of the parent folder `base`, and makes it if it is missing.
+    """Opens the store in the folder `base`, and creates the store if it is missing.
 
-    Raises UnusableStore if it is damaged, locked for 30 seconds, or of a newer release.
+    Raises UnusableStore if the store is damaged, locked for 30 seconds, or of a newer release.
     """
     path = base / STORE
     try:

@@ -1,8 +1,8 @@
 """The report of a run: one HTML file without dependencies, smaller than 5 MB for any run.
 
 Violated and undecided claims come first, then the evidence, then the other verdicts (folded), then
-the figures. The page works without scripts; its scripts filter, expand, copy and highlight. It
-fetches nothing, and its content security policy forbids this.
+the figures. The page works without scripts; its scripts filter, expand, copy and highlight. The
+page makes no requests, and its content security policy forbids them.
 
 The page shows as much as fits into 5 MB, and says what was left out. `CAPS` lists sets of limits
 from wide to narrow; the report uses the first set with which the page fits.

@@ -197,7 +197,10 @@ class SparkDataset:
 
 @dataclass(frozen=True, slots=True)
 class ShuffledDataset:
-    """The output of one kernel after a shuffle: a DataFrame with one row for each partition."""
+    """The rows that one kernel returned, after a shuffle: one DataFrame cell for each partition.
+
+    A kernel is a function from a batch of rows to a table.
+    """
 
     spark: SparkSession
     cells: DataFrame

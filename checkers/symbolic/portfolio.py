@@ -109,7 +109,7 @@ AtScopes = Callable[[], Iterator[tuple[Goal, Sorts]]]  # the same condition at f
 def attempts(goal: Goal, sorts: Sorts, at_scopes: AtScopes) -> Iterator[Attempt]:
     """Yields the Z3 queries that may prove or refute a condition, in the order to try them.
 
-    A finite scope is built only when the iterator reaches its query.
+    The formulas of a finite scope are built only when the iterator reaches their query.
     """
     for facts in goal.facts:
         yield unbounded(goal, facts, sorts, AT_FIRST_SIGHT)

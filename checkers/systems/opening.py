@@ -60,7 +60,7 @@ SystemName = ServedSystem | KafkaSystem | PeerSystem | Remote
 
 
 def named(text: str, kafka_home: Path | None = None) -> SystemName:
-    """Parses the text of `--on`; raises InputFault if it names no system."""
+    """Returns the system that the text of `--on` names; raises InputFault for any other text."""
     kind, _, version = text.partition(":")
     if kafka_home is not None and text != APACHE_KAFKA:
         raise InputFault(f"--kafka-home: use it with --on {APACHE_KAFKA}, without a version")

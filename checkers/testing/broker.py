@@ -260,8 +260,8 @@ class Broker:
     ) -> list[dict[str, Any]]:
         """Returns the requests that the brokers have received, oldest first.
 
-        They can be selected by `api`, `topic`, `partition`, `client_id` and `broker`. With `count`,
-        waits until there are so many; raises TimeoutError if this takes too long.
+        The parameters `api`, `topic`, `partition`, `client_id` and `broker` select requests. With
+        `count`, waits until there are so many; raises TimeoutError if this takes too long.
         """
         query = {**selection, "since": since, "count": count, "wait_ms": int(within_s * 1000)}
         found: list[dict[str, Any]] = self.call("GET", f"/requests?{urlencode(query)}")["requests"]

@@ -54,7 +54,7 @@ class LossyStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """Committed records that were lost: their offsets, the reason, and the steps that caused it."""
+    """A loss of committed records: their offsets, the reason, and the steps that caused it."""
 
     offsets: tuple[int, ...]
     committed: int  # the number of committed records before

@@ -1,4 +1,4 @@
-"""The controller's registration of a partition: its state at each partition epoch.
+"""The controller's registration of a partition: leader, ISR and ELR at each partition epoch.
 
 A controller logs a line for each change of a partition: the old values, the new values and the new
 partition epoch. If the old values differ from the registration, a line is missing. Every controller

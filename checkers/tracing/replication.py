@@ -1,8 +1,8 @@
 """The events of one partition of a real cluster, as actions of `replication-abstract`.
 
-An event is a fact that one log line reports. The mapping turns it into actions of the spec, or
-compares it with the spec's state, or does both. The spec decides whether an action is allowed. The
-mapping compares only offsets, epochs and high watermarks.
+An event is a fact that one log line reports. It becomes actions of the spec, or is compared with
+the spec's state, or both. The spec decides whether an action is allowed. Only offsets, epochs and
+high watermarks are compared.
 
     fetch_request    an action, taken when the follower sends the fetch. If the leader does not lead
                      yet, the action is taken when a later event of the leader needs the fetch

@@ -1,7 +1,7 @@
 """Requests that inspect brokers: producers, transactions, log sizes, the quorum, elections.
 
 Some sequences send a transaction marker directly to the partition leader. Then the transaction has
-ended in this partition, but the transaction coordinator still has it as open.
+ended in this partition, but for the transaction coordinator it is still open.
 """
 
 from __future__ import annotations

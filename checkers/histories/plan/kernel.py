@@ -36,7 +36,7 @@ class Kernel:
         return chosen and (self.ops is None or partition.may_contain(self.ops))
 
     def __call__(self, batch: Batch) -> pa.Table:
-        """Returns the kernel's result for the batch, cast to the kernel's schema."""
+        """Calls the function with the batch; returns its table, cast to the kernel's schema."""
         result = self.run(batch)
         assert result.schema.names == self.schema.names, (self.title, result.schema, self.schema)
         return result if result.schema.equals(self.schema) else result.cast(self.schema)
@@ -48,8 +48,8 @@ def run_kernels(
     """Yields one table for each kernel: its result for the rows of one partition of the data.
 
     A kernel is a function from a batch of rows to a table. Only the columns that the kernels need
-    are read. A guard is a kernel that returns the invalid rows. If it returns any, the tables of
-    all later kernels are empty.
+    are read. A guard is a kernel that returns the invalid rows. If a guard returns a row, the
+    tables of all later kernels are empty.
     """
     active = [kernel for kernel in kernels if kernel.needs(number, partition)]
     of_all = columns_of(kernel for kernel in active if kernel.ops is None)

@@ -124,7 +124,10 @@ Plan = Generator[Request, None, ResultT]
 
 
 def collect(stage: Stage[AnswerT]) -> Plan[AnswerT]:
-    """Returns the stage's answer: the decoded results of its kernel for all partitions."""
+    """Runs the stage's kernel on all partitions of its source; returns the decoded result.
+
+    A kernel is a function from a batch of rows to a table.
+    """
     request = Collect(stage.source, stage.kernel)
     yield request
     return stage.decode(request.table)

@@ -6,8 +6,8 @@ like a deleted one there. So the coordinator sends no marker to this partition, 
 transaction.
 
 When the partition has a leader again, the transaction is still open in its log. The producer's next
-transaction appends to it, and one marker ends both. If the first transaction was aborted and the
-next one commits, readers at read_committed receive the aborted records.
+transaction appends to this log, and one marker ends both transactions. If the first transaction was
+aborted and the next one commits, readers at read_committed receive the aborted records.
 
 Source: KAFKA-20734; KRaftMetadataCache.getPartitionLeaderEndpoint;
 TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue.

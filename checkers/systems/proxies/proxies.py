@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class CannotListen(InputFault):
-    """Raised if a proxy cannot listen; the message has its two nodes and the address."""
+    """Raised if a proxy cannot listen; the message has the proxy's two nodes and its address."""
 
 
 @dataclass(slots=True)

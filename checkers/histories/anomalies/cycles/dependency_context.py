@@ -31,8 +31,8 @@ UNKNOWN_SENDER: Final = -1
 class UnconfirmedSenders:
     """The sender and the highest offset of each unconfirmed value.
 
-    A value is unconfirmed if it was polled at an offset where no send of it was acknowledged. If it
-    has several sends, its sender is the last one that did not fail.
+    A value is unconfirmed if it was polled at an offset where no send of it was acknowledged. If
+    several operations sent the value, its sender is the last one whose send did not fail.
     """
 
     pairs: Ints  # key and value in one number, ascending
@@ -56,7 +56,7 @@ class UnconfirmedSenders:
 
 @dataclass(frozen=True, slots=True)
 class DependencyContext:
-    """Data about the whole history, which a kernel needs to find the dependencies in one batch."""
+    """Data about the whole history that is needed to find the dependencies in one batch."""
 
     # The name of the query plan that needs the dependencies. Each batch caches them under this
     # name.
