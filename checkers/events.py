@@ -223,9 +223,10 @@ class DeliveryDecided(Event):
 class ReleaseDecided(Event):
     """The verdicts on a claim for a release of Kafka, and for the version that fixes a violation.
 
-    `variant` has the rule of the release: a version, or a bug that the release has. `steps` is the
-    length of a counterexample. `fixed_by` and `fixed_verdict` are null if the claim holds. If no
-    version has the rules of the release, `verdict` is null and `reason` says why.
+    `variant` is the version of the spec that has the rules of the release, or a bug that the
+    release has. `steps` is the length of a counterexample. `fixed_by` and `fixed_verdict` are null
+    if the claim holds. If no version has the rules of the release, `verdict` is null and `reason`
+    says why.
     """
 
     name: ClassVar[str] = "release_decided"

@@ -138,7 +138,7 @@ def verdict_on(
 ) -> tuple[Verdict, str | None, int | None]:
     """Returns the verdict on a property, its reason, and the length of a run that violates it.
 
-    The reason is None if the property is violated; the length is None if it is not. Raises
+    The reason is None if the property is violated, and the length is None otherwise. Raises
     EnginesDisagree if the property is proved, and a run violates it.
     """
     from checkers.symbolic import EnginesDisagree

@@ -183,7 +183,7 @@ class Compiler(FiniteTerms):
         """Joins conditions by `and` or `or`, and leaves out those that cannot change the result.
 
         `absorbing` is the constant that decides the result: 0 for `and`, 1 for `or`. Conditions
-        after it are left out; so are the other constants, and repeated conditions.
+        after this constant are left out; so are the other constant, and repeated conditions.
         """
         parts: dict[str, None] = {}
         for code in codes:

@@ -43,7 +43,7 @@ class Transitions:
 
     @classmethod
     def of(cls, program: Program, budget: Budget) -> Transitions:
-        """Explores all states of a program; returns the graph of its states and transitions.
+        """Explores all states of a compiled spec; returns the graph of its states and transitions.
 
         Raises TooLarge if the budget of states or of seconds is spent first.
         """

@@ -228,7 +228,7 @@ _EXAMPLES: Final = {
 
 
 def written(run: KeptRun, *, owner: str, reason: str, expires: date) -> str:
-    """Returns a baseline with each violation of the run that no baseline names yet.
+    """Returns the text of a baseline with each violation of the run that no baseline names yet.
 
     Without such a violation, the text has only comments.
     """

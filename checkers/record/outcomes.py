@@ -61,8 +61,9 @@ def of_transaction(error: Any, *, requested: bool, replaced: bool) -> Outcome:
     """Returns the outcome of a transaction whose commit and abort both failed.
 
     The outcome is `fail` if the producer never requested the commit. It is also `fail` if another
-    producer had replaced this one before the request, and the error says that this one is fenced.
-    Otherwise the outcome is `info`: a response may have been lost after the commit was applied.
+    producer had replaced this producer before the request, and the error says that this producer is
+    fenced. Otherwise the outcome is `info`: a response may have been lost after the commit was
+    applied.
     """
     fenced = error.code() in FENCED
     return "fail" if not requested or (replaced and fenced) else "info"

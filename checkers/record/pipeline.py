@@ -237,7 +237,7 @@ class Attempt:
 
     @property
     def commits(self) -> dict[str, int]:
-        """The offsets to commit: for each input partition, the one after the last polled record."""
+        """The offset to commit in each input partition: the one after the last polled record."""
         return {poll.key: poll.offset + 1 for poll in self.seen if poll.offset is not None}
 
     @property

@@ -77,7 +77,7 @@ def started(
 ) -> Generator[System]:
     """Starts the system for trials, with additional broker settings.
 
-    Raises InputFault if the system takes no settings, but some are given. Also raises it if
+    Raises InputFault if there are settings, but the system takes none. Also raises InputFault if
     `proxied` is true for another system than Apache Kafka: only Kafka's links can be cut.
     """
     if proxied and not isinstance(name, KafkaSystem):

@@ -65,9 +65,9 @@ _READ: Final = pa.schema(
 
 
 def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the finding of `lost-write`: values that no poll returned, although a later one did.
+    """Returns the finding of `lost-write`: values that no poll returned, but should have.
 
-    A later poll is one that returned a higher offset of the same log.
+    A value should be returned if a poll returned a higher offset of the same log.
     """
     unconfirmed = context.unconfirmed
     some = yield from collect(
