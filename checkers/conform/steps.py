@@ -18,8 +18,7 @@ The field `to` of a step names the broker that gets the request:
     transaction ~x       the coordinator of the transactional id ~x
     not-transaction ~x   another broker than this coordinator
     controller           the controller that the metadata names
-    any                  the broker with the lowest id
-    node 1               the same
+    any, node 1          the broker with the lowest id
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A spec at a finite scope, and the packed form of its states.
 
 A scope has the number of elements of each sort, such as 3 replicas, or a range of integers.
+
 A packed state is `bytes`, with one byte for each *cell*: a variable without keys, or a variable at
 one combination of its keys. The least value of every sort is stored as 0. So an integer sort of
 -1..3 is stored as 0..4. In an optional sort, `nothing` is 0, and the elements follow.

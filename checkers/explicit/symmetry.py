@@ -6,8 +6,8 @@ the two states need not be explored.
 
 An action or a claim that names the least element of a sort distinguishes it from the other
 elements. Then the elements are not interchangeable. So a sort is *symmetric* only if no action and
-no claim names its least element. The initial states may name the least element: actions
-and claims still treat a state and its permutations alike.
+no claim names its least element. The initial states may name the least element, because actions and
+claims still treat a state and its permutations alike.
 
 Symmetry reduction cannot check liveness: a cycle of the reduced graph may not exist in the full
 graph.

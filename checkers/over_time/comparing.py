@@ -1,8 +1,8 @@
 """Compares two runs: which violations are new, which are gone, and which verdicts changed.
 
 Verdicts are matched by claim or anomaly, and by subject: the spec with its constants, or the
-history. If each run has one subject, the two are compared whatever their names.
-A violation is new if the earlier run has no violation of the claim with its fingerprint.
+history. If each run has one subject, the two subjects are compared, even if their names differ. A
+violation is new if the earlier run has no violation of the claim with the same fingerprint.
 """
 
 from __future__ import annotations

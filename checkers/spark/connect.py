@@ -3,8 +3,8 @@
 This process is the client. It is pure Python, without Java, and sends query plans to the server.
 The client has DataFrames, artifacts and progress reports, but no SparkContext. It sends an archive
 of this project's packages, which the server's workers import. The workers need NumPy, SciPy,
-PyArrow, and the same minor version of Python as the client. Files that only the
-client has are sent (`sent_files`).
+PyArrow, and the same minor version of Python as the client. Files that only the client has are sent
+(`sent_files`).
 
 Simplified: the server decides how workers start. If a worker's working directory had a folder
 `model/`, the worker would import that folder instead of this project's package.

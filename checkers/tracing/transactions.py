@@ -3,7 +3,7 @@
 Each event comes from a log line of a broker. The coordinator of the transactional id appends each
 change to `__transaction_state` as a record. The change counts when a line says that the record
 is replicated. If the coordinator fails before this line, the next coordinator may still read the
-record. Then the change counts when a later event needs it.
+record. Then the change counts when a later event needs this change.
 
     write_marker    is taken for every added partition when the coordinator has all answers
     append          is never taken, because no line names the producer of a batch; so a trace does

@@ -4,8 +4,8 @@ Starting a cluster takes long, so several trials share one. If a trial kills a b
 down for all these trials. Every trial can see which brokers are up.
 
 All trials on a cluster have the same setting, which allows certain faults. A claim that must hold
-in this setting must hold under these faults, whichever trial injects them. The brokers recover once
-no trial will inject another fault; such a trial is *calm*.
+in this setting must hold under these faults, whichever trial injects them. A trial is *calm* if it
+will inject no more faults. The brokers recover once all trials are calm.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The pace of a trial: how many real milliseconds pass in one virtual millisecond.
 
-The suites and their clients use virtual time. In it, a failure is detected a hundred times faster
-than with Kafka's defaults. A real system is slower. So each duration is multiplied by the pace:
+The suites and their clients use virtual time. In virtual time, a failure is detected a hundred
+times faster than with Kafka's defaults. A real system is slower. So the pace multiplies durations:
 pauses, the timeouts of calls, and the timeouts in requests. Clients see only virtual time; a saved
 history has the times of the real clock.
 """

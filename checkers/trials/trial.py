@@ -102,6 +102,7 @@ class Trials:
         self, suite: Suite, setting: str, plans: Sequence[Program | str], rules: int = RULES
     ) -> list[Ran]:
         """Runs trials with the same configuration in parallel; returns their results in order.
+
         Each item of `plans` is a list of calls to replay, or a seed for random calls. Some faults,
         such as a power loss, are possible only if there is one trial. The results share the running
         time in equal parts.

@@ -1,8 +1,9 @@
 r"""A parser of EDN, Clojure's data notation; it reads line by line.
 
-nil becomes None, an integer an int, a vector or a list a list, and a map a dict. Every other scalar
-becomes a text in a canonical notation, such as `:a`, `"a"`, `a`, `\a`, `1.0` and `true`. Two such
-texts are equal exactly if the scalars are equal. `text` returns the canonical notation of any form.
+nil becomes None, and integers become ints. Vectors and lists become lists, and maps become dicts.
+Every other scalar becomes a text in a canonical notation, such as `:a`, `"a"`, `a`, `\a`, `1.0` and
+`true`. Two such texts are equal exactly if the scalars are equal. The function `text` returns the
+canonical notation of any form.
 
 Source: the EDN format, github.com/edn-format/edn.
 Simplified: a list equals a vector, as in Clojure; numbers with `M` keep their digits.

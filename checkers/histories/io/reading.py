@@ -1,7 +1,7 @@
 """Reads any history as Arrow tables with exactly `COLUMNS`, or raises one clear error.
 
     a folder of `urteil record`    its files are described in `recorded`
-    a folder of files              Parquet or NDJSON, also in folders of it, such as `date=…`
+    a folder of files              Parquet or NDJSON, also in nested folders, such as `date=…`
     a .parquet file                it has the columns of `COLUMNS`
     a .ndjson or .jsonl file       each line is an object; its fields are the columns
     a .edn file                    a history of Jepsen

@@ -1,6 +1,7 @@
 """Datasets: a source in partitions, and the two ways to process it.
 
 A kernel is a function from a batch of rows to a table.
+
     collect     kernels process each partition on its own, all kernels in one pass; the driver gets
                 their results, concatenated in the order of the partitions
     shuffle     kernels return rows with a shuffle key; rows with equal keys get into one partition,

@@ -122,6 +122,7 @@ def _unseen_without_offset(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.T
 @dataclass(frozen=True, slots=True)
 class BlockContext:
     """The data about the whole history that is needed to find unread records in one block.
+
     A block is a range of 65,536 offsets of one log.
     """
 
