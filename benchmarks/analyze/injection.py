@@ -20,13 +20,12 @@ import pyarrow as pa
 from benchmarks.analyze.changes import Changes
 from benchmarks.analyze.cluster import FIRST_SCENE
 from benchmarks.analyze.recorded import NULL, OPERATION, Operations
-from benchmarks.analyze.scenes import SCENES, TIGHT
 from checkers.histories.analysis import Analysis, analyze
 from checkers.histories.columnar.rows import as_rows
 from checkers.histories.io.parquet_layout import FEW_TEXTS
 from checkers.histories.io.recorded import KIND_OF, as_table
-from model.histories import History, MicroOperation, Operation
-from model.history_notation import history
+from model.histories import History, Operation
+from properties.anomalies import scenes
 from properties.anomalies.catalogue import BY_ID
 
 STRETCH: Final = (1e2, 2e8)  # least and greatest factor; a line of notation takes 10 ns
@@ -73,12 +72,16 @@ class Injection:
         self._rng = np.random.default_rng([self.seed, 1])
         self._windows = windows
         scale = np.log(STRETCH)
-        wanted = [name for name in SCENES if name in self.anomalies for _ in range(self.each)]
+        wanted = [
+            name for name in scenes.SCENES if name in self.anomalies for _ in range(self.each)
+        ]
         self._scenes = [
             _Scene(
                 window=int(self._rng.integers(windows)),
-                scale=STRETCH[0] if name in TIGHT else float(np.exp(self._rng.uniform(*scale))),
-                operations=_of_its_own(history(SCENES[name]), number),
+                scale=STRETCH[0]
+                if name in scenes.TIGHT
+                else float(np.exp(self._rng.uniform(*scale))),
+                operations=scenes.scene(name, number, FIRST_SCENE),
             )
             for number, name in enumerate(wanted)
         ]
@@ -147,30 +150,6 @@ def own_cells(row: Any) -> tuple[Any, ...]:
     These two also count operations that are not part of the violation.
     """
     return tuple(getattr(row, cell.name) for cell in fields(row) if cell.name not in OF_ALL)
-
-
-def _of_its_own(scene: History, number: int) -> History:
-    """Returns a copy of a scene (a small history) with unique keys, values, processes and ids."""
-
-    def renamed(micro: MicroOperation) -> MicroOperation:
-        cells: dict[str, Any] = {"key": f"scene{number}{micro.key}-0"}
-        if hasattr(micro, "value"):
-            cells["value"] = f"scene{number}.{micro.value}"
-        return replace(micro, **cells)
-
-    def unique(word: str | None) -> str | None:
-        return word and f"scene{number}.{word}"
-
-    return tuple(
-        replace(
-            operation,
-            process=FIRST_SCENE + 100 * number + operation.process,
-            did=tuple(map(renamed, operation.did)),
-            transactional_id=unique(operation.transactional_id),
-            group=unique(operation.group),
-        )
-        for operation in scene
-    )
 
 
 def _moved(operation: Operation, start_ns: int, scale: float) -> Operation:

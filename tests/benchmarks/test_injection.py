@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from benchmarks.analyze.injection import Injection, Shown, own_cells, shown
-from benchmarks.analyze.scenes import SCENES
 from benchmarks.analyze.synthesis import Synthesis, synthesize
 from checkers.histories.analysis import analyze
 from checkers.histories.io import recorded
 from model.history_notation import history
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import CATALOGUE
+from properties.anomalies.scenes import SCENES
 
 DEFINED = {anomaly.id: anomaly for anomaly in CATALOGUE}
 

@@ -12,10 +12,10 @@ pytest.importorskip("polars")
 from benchmarks.analyze import in_duckdb, in_polars
 from benchmarks.analyze.injection import Injection
 from benchmarks.analyze.peers import LINEARIZABLE, SHARED, Locations, location_of
-from benchmarks.analyze.scenes import SCENES
 from benchmarks.analyze.synthesis import Synthesis, synthesize
 from checkers.histories.io import recorded
 from properties.anomalies.catalogue import CATALOGUE
+from properties.anomalies.scenes import SCENES
 
 PEERS = [in_duckdb, in_polars]
 

@@ -1,12 +1,18 @@
 """Scenes: small histories, one for each anomaly; some show other anomalies too.
 
+Benchmarks hide scenes in large histories. The explanation of a query plan runs it on all of them.
+
 The scenes in `TIGHT` show a cycle with real-time order. They must be short: any other operation
 between two operations of the cycle would become part of it.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
+
+from model.histories import History, MicroOperation, Poll, Send
+from model.history_notation import history
 
 SCENES: Final = {
     "offset-order-inversion": """
@@ -185,3 +191,31 @@ SCENES: Final = {
     """,
 }
 TIGHT: Final = frozenset({"future-read", "G1c-process", "G1c-realtime"})
+PROCESSES: Final = 100  # numbers that are reserved for each scene
+
+
+def scene(anomaly: str, number: int, first_process: int = 0) -> History:
+    """Returns the anomaly's scene with keys, values, processes and ids of its own.
+
+    Scenes with different numbers share none of them.
+    """
+
+    def renamed(micro: MicroOperation) -> MicroOperation:
+        key = f"scene{number}{micro.key}-0"
+        if isinstance(micro, Send | Poll):
+            return replace(micro, key=key, value=f"scene{number}.{micro.value}")
+        return replace(micro, key=key)
+
+    def unique(word: str | None) -> str | None:
+        return word and f"scene{number}.{word}"
+
+    return tuple(
+        replace(
+            operation,
+            process=first_process + PROCESSES * number + operation.process,
+            did=tuple(map(renamed, operation.did)),
+            transactional_id=unique(operation.transactional_id),
+            group=unique(operation.group),
+        )
+        for operation in history(SCENES[anomaly])
+    )
