@@ -19,12 +19,14 @@ from checkers.events import (
     FaultShown,
     Measured,
     OperationShown,
+    PassExplained,
     PropertyDecided,
     Ready,
     ReleaseDecided,
     RowShown,
     RunFinished,
     RunStarted,
+    StageExplained,
     StateShown,
     VerdictCompared,
 )
@@ -41,6 +43,7 @@ _EVENTS: Final[Mapping[str, type[Event]]] = {
         RowShown,
         Evidence,
         Measured,
+        PassExplained,
         Ready,
         BaselineApplied,
         VerdictCompared,
@@ -53,6 +56,7 @@ _PARTS: Final[Mapping[str, type[Any]]] = {
     "operations": OperationShown,
     "faults": FaultShown,
     "edges": EdgeShown,
+    "stages": StageExplained,
 }
 
 

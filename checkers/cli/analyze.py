@@ -14,9 +14,16 @@ from checkers.cli import completion
 from checkers.cli.command import command, replay_command
 from checkers.cli.following import followed
 from checkers.cli.history_options import history_options
-from checkers.cli.log_dirs import auditing
+from checkers.cli.log_dirs import HISTORY_MISSING, auditing
 from checkers.cli.run import Run
-from checkers.events import DeliveryDecided, Evidence, Measured, PropertyDecided
+from checkers.events import (
+    DeliveryDecided,
+    Evidence,
+    Measured,
+    PassExplained,
+    PropertyDecided,
+    StageExplained,
+)
 from checkers.verdicts import Verdict, is_expected
 from model.faults import InputFault
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
@@ -54,17 +61,23 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Only check that HISTORY has the columns of the format, and count its operations.",
 )
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Only print the query plan: what each stage reads, shuffles and keeps. Needs no Spark.",
+)
 @history_options
-@command()
+@command(dry_with="explain")
 @auditing
 def analyze_command(
     run: Run,
-    history: Location,
+    history: Location | None,
     anomalies: Sequence[str],
     engine: str,
     master: str | None,
     follow: bool,
     check_only: bool,
+    explain: bool,
     **assumptions: Any,
 ) -> None:
     """Find anomalies in HISTORY: a recorded folder, Parquet, NDJSON, or Jepsen's EDN.
@@ -81,9 +94,18 @@ def analyze_command(
     urteil analyze 's3://bucket/histories/date=2026-11-*'
     urteil analyze --log-dirs broker-1 broker-2 broker-3
     urteil analyze runs/2026-11-21T0142-c3f1/history --follow
+    urteil analyze --explain --anomaly lost-write
     """
     from checkers.histories.io.assumptions import assumptions_of
+    from checkers.histories.io.reading import sources
 
+    if explain:
+        if history is not None:
+            sources(history)  # raises UnreadableHistory
+        explain_plan(run, tuple(anomalies), assumptions_of(history, **assumptions))
+        return
+    if history is None:
+        raise InputFault(HISTORY_MISSING)
     if check_only:
         _check(run, history)
         return
@@ -106,6 +128,26 @@ def analyze_command(
             engine=engine,
             master=master,
         )
+
+
+def explain_plan(run: Run, anomalies: tuple[str, ...], declared: Declarations) -> None:
+    """Emits each pass of an analysis that decides these anomalies, with its stages."""
+    from checkers.histories.explanation import planned
+    from properties.anomalies.catalogue import named
+
+    for number, one in enumerate(planned(named(anomalies, declared), declared), 1):
+        stages = tuple(
+            StageExplained(
+                stage=stage.name,
+                reads=stage.reads,
+                keeps=stage.keeps,
+                shuffled_by=stage.shuffled_by,
+                used_by=stage.used_by,
+                is_always=stage.is_always,
+            )
+            for stage in one.stages
+        )
+        run.emit(PassExplained(number=number, source=one.source, into=one.into, stages=stages))
 
 
 def _check(run: Run, history: Location) -> None:

@@ -116,13 +116,15 @@ def command(
     folder: bool = True,
     judged_by_expectation: bool = False,
     reads_runs: bool = False,
+    dry_with: str = "",
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Returns a decorator that makes a command from a function whose first parameter is a `Run`.
 
     The command gets the options that all commands share, the reporters and an exit code. With
     `decides=False` it gives no verdicts, and its exit code is 0 if it succeeds. With `folder=True`
     the run gets a folder, which is removed if a usage error leaves it without results. With
-    `reads_runs=True` it reads the folders of earlier runs.
+    `reads_runs=True` it reads the folders of earlier runs. The option called `dry_with` makes a run
+    without verdicts and without a folder.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -184,6 +186,7 @@ def command(
             name = click.get_current_context().info_name or ""
             run = Run(name, seed, verbose, quiet, judged_by_expectation=judged_by_expectation)
             run.parent = out
+            dry = bool(options.get(dry_with))
             terminal = Terminal(sys.stdout, run.meaning, verbose=verbose > 0)
             run.reporters.append(until_closed(print_json if as_json else terminal))
             before = signal.signal(signal.SIGINT, run.interrupt)
@@ -191,9 +194,10 @@ def command(
                 outputs = MachineOutputs(
                     junit=junit, sarif=sarif, github=github and decides, baseline=baseline
                 )
-                code = _guarded(run, function, out if folder else None, outputs, options)
+                base = out if folder and not dry else None
+                code = _guarded(run, function, base, outputs, options)
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the last event is left to emit
-            if code == verdicts.HOLDS and (decides or run.decided):
+            if code == verdicts.HOLDS and (run.decided or (decides and not dry)):
                 code = verdicts.exit_code(run.decided, require_exercised=run.require_exercised)
             code = _finished(run, code)
             signal.signal(signal.SIGINT, before)

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 LOG_DIRECTORIES: Final = "log directories"
 KEPT: Final = "log_dirs"  # name of the rows and the text in the run folder
 SHARED: Final = ("anomalies", "engine", "master")  # options that an audit also takes
+HISTORY_MISSING: Final = (
+    "HISTORY is missing: name a recorded folder or a .parquet, .ndjson or .edn file, or try --demo"
+)
 DEMO: Final = Path(demo.__file__).with_name("three-anomalies.edn")
 
 
@@ -61,11 +64,8 @@ def auditing(function: Callable[..., None]) -> Callable[..., None]:
             if paths or log_dirs:
                 raise InputFault("--demo brings its own history: leave out HISTORY and --log-dirs")
             paths = (DEMO,)
-        if not paths:
-            raise InputFault(
-                "HISTORY is missing: name a recorded folder or a .parquet, .ndjson or .edn file,"
-                " or try --demo"
-            )
+        if not paths and (log_dirs or not options["explain"]):
+            raise InputFault(HISTORY_MISSING)
         if log_dirs:
             _refuse_others(options.keys() - SHARED)
             folders = tuple(path for path in paths if isinstance(path, Path))
@@ -74,12 +74,12 @@ def auditing(function: Callable[..., None]) -> Callable[..., None]:
             shared = {name: options[name] for name in ("engine", "master")}
             decide(run, folders, checks=tuple(options["anomalies"]), **shared)
             return
-        history, *others = paths
+        history, *others = paths or (None,)
         if others:
             raise InputFault(
                 "more than one HISTORY: analyze them one by one; log directories need --log-dirs"
             )
-        function(run, history=expanded(history), **options)
+        function(run, history=history and expanded(history), **options)
 
     return either
 

@@ -189,10 +189,9 @@ def analysis_of(
     The function `decided` is called with each decision.
     """
     chosen = tuple(chosen)
-    everything = {one.id for one in chosen} >= {one.id for one in named((), declared)}
-    wanted = {name for one in chosen for name in one.made_of or (one.id,)}
-    with deciding.cached(dataset, wanted, delivery=everything) as history:
-        found = deciding.decide(history, wanted, declared, shuffle_partitions, delivery=everything)
+    wanted, delivery = deciding.wanted_by(chosen, declared)
+    with deciding.cached(dataset, wanted, delivery=delivery) as history:
+        found = deciding.decide(history, wanted, declared, shuffle_partitions, delivery=delivery)
         refuse(found.invalid, name)
         decisions = _decisions(found, chosen, declared)
         for decision in decisions:

@@ -45,8 +45,17 @@ from checkers.histories.io.recorded import SCHEMA
 from checkers.histories.plan.batch import Batch
 from checkers.histories.plan.dataset import Dataset, HistoryDataset
 from checkers.histories.plan.kernel import Kernel
-from checkers.histories.plan.scheduler import HashCollision, run
-from checkers.histories.plan.stage import Plan, Source, Stage, collect, in_parallel
+from checkers.histories.plan.scheduler import HashCollision, Pass, run, unobserved
+from checkers.histories.plan.stage import (
+    Plan,
+    Source,
+    Stage,
+    collect,
+    in_parallel,
+    on_behalf_of,
+)
+from properties.anomalies.anomaly import Anomaly
+from properties.anomalies.catalogue import named
 from properties.anomalies.declarations import Declarations
 from properties.delivery import Delivery
 
@@ -71,6 +80,7 @@ _ASSUMPTIONS: Final[dict[str, Callable[[], Plan[Finding]]]] = {
     "one-open-operation": assumptions.one_open_operation,
     "values-are-unique": assumptions.values_are_unique,
 }
+DELIVERY: Final = "delivery semantics"  # decided beside the anomalies
 ROWS_PER_SHUFFLE_PARTITION: Final = 1_000_000
 _TOTALS: Final = pa.schema(
     [("operations", pa.int64()), ("micro_operations", pa.int64()), ("started_ns", pa.int64())]
@@ -106,6 +116,15 @@ class Decided:
     delivered: tuple[Delivery, ...] = ()  # of each application, if delivery was requested
 
 
+def wanted_by(chosen: Collection[Anomaly], declared: Declarations) -> tuple[frozenset[str], bool]:
+    """Returns the ids that decide the chosen anomalies, and whether to decide delivery semantics.
+
+    Delivery semantics depend on all anomalies, so they are decided only with all of them.
+    """
+    every = {one.id for one in chosen} >= {one.id for one in named((), declared)}
+    return frozenset(name for one in chosen for name in one.made_of or (one.id,)), every
+
+
 def cached(
     history: HistoryDataset, wanted: Collection[str], *, delivery: bool = False
 ) -> AbstractContextManager[HistoryDataset]:
@@ -123,17 +142,20 @@ def decide(
     shuffle_partitions: int | None = None,
     *,
     delivery: bool = False,
+    observe: Callable[[Pass], None] = unobserved,
 ) -> Decided:
     """Returns the findings for the wanted anomalies, or the broken assumptions.
 
-    With `delivery`, the result also has the delivery semantics of applications.
+    With `delivery`, the result also has the delivery semantics of applications. `observe` is called
+    with each pass over the history or over its shuffled rows.
     """
     checkers = _checkers_for({*wanted})
     partitions = shuffle_partitions or 1 + history.rows // ROWS_PER_SHUFFLE_PARTITION
     for hash_seed in count():
         with ExitStack() as stack:
-            sources = _sources(history.with_hash_seed(hash_seed), declared, partitions, stack)
-            decided = run(_decide(checkers, wanted, declared, delivery=delivery), sources)
+            plan = _decide(checkers, wanted, declared, delivery=delivery)
+            seeded = history.with_hash_seed(hash_seed)
+            decided = run(plan, _sources(seeded, declared, partitions, stack, observe), observe)
         # If two texts have the same fingerprint, the plan runs again with another hash seed.
         if not isinstance(decided, HashCollision):
             return decided
@@ -141,11 +163,18 @@ def decide(
 
 
 def _sources(
-    history: HistoryDataset, declared: Declarations, partitions: int, stack: ExitStack
+    history: HistoryDataset,
+    declared: Declarations,
+    partitions: int,
+    stack: ExitStack,
+    observe: Callable[[Pass], None],
 ) -> Mapping[Source, Callable[[], Dataset]]:
     @cache
     def shuffled() -> Mapping[Source, Dataset]:
-        return stack.enter_context(history.shuffle(shuffle_kernels(declared), partitions))
+        kernels = shuffle_kernels(declared)
+        every = dict.fromkeys(kernels.values(), frozenset[str]())
+        observe(Pass(Source.OPERATIONS, every, into=tuple(kernels)))
+        return stack.enter_context(history.shuffle(kernels, partitions))
 
     return {
         Source.OPERATIONS: lambda: history,
@@ -171,14 +200,14 @@ def _decide(
         in_parallel(*(make() for name, make in _ASSUMPTIONS.items() if name in assumed)),
         collect(count_totals()),
         _shared_context(without, shuffles=shuffles),
-        in_parallel(*(checker.plan(without) for checker in checkers if not shuffles)),
+        in_parallel(*(_of(checker, without, wanted) for checker in checkers if not shuffles)),
     )
     broken = tuple(one for one in assumption_findings if one.rows.num_rows)
     nothing = Decided(totals=totals, invalid=invalid, broken=broken, anomalies={})
     if broken or invalid.num_rows:
         return nothing
     late, delivered = yield from in_parallel(
-        in_parallel(*(checker.plan(context) for checker in checkers if shuffles)),
+        in_parallel(*(_of(checker, context, wanted) for checker in checkers if shuffles)),
         _deliveries(context, wanted=delivery),
     )
     found = [one for findings in (*early, *late) for one in findings if one.id in wanted]
@@ -189,6 +218,12 @@ def _decide(
         anomalies={one.id: one for one in found},
         delivered=delivered,
     )
+
+
+def _of(
+    checker: AnomalyChecker, context: Context, wanted: Collection[str]
+) -> Plan[tuple[Finding, ...]]:
+    return on_behalf_of({*checker.ids} & {*wanted}, checker.plan(context))
 
 
 def _shared_context(without: Context, *, shuffles: bool) -> Plan[Context]:
@@ -203,7 +238,7 @@ def _shared_context(without: Context, *, shuffles: bool) -> Plan[Context]:
 def _deliveries(context: Context, *, wanted: bool) -> Plan[tuple[Delivery, ...]]:
     if not wanted:
         return ()
-    return (yield from deliveries.deliveries(context))
+    return (yield from on_behalf_of((DELIVERY,), deliveries.deliveries(context)))
 
 
 def _needs_shuffle(checkers: Iterable[AnomalyChecker], *, delivery: bool) -> bool:
@@ -253,11 +288,15 @@ def _count(batch: Batch) -> pa.Table:
 
 
 def rows_of(history: HistoryDataset, ops: Collection[int]) -> pa.Table:
-    wanted = np.array(sorted(ops), dtype=np.int64)
-    kernel = partial(_rows_of, wanted)
-    title = "reading the operations of violations"
-    (rows,) = history.collect([Kernel(title, tuple(SCHEMA.names), SCHEMA, kernel, ops=wanted)])
+    """Returns all rows of the operations with the numbers `ops`."""
+    (rows,) = history.collect([rows_kernel(ops)])
     return rows
+
+
+def rows_kernel(ops: Collection[int]) -> Kernel:
+    wanted = np.array(sorted(ops), dtype=np.int64)
+    title = "reading the operations of violations"
+    return Kernel(title, tuple(SCHEMA.names), SCHEMA, partial(_rows_of, wanted), ops=wanted)
 
 
 def _rows_of(ops: Ints, batch: Batch) -> pa.Table:

@@ -17,6 +17,7 @@ from checkers.events import (
     ExplorerReady,
     Listed,
     Measured,
+    PassExplained,
     PropertyDecided,
     Ready,
     ReleaseDecided,
@@ -27,6 +28,7 @@ from checkers.events import (
     VerdictCompared,
 )
 from checkers.report.decisions import MARKS, Decision, claim, grounds, heading, many, verdict
+from checkers.report.query_plan import pass_explained
 from checkers.report.release_table import release_table
 from checkers.report.run_files import REPORT
 from checkers.verdicts import EXIT_CODES, UNUSABLE_INPUT
@@ -70,6 +72,8 @@ class Terminal:
                 self._print(_line(event))
             case ExplorerReady() | StateShown():
                 self._print(_line(event))
+            case PassExplained():
+                self._print(f"{pass_explained(event)}\n")
             case BaselineApplied():
                 self.baseline = event
             case RunFinished():

@@ -66,9 +66,21 @@ def shuffle_kernels(declared: Declarations) -> dict[Source, Kernel]:
     sends = partial(_sends, isolation=declared.isolation)
     return {
         Source.RECORD_LOCATIONS: Kernel(
-            "shuffling by location", READS, _SHUFFLED, locations, LOCATION
+            "shuffling by location",
+            READS,
+            _SHUFFLED,
+            locations,
+            order=LOCATION,
+            shuffled_by=("key", f"block of {1 << BLOCK_BITS:,} offsets"),
         ),
-        Source.SENDS: Kernel("shuffling by value", READS, _SHUFFLED, sends, ("value", "key")),
+        Source.SENDS: Kernel(
+            "shuffling by value",
+            READS,
+            _SHUFFLED,
+            sends,
+            order=("value", "key"),
+            shuffled_by=("value",),
+        ),
     }
 
 

@@ -17,7 +17,7 @@ from properties.anomalies.declarations import NOTHING_DECLARED, Declarations, Su
 
 
 def assumptions_of(
-    history: Location,
+    history: Location | None,
     *,
     sub_via: Sequence[str] = (),
     ww_deps: bool = False,
@@ -29,9 +29,11 @@ def assumptions_of(
 ) -> Declarations:
     """Returns the assumptions about the history; an option overrides the recorded setting.
 
+    Without a history, only the options count.
+
     Raises UnreadableHistory, InputFault.
     """
-    metadata = _metadata(history)
+    metadata = {} if history is None else _metadata(history)
     settings = metadata.get("settings", {})
     level = isolation or next(
         iter(_setting(history, settings, "isolation", get_args(Isolation))), ""
@@ -59,7 +61,7 @@ def recorded_system(history: Location) -> str | None:
 
 
 def _setting(
-    history: Location, settings: Mapping[str, Any], name: str, allowed: Sequence[str]
+    history: Location | None, settings: Mapping[str, Any], name: str, allowed: Sequence[str]
 ) -> Sequence[str]:
     value = settings.get(name) or []
     values = value if isinstance(value, list) else [value]

@@ -26,6 +26,7 @@ class Kernel:
     run: Callable[[Batch], pa.Table]
     # a shuffle groups the rows of a partition by the first of these columns, and sorts by the rest
     order: tuple[str, ...] = ()
+    shuffled_by: tuple[str, ...] = ()  # the parts of the shuffle key, if the kernel makes one
     is_guard: bool = False  # if it returns rows for a partition, later kernels skip the partition
     partitions: frozenset[int] | None = None  # numbers of the partitions to read; None: all
     # the operations to read, ascending; a batch has at least their rows; None: all

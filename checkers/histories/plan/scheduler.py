@@ -47,13 +47,33 @@ class HashCollision:
     column: str
 
 
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A pass over a source: the kernels that it runs, each with the anomalies that use it.
+
+    A kernel without anomalies is used by all. If `into` is not empty, the pass shuffles rows into
+    these sources.
+    """
+
+    source: Source
+    used_by: Mapping[Kernel, frozenset[str]]
+    into: tuple[Source, ...] = ()
+
+
+def unobserved(one: Pass) -> None:
+    """Ignores a pass, for a caller that only needs the result of the plan."""
+    del one
+
+
 def run(
-    plan: Plan[ResultT], sources: Mapping[Source, Callable[[], Dataset]]
+    plan: Plan[ResultT],
+    sources: Mapping[Source, Callable[[], Dataset]],
+    observe: Callable[[Pass], None] = unobserved,
 ) -> ResultT | HashCollision:
     """Returns the plan's result, or a HashCollision if two texts have the same hash.
 
     `sources` has a function for each source of rows, such as the history or its records by offset.
-    The function is called when the plan first needs the source.
+    The function is called when the plan first needs the source. `observe` is called with each pass.
     """
     results: list[ResultT] = []
     requests = _Requests()
@@ -69,6 +89,8 @@ def run(
         if read not in datasets:
             datasets[read] = sources[read]()
         extra = _texts_to_collect(waiting, requests.texts) if source is Source.OPERATIONS else {}
+        used = {kernel: _union(one.used_by for one in some) for kernel, some in waiting.items()}
+        observe(Pass(read, {**used, **dict.fromkeys(extra.values(), _union(used.values()))}))
         tables = datasets[read].collect([*waiting, *extra.values()])
         requests.keep_texts(extra, tables[len(waiting) :])
         for (kernel, some), table in zip(waiting.items(), tables, strict=False):
@@ -85,6 +107,7 @@ def run(
 class _Waiting:
     request: Collect | Resolve
     proceed: Callable[[], None]
+    used_by: frozenset[str]
 
     @property
     def source(self) -> Source | None:
@@ -98,11 +121,13 @@ class _Requests:
     texts: dict[str, Texts] = field(default_factory=dict[str, Texts])
     collision: HashCollision | None = None
 
-    def add(self, request: Collect | Resolve, proceed: Callable[[], None]) -> None:
+    def add(
+        self, request: Collect | Resolve, proceed: Callable[[], None], used_by: frozenset[str]
+    ) -> None:
         if isinstance(request, Resolve) and request.column in self.texts:
             self._resolve(request, self.texts[request.column], proceed)
         else:
-            self.waiting.append(_Waiting(request, proceed))
+            self.waiting.append(_Waiting(request, proceed, used_by))
 
     def answer(self, one: _Waiting, table: pa.Table) -> None:
         if isinstance(one.request, Resolve):
@@ -142,6 +167,7 @@ class _Execution:
     plan: Plan[Any]
     finish: Callable[[Any], None]
     requests: _Requests
+    used_by: frozenset[str] = frozenset()
 
     def advance(self) -> None:
         try:
@@ -153,7 +179,7 @@ class _Execution:
 
     def _serve(self, request: Request) -> None:
         if not isinstance(request, Parallel):
-            self.requests.add(request, self.advance)
+            self.requests.add(request, self.advance, self.used_by)
             return
         missing = len(request.branches)
         if not missing:
@@ -167,7 +193,13 @@ class _Execution:
                 self.advance()
 
         for branch in request.branches:
-            _Execution(branch.plan, partial(finish, branch), self.requests).advance()
+            used_by = branch.used_by or self.used_by
+            _Execution(branch.plan, partial(finish, branch), self.requests, used_by).advance()
+
+
+def _union(some: Iterable[frozenset[str]]) -> frozenset[str]:
+    each = [*some]
+    return frozenset().union(*each) if all(each) else frozenset()  # empty: every anomaly
 
 
 # ---------------------------------------------------------------- kernels of requests

@@ -4,6 +4,7 @@ Inside a plan, `yield from` with one of these functions returns a typed answer:
 
     collect(stage)                  the results of the stage's kernel for the whole source, decoded
     in_parallel(plan, plan, ...)    the results of all these plans, which proceed independently
+    on_behalf_of(names, plan)       the result of a plan that decides the anomalies `names`
     resolve_fingerprints(numbers)   a function from fingerprints to their texts
 
     def empty_keys() -> Plan[list[str]]:
@@ -106,9 +107,14 @@ class Resolve:
 
 @dataclass(slots=True, eq=False)
 class Branch(Generic[ResultT]):
-    """A plan that runs in parallel with others; the scheduler stores its result in `result`."""
+    """A plan that runs in parallel with others; the scheduler stores its result in `result`.
+
+    `used_by` names the anomalies that the plan decides. If it is empty, they are those of the plan
+    that made the branch.
+    """
 
     plan: Plan[ResultT]
+    used_by: frozenset[str] = frozenset()
     result: ResultT = field(init=False)
 
 
@@ -171,6 +177,16 @@ def in_parallel(*plans: Plan[Any]) -> Plan[tuple[Any, ...]]:
     branches = tuple(Branch(plan) for plan in plans)
     yield Parallel(branches)
     return tuple(branch.result for branch in branches)
+
+
+def on_behalf_of(names: Iterable[str], plan: Plan[ResultT]) -> Plan[ResultT]:
+    """Executes a plan that decides the anomalies `names`, and returns its result.
+
+    An observer of the passes sees the names with each stage of the plan.
+    """
+    branch = Branch(plan, frozenset(names))
+    yield Parallel((branch,))
+    return branch.result
 
 
 # ---------------------------------------------------------------- texts of fingerprints
