@@ -1,4 +1,4 @@
-"""A reassignment that is sent back never ends: a broker is both added and removed.
+"""A reassignment back to the old replicas never ends: a broker is both added and removed.
 
 An operator moves a replica from broker 1 to broker 3, which is down. Then the operator requests
 the old replicas again. The second request removes broker 3 and adds no broker. So the controller
