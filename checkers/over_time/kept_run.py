@@ -89,7 +89,7 @@ class KeptRun:
 
 
 def run_folders(base: Path) -> Iterator[Path]:
-    """Yields the run folders below `base` by name; none if `base` is missing."""
+    """Yields the run folders below `base` in name order; none if `base` is missing."""
     if base.is_dir():
         yield from sorted(one.parent for one in base.glob(f"*/{DESCRIPTION}"))
 

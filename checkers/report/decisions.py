@@ -15,9 +15,11 @@ def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
 
     By default this is the decision's verdict, but a permitted or known violation counts as `holds`.
 
-    With `by_expectation`, an expected verdict counts as `holds`. An unexpected verdict counts as
-    `violated`, but a known violation as `holds`. If `holds` is expected and the verdict is `not
-    exercised`, the result is `not exercised`.
+    With `by_expectation`, the verdict is compared with the expected one:
+
+    - An expected verdict counts as `holds`. But `not exercised`, which is accepted instead of
+      `holds`, stays `not exercised`.
+    - An unexpected verdict counts as `violated`. But a known violation counts as `holds`.
     """
     if by_expectation and decision.expected is not None:
         if not is_expected(decision.verdict, decision.expected):

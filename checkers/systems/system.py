@@ -62,7 +62,7 @@ class System(Protocol):
 
     @property
     def proxies(self) -> Proxies | None:
-        """The proxies on all connections; None unless the layout is proxied."""
+        """The proxies on all connections; None if the cluster was started without proxies."""
         ...
 
     def do(self, action: Ability, broker: int) -> None:

@@ -147,7 +147,7 @@ class Expressions(FiniteTerms):
         """Returns the costly expressions, by `id()`, that can be computed before the loops.
 
         Such an expression reads no loop variable. It must also be defined in every state, unless
-        the assignment always evaluates it.
+        the assignment that contains it evaluates it in any case.
         """
         found: dict[int, t.Node] = {}
         always = isinstance(write.condition, t.Const)

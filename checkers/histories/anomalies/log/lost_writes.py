@@ -65,9 +65,9 @@ _READ: Final = pa.schema(
 
 
 def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the finding of `lost-write`: values that no poll returned, but should have.
+    """Returns the finding of `lost-write`: values that a poll should have returned, but none did.
 
-    A value should be returned if a poll returned a higher offset of the same log.
+    A poll should have returned a value if a poll returned a higher offset of the same log.
     """
     unconfirmed = context.unconfirmed
     some = yield from collect(
