@@ -59,8 +59,23 @@ if TYPE_CHECKING:
 @click.option(
     "--processes",
     is_flag=True,
-    help="Run each broker in a process of its own, with sockets between them. Its process ids are"
-    " printed: kill -9, -STOP and -CONT act as on Kafka. Not with --fault or --applied-log.",
+    help="Run the controller and each broker in a process, with sockets between them. The process"
+    " ids are printed: kill -9, -STOP, -CONT act as on Kafka. Not with --fault or --applied-log.",
+)
+@click.option(
+    "--link-port",
+    default=0,
+    show_default=True,
+    help="With --processes: port on 127.0.0.1 where the controller listens for brokers; broker N"
+    " listens for other nodes N ports above. 0: any free ports.",
+)
+@click.option(
+    "--link",
+    "links",
+    multiple=True,
+    metavar="NODE-NODE=HOST:PORT",
+    help="With --processes: address at which the first node reaches the second one, such as"
+    " 1-2=127.0.0.1:7012 or 1-controller=127.0.0.1:7010 for a proxy in this direction; repeatable.",
 )
 @security_options
 @click.option(
@@ -88,6 +103,8 @@ def broker_command(
     applied_log: Path | None,
     data_dir: Path | None,
     processes: bool,
+    link_port: int,
+    links: Sequence[str],
     security: Mapping[str, Any],
     auto_create_topics: bool,
     broker_config: Sequence[str],
@@ -106,6 +123,7 @@ def broker_command(
     from reference_impl.wire.faults.reading import parsed
     from reference_impl.wire.memory.freed_memory import keep_freed_memory
     from reference_impl.wire.memory.frozen_imports import freeze_imports
+    from reference_impl.wire.serving.links_in_text import read_link
     from reference_impl.wire.serving.options import ServeOptions
     from reference_impl.wire.serving.serve import serve
     from reference_impl.wire.serving.start_configs import started_with
@@ -122,6 +140,8 @@ def broker_command(
         applied_log=applied_log,
         data_dir=data_dir,
         processes=processes,
+        link_port=link_port,
+        links=dict(read_link(text) for text in links),
         control=control,
         security=read_security(security),
         auto_creates_topics=auto_create_topics,

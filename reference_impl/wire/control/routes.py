@@ -28,7 +28,7 @@ from urllib.parse import parse_qsl, urlsplit
 from model.vocabulary import BrokerId
 from reference_impl.protocol.controller import CreatedTopic, CreateTopic, MetadataImage
 from reference_impl.protocol.coordinators import INTERNAL_TOPICS
-from reference_impl.protocol.messages import CONTROLLER, ErrorCode
+from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.faults.around_requests import AroundRequests
 from reference_impl.wire.faults.cluster_faults import (
@@ -52,6 +52,15 @@ class Controlled(Faulty, Protocol):
     @property
     def around(self) -> AroundRequests | None:
         """The faults and the log of requests; None if each broker is a process."""
+        ...
+
+    @property
+    def now_ms(self) -> int:
+        """The time of the cluster."""
+        ...
+
+    async def image(self) -> MetadataImage:
+        """Returns the newest metadata of the controller; brokers apply it a little later."""
         ...
 
     @property
@@ -113,7 +122,6 @@ async def answer(cluster: Controlled, method: str, target: str, body: bytes) -> 
 
 async def _show_cluster(cluster: Controlled, asked: Asked) -> Answer:
     del asked
-    host = cluster.host
     brokers = [
         {
             "id": broker,
@@ -126,7 +134,7 @@ async def _show_cluster(cluster: Controlled, asked: Asked) -> Answer:
     return 200, {
         "bootstrap_servers": cluster.bootstrap_servers,
         "brokers": brokers,
-        "now_ms": host.now_ms,
+        "now_ms": cluster.now_ms,
     }
 
 
@@ -139,8 +147,8 @@ def _state(cluster: Controlled, broker: BrokerId) -> str:
 async def _reset(cluster: Controlled, asked: Asked) -> Answer:
     if cluster.around is not None:
         cluster.around.rules.clear()
-        cluster.heal()
-    for broker in cluster.host.brokers:
+    await cluster.heal()
+    for broker in cluster.brokers:
         if cluster.is_up(broker):
             cluster.resume(broker)
         else:
@@ -156,7 +164,7 @@ async def _reset(cluster: Controlled, asked: Asked) -> Answer:
 
 async def _add_fault(cluster: Controlled, asked: Asked) -> Answer:
     rule = rule_of(asked.document())
-    check_brokers(rule, cluster.host.brokers)
+    check_brokers(rule, cluster.brokers)
     if rule.when is not None:
         return 201, _described(_around(cluster).rules.add(rule))
     assert not isinstance(rule.fault, OfRequest), "such a rule always has `when`"
@@ -249,7 +257,7 @@ async def _clear_requests(cluster: Controlled, asked: Asked) -> Answer:
 
 async def _create_topic(cluster: Controlled, asked: Asked) -> Answer:
     document = asked.document()
-    live = sum(cluster.is_up(broker) for broker in cluster.host.brokers)
+    live = sum(cluster.is_up(broker) for broker in cluster.brokers)
     wanted = {"partitions": 1, "replicas": min(3, live)}
     if not isinstance(document, dict) or not isinstance(document.get("name"), str):
         raise BadFault("body", 'write {"name": "orders", "partitions": 3, "replicas": 3}')
@@ -266,17 +274,17 @@ async def _create_topic(cluster: Controlled, asked: Asked) -> Answer:
         topic_partitions=wanted["partitions"],
         replication_factor=wanted["replicas"],
     )
-    response = await cluster.host.requests.call(BrokerId(CONTROLLER), request)
+    response = await cluster.call_controller(request)
     assert isinstance(response, CreatedTopic)
     if response.error is not ErrorCode.NONE:
         raise BadFault("body", f"{response.error.name}: {response.message}")
     await cluster.spread(SPREADS_WITHIN_S)
-    return 201, _topics(cluster.host.image)[request.topic]
+    return 201, _topics(await cluster.image())[request.topic]
 
 
 async def _show_topics(cluster: Controlled, asked: Asked) -> Answer:
     del asked
-    return 200, {"topics": [*_topics(cluster.host.image).values()]}
+    return 200, {"topics": [*_topics(await cluster.image()).values()]}
 
 
 def _topics(image: MetadataImage) -> dict[str, dict[str, Any]]:

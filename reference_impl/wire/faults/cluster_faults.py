@@ -16,6 +16,7 @@ from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.protocol.controller import ElectedLeader, ElectLeader
 from reference_impl.protocol.messages import CONTROLLER, ErrorCode, NodeId
 from reference_impl.protocol.reassignment import AlteredReassignment, AlterReassignment
+from reference_impl.protocol.requests import Request, Response
 from reference_impl.wire.faults.rule import (
     CONTROLLER_NAME,
     AdvanceClock,
@@ -33,7 +34,6 @@ from reference_impl.wire.faults.rule import (
     Split,
     Start,
 )
-from reference_impl.wire.nodes.host import Host
 
 SPREADS_WITHIN_S: Final = 3.0  # metadata, to all brokers that run
 
@@ -46,8 +46,12 @@ class Faulty(Protocol):
     """
 
     @property
-    def host(self) -> Host:
-        """The host of the controller."""
+    def brokers(self) -> tuple[BrokerId, ...]:
+        """All brokers of the cluster."""
+        ...
+
+    async def call_controller(self, request: Request) -> Response:
+        """Returns the controller's response; raises BadFault if the controller does not respond."""
         ...
 
     def is_up(self, broker_id: BrokerId) -> bool: ...
@@ -58,9 +62,9 @@ class Faulty(Protocol):
 
     def resume(self, broker_id: BrokerId) -> None: ...
 
-    def split(self, one_side: Iterable[NodeId], other_side: Iterable[NodeId]) -> None: ...
+    async def split(self, one_side: Iterable[NodeId], other_side: Iterable[NodeId]) -> None: ...
 
-    def heal(self) -> None: ...
+    async def heal(self) -> None: ...
 
     async def advance_clock(self, ms: int) -> None: ...
 
@@ -142,20 +146,20 @@ async def _resume(cluster: Faulty, fault: Resume) -> None:
 async def _split(cluster: Faulty, fault: Split) -> None:
     others = fault.others
     if others is None:
-        brokers = cluster.host.brokers
+        brokers = cluster.brokers
         others = (CONTROLLER_NAME, *(one for one in brokers if one not in fault.brokers))
-    cluster.split(map(NodeId, fault.brokers), map(_node, others))
+    await cluster.split(map(NodeId, fault.brokers), map(_node, others))
 
 
 async def _heal(cluster: Faulty, fault: Heal) -> None:
     del fault
-    cluster.heal()
+    await cluster.heal()
 
 
 async def _elect(cluster: Faulty, fault: Elect) -> None:
     place = TopicPartition(fault.topic, fault.partition)
     request = ElectLeader(topic_partition=place, broker=fault.broker)
-    response = await cluster.host.requests.call(BrokerId(CONTROLLER), request)
+    response = await cluster.call_controller(request)
     assert isinstance(response, ElectedLeader)
     if response.error is not ErrorCode.NONE:
         raise BadFault("broker" if fault.broker else "partition", response.message)
@@ -165,7 +169,7 @@ async def _elect(cluster: Faulty, fault: Elect) -> None:
 async def _reassign(cluster: Faulty, fault: Reassign) -> None:
     place = TopicPartition(fault.topic, fault.partition)
     request = AlterReassignment(topic_partition=place, replicas=fault.replicas)
-    response = await cluster.host.requests.call(BrokerId(CONTROLLER), request)
+    response = await cluster.call_controller(request)
     assert isinstance(response, AlteredReassignment)
     if response.error is not ErrorCode.NONE:
         unknown = response.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

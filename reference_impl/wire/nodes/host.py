@@ -2,8 +2,8 @@
 
 Usually one process has all nodes. Messages between nodes are then delivered in-process after
 `link_ms`. When a broker dies, its messages that are not yet delivered are lost. Messages between
-live nodes are lost only over a split, see the module `interruptions`. If other nodes have processes
-of their own, `elsewhere` sends them the messages, see the package `processes`.
+live nodes are lost only over a split, see the module `interruptions`. If each node has a process of
+its own, `elsewhere` sends the messages to other nodes, see the package `processes`.
 
 A node handles one message or timer at a time. If the node's code raises an exception, its state
 does not change. The traceback is logged, and the exception is raised again when the cluster stops.
@@ -122,9 +122,12 @@ class Host:
         others = () if self.elsewhere is None else self.brokers
         self.timers.start(frozenset(map(NodeId, others)))
 
-    def next_start(self) -> int:
-        """Returns a number for the next start of a broker, larger than all earlier ones."""
-        self._started += 1
+    def next_start(self, after: int = 0) -> int:
+        """Returns a number for the next start of a broker.
+
+        It is larger than all earlier ones, and than `after`.
+        """
+        self._started = max(self._started, after) + 1
         return self._started
 
     def start_broker(self, broker_id: BrokerId, incarnation: int | None = None) -> None:

@@ -14,7 +14,7 @@ after it are neither encrypted nor signed.
 A message may be lost, as the contract of `node/step` allows. It is lost if the other node cannot be
 reached, if the connection breaks, or if 16 MiB already wait because the other node does not read.
 No message is repeated or reordered: if a node connects again, its older connection is closed, and
-what it still contained is lost.
+what it still contained is lost. All messages from and to the nodes of `separated` are lost.
 
 Simplified: in Kafka a response comes back over the connection of its request.
 """
@@ -26,6 +26,7 @@ import hashlib
 import hmac
 import secrets
 import struct
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, cast
@@ -57,8 +58,8 @@ def _proof(secret: bytes, by: bytes, node: NodeId, of_dialed: bytes, of_dialing:
 class Links:
     """The links of one node to all other nodes of the cluster.
 
-    `receive` gets each message that arrives. `places` has the address of every node; a node that
-    has none yet cannot be reached.
+    `receive` gets each message `link_ms` after it has arrived. `places` has the address of every
+    node; a node that has none yet cannot be reached.
     """
 
     node: NodeId
@@ -66,6 +67,9 @@ class Links:
     receive: Callable[[Message], None]
     note: Callable[[str], None]
     places: dict[NodeId, Address] = field(default_factory=dict)
+    separated: frozenset[NodeId] = frozenset()
+    link_ms: int = 0
+    _late: deque[tuple[NodeId, Message]] = field(default_factory=deque)
     _server: asyncio.Server | None = None
     _outgoing: dict[NodeId, _Outgoing] = field(default_factory=dict)
     _incoming: dict[NodeId, _Incoming] = field(default_factory=dict)
@@ -82,7 +86,7 @@ class Links:
 
     def send(self, to: NodeId, message: Message) -> None:
         """Sends a message, or loses it if the node cannot be reached."""
-        if self._server is None:
+        if self._server is None or to in self.separated:
             return
         if to not in self._outgoing:
             self._outgoing[to] = _Outgoing(self, to)
@@ -113,6 +117,18 @@ class Links:
 
     def left(self, connection: _Incoming) -> None:
         self._arrived.discard(connection)
+
+    def deliver(self, sender: NodeId, message: Message) -> None:
+        if not self.link_ms:
+            self._receive(sender, message)
+            return
+        self._late.append((sender, message))  # in order, even if two are due at the same time
+        loop = asyncio.get_running_loop()
+        loop.call_later(self.link_ms / 1000, lambda: self._receive(*self._late.popleft()))
+
+    def _receive(self, sender: NodeId, message: Message) -> None:
+        if sender not in self.separated:
+            self.receive(message)
 
 
 class _Outgoing(asyncio.Protocol):
@@ -228,6 +244,7 @@ class _Incoming(asyncio.Protocol):
         self._links = links
         self._transport: asyncio.Transport | None = None
         self._challenge = secrets.token_bytes(CHALLENGE_BYTES)
+        self._sender = links.node  # until the admission
         self._decoder: Decoder | None = None  # from the admission on
         self._received = bytearray()
         self._limit: asyncio.TimerHandle | None = None
@@ -253,7 +270,7 @@ class _Incoming(asyncio.Protocol):
                 message = self._next()
                 if message is None:
                     return
-                self._links.receive(self._decoder.decode(message))
+                self._links.deliver(self._sender, self._decoder.decode(message))
         except MalformedMessage as malformed:
             self._links.note(f"node {self._links.node} closes a link: {malformed}")
             self.close()
@@ -269,8 +286,9 @@ class _Incoming(asyncio.Protocol):
             self._limit.cancel()
         if self._transport is not None:
             self._transport.write(_proof(secret, b"dialed", node, self._challenge, theirs))
-        self._decoder = Decoder(NodeId(node))
-        self._links.admitted(self, NodeId(node))
+        self._sender = NodeId(node)
+        self._decoder = Decoder(self._sender)
+        self._links.admitted(self, self._sender)
 
     def _next(self) -> bytes | None:
         if len(self._received) < LENGTH.size:

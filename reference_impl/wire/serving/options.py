@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +11,7 @@ from model.faults import InputFault
 from model.vocabulary import BrokerId
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.node.timeouts import Timeouts
+from reference_impl.protocol.messages import CONTROLLER, NodeId
 from reference_impl.wire.connections.in_flight import IN_FLIGHT, InFlightLimits
 from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.faults.cluster_faults import check_brokers
@@ -24,6 +26,10 @@ CALM_WITHIN_S: Final = 20.0
 
 class CannotServe(InputFault):
     """The error if the cluster cannot start; the message names the option and the next step."""
+
+
+def port_in_use(host: str, port: int, error: OSError) -> CannotServe:
+    return CannotServe(f"{host}:{port}: {error.strerror}; port 0 selects free ports")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +50,13 @@ class ServeOptions:
     fault_log: Path | None = None  # a line with the time of each kill and restart
     timeouts: Timeouts = SERVED
     auto_creates_topics: bool = False  # auto.create.topics.enable
-    link_ms: int = 0  # delay of each message between brokers
+    link_ms: int = 0  # delay of each message between nodes
+    # Of `processes`: the port on which the controller listens for brokers; broker N listens for
+    # other nodes N ports above; 0 selects free ports.
+    link_port: int = 0
+    # Of `processes`: where a node, the first of the pair, reaches the second one, if not where
+    # that one listens.
+    links: Mapping[tuple[NodeId, NodeId], Address] = field(default_factory=dict)
     in_flight: InFlightLimits = IN_FLIGHT
     data_dir: Path | None = None  # None: the data is in memory only
     processes: bool = False  # each broker has a process of its own
@@ -63,9 +75,8 @@ class ServeOptions:
                 f"{len(self.advertised)} advertised addresses of {self.brokers} brokers: name one "
                 "for each broker, or none"
             )
-        brokers = tuple(BrokerId(number) for number in range(1, self.brokers + 1))
         for rule in self.faults:
-            check_brokers(rule, brokers)
+            check_brokers(rule, self.broker_ids)
             crashes = isinstance(rule.fault, Crash) and rule.then is not None
             if self.brokers == 1 and (crashes or isinstance(rule.fault, Start)):
                 raise BadFault(
@@ -74,6 +85,8 @@ class ServeOptions:
                 )
         if self.processes:
             self._check_processes()
+        elif self.links or self.link_port:
+            raise CannotServe("--link and --link-port need --processes: add it")
         if self.control is not None and not 0 <= self.control <= LAST_PORT:
             raise CannotServe(f"control port {self.control}: the last port is {LAST_PORT}")
 
@@ -81,11 +94,25 @@ class ServeOptions:
         unsupported: dict[str, object] = {
             "--fault": self.faults,
             "--applied-log": self.applied_log,
-            "fault_log": self.fault_log,
-            "link_ms": self.link_ms,
         }
         for name in (name for name, value in unsupported.items() if value):
             raise CannotServe(
                 f"{name} needs all brokers in one process; leave out --processes, or use signals "
                 "to the brokers' processes (kill -9, -STOP, -CONT) and a proxy before a port"
             )
+        if not 0 <= self.link_port <= LAST_PORT - self.brokers:
+            raise CannotServe(
+                f"link port {self.link_port} is the first of {self.brokers + 1}: the last port is "
+                f"{LAST_PORT}; 0 selects free ports"
+            )
+        nodes = {CONTROLLER, *map(NodeId, self.broker_ids)}
+        for sender, receiver in self.links:
+            if sender == receiver or not {sender, receiver} <= nodes:
+                raise CannotServe(
+                    f"a link from node {sender} to node {receiver}: name two nodes, which are "
+                    f"controller and 1 to {self.brokers}"
+                )
+
+    @property
+    def broker_ids(self) -> tuple[BrokerId, ...]:
+        return tuple(BrokerId(number) for number in range(1, self.brokers + 1))

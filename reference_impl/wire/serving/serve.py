@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from model.vocabulary import BrokerId
 from reference_impl.disk.data_dir import DataDir
-from reference_impl.protocol.messages import NodeId
+from reference_impl.protocol.controller import MetadataImage
+from reference_impl.protocol.messages import CONTROLLER, NodeId
+from reference_impl.protocol.requests import Request, Response
 from reference_impl.protocol.topic_id import topic_id
 from reference_impl.wire.authentication.gate import Gate
 from reference_impl.wire.connections.connection import Connection
@@ -46,7 +46,8 @@ from reference_impl.wire.requests.cluster.control_plane import CLUSTER_ID
 from reference_impl.wire.server.applied_log import AppliedLog
 from reference_impl.wire.server.heavy_lane import HeavyLane
 from reference_impl.wire.server.server import Listener
-from reference_impl.wire.serving.options import CALM_WITHIN_S, CannotServe, ServeOptions
+from reference_impl.wire.serving.fault_log import FaultLog
+from reference_impl.wire.serving.options import CALM_WITHIN_S, ServeOptions, port_in_use
 from reference_impl.wire.serving.served_cluster import ServedCluster
 
 if TYPE_CHECKING:
@@ -76,8 +77,8 @@ async def serve(
             await stopped.wait()
         finally:
             await cluster.stop()
-    if cluster.host.failures:
-        raise cluster.host.failures[0]
+    if cluster.failures:
+        raise cluster.failures[0]
 
 
 def _cluster(options: ServeOptions, note: Callable[[str], None]) -> ServedCluster:
@@ -105,14 +106,17 @@ class Cluster:
     _in_flight: InFlight[Connection] = field(init=False)  # of the connections to all brokers
     _lane: HeavyLane = field(default_factory=HeavyLane)
     _gate: Gate = field(init=False)
+    _fault_log: FaultLog = field(init=False)
 
     def __post_init__(self) -> None:
-        ids = tuple(BrokerId(number) for number in range(1, self.options.brokers + 1))
         options = self.options
-        self.host = Host(ids, self.note, options.bugs, options.timeouts, options.link_ms)
+        self.host = Host(
+            options.broker_ids, self.note, options.bugs, options.timeouts, options.link_ms
+        )
         self.host.on_unfenced = self._accept
         self._in_flight = InFlight(options.in_flight)
         self._gate = Gate.of(options.security)
+        self._fault_log = FaultLog(options.fault_log)
         self.around = AroundRequests(
             RulesInForce(options.seed),
             self._happen,
@@ -130,6 +134,18 @@ class Cluster:
     def pids(self) -> Mapping[BrokerId, int]:
         """Empty: all brokers are in this process."""
         return {}
+
+    @property
+    def brokers(self) -> tuple[BrokerId, ...]:
+        return self.host.brokers
+
+    @property
+    def failures(self) -> list[Exception]:
+        return self.host.failures
+
+    @property
+    def now_ms(self) -> int:
+        return self.host.now_ms
 
     @property
     def addresses(self) -> Mapping[BrokerId, Address]:
@@ -192,7 +208,7 @@ class Cluster:
         try:
             bound = await listener.open(self.options.address, port)
         except OSError as error:
-            raise self._port_in_use(port, error) from error
+            raise port_in_use(self.options.address, port, error) from error
         self._ports[broker_id] = bound[1]
         advertised = self.options.advertised
         self._addresses[broker_id] = advertised[broker_id - 1] if advertised else bound
@@ -203,11 +219,8 @@ class Cluster:
         try:
             self._listeners[broker_id].accept()
         except OSError as error:
-            self.host.failures.append(self._port_in_use(self._ports[broker_id], error))
-
-    def _port_in_use(self, port: int, error: OSError) -> CannotServe:
-        place = f"{self.options.address}:{port}"
-        return CannotServe(f"{place}: {error.strerror}; port 0 selects free ports")
+            in_use = port_in_use(self.options.address, self._ports[broker_id], error)
+            self.host.failures.append(in_use)
 
     async def stop(self) -> None:
         if self.control is not None:
@@ -266,11 +279,17 @@ class Cluster:
     def resume(self, broker_id: BrokerId) -> None:
         self.host.resume(broker_id)
 
-    def split(self, one_side: Iterable[NodeId], other_side: Iterable[NodeId]) -> None:
+    async def split(self, one_side: Iterable[NodeId], other_side: Iterable[NodeId]) -> None:
         self.host.interruptions.split(one_side, other_side)
 
-    def heal(self) -> None:
+    async def heal(self) -> None:
         self.host.interruptions.heal()
+
+    async def call_controller(self, request: Request) -> Response:
+        return await self.host.requests.call(BrokerId(CONTROLLER), request)
+
+    async def image(self) -> MetadataImage:
+        return self.host.image
 
     async def advance_clock(self, ms: int) -> None:
         await self.host.timers.advance(ms)
@@ -279,26 +298,20 @@ class Cluster:
         await self.host.spread(within_s)
 
     async def kill(self, broker_id: BrokerId) -> None:
-        self._log_fault("kill", broker_id)
+        self._fault_log.write("kill", broker_id)
         self.host.kill_broker(broker_id)
         await self._listeners[broker_id].close()
 
     async def lose_power(self, broker_id: BrokerId) -> None:
         """Kills the broker if it is up; records that were not flushed are gone."""
-        self._log_fault("power-loss", broker_id)
+        self._fault_log.write("power-loss", broker_id)
         self.host.lose_power(broker_id)
         await self._listeners[broker_id].close()
 
     async def restart(self, broker_id: BrokerId) -> None:
         await self._open(self._listeners[broker_id], self._ports[broker_id])
         self.host.start_broker(broker_id)
-        self._log_fault("restart", broker_id)
-
-    def _log_fault(self, what: str, broker_id: BrokerId) -> None:
-        if self.options.fault_log is not None:
-            entry = {"at_ns": time.monotonic_ns(), "do": what, "node": broker_id}
-            with self.options.fault_log.open("a", encoding="utf-8") as lines:
-                lines.write(json.dumps(entry) + "\n")
+        self._fault_log.write("restart", broker_id)
 
 
 @contextlib.contextmanager

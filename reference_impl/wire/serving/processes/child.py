@@ -1,78 +1,76 @@
-"""The parent's side of a broker's process: starts it, reads its lines, and stops it."""
+"""The parent's side of a node's process: starts it, calls it, and stops it."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
+import socket
 import sys
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from model.vocabulary import BrokerId
-from reference_impl.wire.connections.listening import Address
-from reference_impl.wire.serving.processes.broker_process import BrokerSettings, Places, sent
+from reference_impl.protocol.messages import NodeId
+from reference_impl.wire.serving.processes.channel import Channel, ChannelClosed
+from reference_impl.wire.serving.processes.settings import name_of
 
 STOPS_WITHIN_S: Final = 5.0
-LONGEST_LINE: Final = 1 << 20
 ROOT: Final = str(Path(__file__).parents[4])
 PROGRAM: Final = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); "
-    "from reference_impl.wire.serving.processes.broker_process import main; main()"
+    "from reference_impl.wire.serving.processes.node_process import main; main()"
 )
 
 
-class NotStarted(OSError):
-    """The error if a broker's process ends before it is ready; the message says why, if known."""
+class NodeEnded(OSError):
+    """The error if a node's process ends before it has answered; the message says why, if known."""
 
 
 @dataclass(slots=True, kw_only=True)
-class BrokerProcess:
-    """A running process of a broker.
+class NodeProcess:
+    """A running process of a node.
 
     When the process has ended for any reason, the function `ended` is called with this object.
     """
 
-    broker_id: BrokerId
+    node: NodeId
     note: Callable[[str], None]
-    ended: Callable[[BrokerProcess], None]
+    ended: Callable[[NodeProcess], None]
     _process: Process
-    _listens: asyncio.Future[tuple[Address, Address]]  # for clients, and for other nodes
-    _ready: asyncio.Future[None]
-    _reading: asyncio.Task[None] | None = None
-    _why: str = "it ended before it was ready"
+    _channel: Channel
+    _serving: asyncio.Task[None] | None = None
+    _why: str = "its process has ended"
     is_stopping: bool = field(default=False, init=False)
 
     @classmethod
     async def start(
         cls,
-        settings: BrokerSettings,
+        node: NodeId,
         note: Callable[[str], None],
-        ended: Callable[[BrokerProcess], None],
-    ) -> BrokerProcess:
-        loop = asyncio.get_running_loop()
+        ended: Callable[[NodeProcess], None],
+        failed: Callable[[Exception], object],
+    ) -> NodeProcess:
+        ours, theirs = socket.socketpair()
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-c", PROGRAM, ROOT,
-            stdin=PIPE,
-            stdout=PIPE,
-            limit=LONGEST_LINE,
-            start_new_session=True,  # Ctrl-C is for the parent, which then stops its brokers
+            stdin=theirs.fileno(),
+            stdout=DEVNULL,
+            start_new_session=True,  # Ctrl-C is for the parent, which then stops its nodes
         )  # fmt: skip
-        broker = cls(
-            broker_id=settings.broker_id,
-            note=note,
-            ended=ended,
-            _process=process,
-            _listens=loop.create_future(),
-            _ready=loop.create_future(),
-        )
-        broker._write(sent(settings))
-        broker._reading = asyncio.create_task(broker._read())
-        return broker
+        theirs.close()
+        channel = Channel({}, {}, failed)
+        child = cls(node=node, note=note, ended=ended, _process=process, _channel=channel)
+        channel.notices = {"note": child._note, "cannot": child._cannot}
+        await channel.open(ours)
+        child._serving = asyncio.create_task(child._serve())
+        return child
+
+    @property
+    def name(self) -> str:
+        return name_of(self.node)
 
     @property
     def pid(self) -> int:
@@ -87,17 +85,12 @@ class BrokerProcess:
         """The exit code, or the negative number of the signal; None while the process runs."""
         return self._process.returncode
 
-    async def listens(self) -> tuple[Address, Address]:
-        """Returns where the broker listens for clients and for nodes; raises NotStarted."""
-        return await self._listens
-
-    def go(self, places: Places) -> None:
-        """Lets the broker begin to register and to serve."""
-        self._write(sent(places))
-
-    async def ready(self) -> None:
-        """Waits until the broker is registered and knows all brokers; raises NotStarted."""
-        await self._ready
+    async def call(self, name: str, *args: Any) -> Any:
+        """Returns the result of a function of the node; raises NodeEnded if its process ends."""
+        try:
+            return await self._channel.call(name, *args)
+        except ChannelClosed as closed:
+            raise NodeEnded(f"{self.name}: {self._why}") from closed
 
     def signal(self, number: signal.Signals) -> None:
         """Sends a signal to the process, if it still runs."""
@@ -107,8 +100,7 @@ class BrokerProcess:
     async def stop(self) -> None:
         """Lets the process stop cleanly, and kills it after 5 s; also ends a process at SIGSTOP."""
         self.is_stopping = True
-        assert self._process.stdin is not None, "the process has a pipe"
-        self._process.stdin.close()
+        self._channel.finish()
         self.signal(signal.SIGCONT)
         await self._end()
 
@@ -122,36 +114,19 @@ class BrokerProcess:
         try:
             await asyncio.wait_for(asyncio.shield(self._process.wait()), STOPS_WITHIN_S)
         except TimeoutError:
-            self.note(f"broker {self.broker_id} does not stop, and is killed")
+            self.note(f"{self.name} does not stop, and is killed")
             self.signal(signal.SIGKILL)
-        if self._reading is not None:
-            await self._reading
+        if self._serving is not None:
+            await self._serving
 
-    def _write(self, data: bytes) -> None:
-        assert self._process.stdin is not None, "the process has a pipe"
-        self._process.stdin.write(data)
-
-    async def _read(self) -> None:
-        assert self._process.stdout is not None, "the process has a pipe"
-        while line := await self._process.stdout.readline():
-            match json.loads(line):
-                case {"listens": clients, "link": link}:
-                    self._listens.set_result((_address(clients), _address(link)))
-                case {"ready": _}:
-                    self._ready.set_result(None)
-                case {"cannot": why}:
-                    self._why = why
-                case other:
-                    self.note(f"broker {self.broker_id}: {other['note']}")
+    async def _serve(self) -> None:
+        await self._channel.serve()
         await self._process.wait()
-        error = NotStarted(f"broker {self.broker_id}: {self._why}")
-        for promise in (self._listens, self._ready):
-            if not promise.done():
-                promise.set_exception(error)
-                promise.exception()  # nobody may wait for it
+        await self._channel.close()
         self.ended(self)
 
+    def _note(self, line: str) -> None:
+        self.note(f"{self.name}: {line}")
 
-def _address(value: list[str | int]) -> Address:
-    host, port = value
-    return str(host), int(port)
+    def _cannot(self, why: str) -> None:
+        self._why = why

@@ -1,16 +1,20 @@
-"""A served cluster: this process has the controller, and each broker has a child process.
+"""A served cluster with a process for each node, which this process starts and watches.
 
-    this process    the controller
-    child 1, 2, ..  a broker each: its port for clients, its logs, its links to all other nodes
+    this process    the control port; it has no node
+    controller      the metadata of the cluster
+    broker 1, ...   a broker each: its port for clients, its logs
+
+Each node has links to all other nodes, and a channel to this process. A split of the cluster is a
+list for each node: the nodes whose messages it loses.
 
 A broker that is killed, or stopped by SIGSTOP, sends no heartbeats. The controller fences it when
 its session ends, and elects other leaders, as in Kafka. A stopped broker that continues is unfenced
-by its next heartbeat. Nothing starts a killed broker again by itself.
+by its next heartbeat. Nothing starts a killed node again by itself.
 
-Each broker has a folder in the data directory, so a killed broker that starts again continues with
-its logs. Without a data directory, a temporary one lasts as long as the cluster.
+The controller and each broker have files in the data directory, so a killed node that starts again
+continues with them. Without a data directory, a temporary one lasts as long as the cluster.
 
-When this process ends, however it ends, all brokers end.
+When this process ends, however it ends, all nodes end.
 """
 
 from __future__ import annotations
@@ -18,76 +22,73 @@ from __future__ import annotations
 import asyncio
 import secrets
 import signal
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from model.vocabulary import BrokerId
-from reference_impl.disk.data_dir import DataDir
-from reference_impl.node.step import RequestReceived
-from reference_impl.protocol.controller import BrokerHeartbeat
+from reference_impl.protocol.controller import MetadataImage
 from reference_impl.protocol.messages import CONTROLLER, NodeId
-from reference_impl.protocol.topic_id import topic_id
+from reference_impl.protocol.requests import Request, Response
 from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.faults.rule import BadFault
-from reference_impl.wire.nodes.encoding import Message
-from reference_impl.wire.nodes.host import Host
-from reference_impl.wire.nodes.links import SECRET_BYTES, Links
-from reference_impl.wire.requests.cluster.control_plane import CLUSTER_ID
+from reference_impl.wire.nodes.links import SECRET_BYTES
+from reference_impl.wire.serving.fault_log import FaultLog
 from reference_impl.wire.serving.options import CALM_WITHIN_S, CannotServe, ServeOptions
-from reference_impl.wire.serving.processes.broker_process import (
-    CALM_EVERY_S,
-    CANNOT_START,
-    BrokerSettings,
-    Places,
-)
-from reference_impl.wire.serving.processes.child import BrokerProcess, NotStarted
+from reference_impl.wire.serving.processes.child import NodeEnded, NodeProcess
+from reference_impl.wire.serving.processes.node_process import CANNOT_START
+from reference_impl.wire.serving.processes.settings import NodeSettings, Places
 
 if TYPE_CHECKING:
     from reference_impl.wire.control.port import ControlPort
 
+ANSWERS_WITHIN_S: Final = 5.0  # a node that is not stopped by a signal
 
-class BrokerFailed(RuntimeError):
-    """The error if a broker's process ended because of a bug, which its notes describe."""
+
+class NodeFailed(RuntimeError):
+    """The error if a node's process ended because of a bug, which its notes describe."""
 
 
 @dataclass(slots=True)
 class ProcessCluster:
-    """The controller, its links, and the brokers' processes."""
+    """The processes of the controller and of the brokers."""
 
     options: ServeOptions
     note: Callable[[str], None]
-    host: Host = field(init=False)
-    _links: Links = field(init=False)
     control: ControlPort | None = None
-    _applied: dict[BrokerId, int] = field(default_factory=dict)  # metadata version by heartbeat
-    _paused: set[BrokerId] = field(default_factory=set)
-    _temporary: TemporaryDirectory[str] | None = None
-    _brokers: dict[BrokerId, BrokerProcess] = field(default_factory=dict)
+    failures: list[Exception] = field(default_factory=list)
+    _secret: bytes = field(default_factory=lambda: secrets.token_bytes(SECRET_BYTES), repr=False)
+    _processes: dict[NodeId, NodeProcess] = field(default_factory=dict)
+    _started: int = 0  # the newest number of a broker's start
     _clients: dict[BrokerId, Address] = field(default_factory=dict)  # where brokers listen
-    _addresses: dict[BrokerId, Address] = field(default_factory=dict)  # advertised
+    _links: dict[NodeId, Address] = field(default_factory=dict)  # where nodes listen
+    _paused: set[NodeId] = field(default_factory=set)
+    _split: set[frozenset[NodeId]] = field(default_factory=set)
+    _temporary: TemporaryDirectory[str] | None = None
+    _fault_log: FaultLog = field(init=False)
 
     def __post_init__(self) -> None:
-        options = self.options
-        ids = tuple(BrokerId(number) for number in range(1, options.brokers + 1))
-        self.host = Host(ids, self.note, options.bugs, options.timeouts)
-        self._links = Links(
-            CONTROLLER,
-            secrets.token_bytes(SECRET_BYTES),
-            self._receive,
-            self.note,
-        )
-        self.host.elsewhere = self._links
+        self._fault_log = FaultLog(self.options.fault_log)
+
+    @property
+    def brokers(self) -> tuple[BrokerId, ...]:
+        return self.options.broker_ids
+
+    @property
+    def _nodes(self) -> tuple[NodeId, ...]:
+        return (CONTROLLER, *map(NodeId, self.brokers))
 
     @property
     def bootstrap_servers(self) -> str:
-        return ",".join(f"{host}:{port}" for host, port in self._addresses.values())
+        return ",".join(f"{host}:{port}" for host, port in self.addresses.values())
 
     @property
     def addresses(self) -> Mapping[BrokerId, Address]:
-        return self._addresses
+        listens = self.options.advertised or [self._clients[one] for one in self.brokers]
+        return dict(zip(self.brokers, listens, strict=True))
 
     @property
     def around(self) -> None:
@@ -96,116 +97,187 @@ class ProcessCluster:
     @property
     def pids(self) -> Mapping[BrokerId, int]:
         """The process id of each broker that runs."""
-        return {one: child.pid for one, child in self._brokers.items() if not child.has_ended}
+        found = ((one, self._processes[NodeId(one)]) for one in self.brokers)
+        return {one: process.pid for one, process in found if not process.has_ended}
+
+    @property
+    def now_ms(self) -> int:
+        return int(time.time() * 1000)
+
+    # ------------------------------------------------------------ starting and stopping
 
     async def start(self) -> None:
         """Starts all processes, and waits until every broker is registered and knows the others.
 
         Raises CannotServe if a port is in use.
         """
-        self.host.data_dir = DataDir.open(
-            self._folder(), cluster_id=CLUSTER_ID, topic_id=topic_id, note=self.note
-        )
-        self._links.places[CONTROLLER] = await self._links.open()
-        self.host.start_controller()
+        if self.options.data_dir is None:
+            self._temporary = TemporaryDirectory(prefix="urteil-broker-")
+            self.options = replace(self.options, data_dir=Path(self._temporary.name))
         async with asyncio.timeout(CALM_WITHIN_S):
+            await asyncio.gather(*map(self._spawn, self._nodes))  # they import at the same time
             try:
-                await asyncio.gather(*map(self._spawn, self.host.brokers))
-                for child in self._brokers.values():
-                    child.go(self._places)
-                for child in self._brokers.values():
-                    await child.ready()
-            except NotStarted as error:
+                await self._open(CONTROLLER)
+                await self._begin(CONTROLLER)
+                await asyncio.gather(*(self._open(NodeId(one)) for one in self.brokers))
+                await self._call(CONTROLLER, "places", self._places(CONTROLLER))
+                await asyncio.gather(*(self._begin(NodeId(one)) for one in self.brokers))
+                await self._are_ready()
+            except NodeEnded as error:
                 raise CannotServe(str(error)) from error
         if self.options.control is not None:
             from reference_impl.wire.control.port import ControlPort
 
             self.control = ControlPort.open(self, self.options.control)
 
-    def _receive(self, message: Message) -> None:
-        if isinstance(message, RequestReceived) and isinstance(message.request, BrokerHeartbeat):
-            heartbeat = message.request
-            self._applied[heartbeat.broker_id] = heartbeat.metadata_version
-        self.host.receive(CONTROLLER, message)
-
-    def _folder(self) -> Path:
-        if self.options.data_dir is not None:
-            return self.options.data_dir
-        self._temporary = TemporaryDirectory(prefix="urteil-broker-")
-        return Path(self._temporary.name)
-
-    async def _spawn(self, broker_id: BrokerId) -> None:
-        options, data_dir = self.options, self.host.data_dir
-        assert data_dir is not None, "the cluster has started"
-        first = options.port + broker_id - 1 if options.port else 0
-        _, port = self._clients.get(broker_id, ("", first))
-        _, link_port = self._links.places.get(NodeId(broker_id), ("", 0))
-        settings = BrokerSettings(
-            options=replace(options, data_dir=data_dir.folder),
-            broker_id=broker_id,
-            port=port,
-            link_port=link_port,
-            incarnation=self.host.next_start(),
-            secret=self._links.secret,
-            image=data_dir.metadata.image,
+    async def _spawn(self, node: NodeId) -> None:
+        self._processes[node] = await NodeProcess.start(
+            node, self.note, self._ended, self.failures.append
         )
-        child = await BrokerProcess.start(settings, self.note, self._ended)
-        self._brokers[broker_id] = child
-        self._clients[broker_id], self._links.places[NodeId(broker_id)] = await child.listens()
 
-    @property
-    def _places(self) -> Places:
-        options, ids = self.options, self.host.brokers
-        self._addresses = {
-            one: options.advertised[one - 1] if options.advertised else self._clients[one]
-            for one in ids
-        }
-        return Places(clients=self._addresses, links=self._links.places)
+    async def _open(self, node: NodeId) -> None:
+        options = self.options
+        _, link_port = self._links.get(node, ("", self._link_port(node)))
+        settings = NodeSettings(
+            options=options, node=node, link_port=link_port, secret=self._secret
+        )
+        if node != CONTROLLER:
+            first = options.port + node - 1 if options.port else 0
+            _, port = self._clients.get(BrokerId(node), ("", first))
+            number, image = await self._call(CONTROLLER, "next_start", self._started)
+            self._started = max(self._started, number)
+            settings = replace(settings, port=port, incarnation=number, image=image)
+        clients, self._links[node] = await self._call(node, "open", settings)
+        if clients is not None:
+            self._clients[BrokerId(node)] = clients
 
-    def _ended(self, child: BrokerProcess) -> None:
-        code = child.exit_code
-        if code == CANNOT_START:
-            return  # whoever starts the broker gets the reason
-        if code and code > 0:
-            why = f"broker {child.broker_id} (process {child.pid}) failed with exit code {code}"
-            self.host.failures.append(BrokerFailed(f"{why}; its notes say why"))
-        elif not child.is_stopping:
-            how = f"killed by signal {-code}" if code else "it has shut down"
-            self.note(f"broker {child.broker_id} (process {child.pid}) has ended: {how}")
+    def _link_port(self, node: NodeId) -> int:
+        above = 0 if node == CONTROLLER else node
+        return self.options.link_port + above if self.options.link_port else 0
+
+    async def _begin(self, node: NodeId) -> None:
+        await self._call(node, "begin", self._places(node))
+
+    def _places(self, node: NodeId) -> Places:
+        links = self.options.links
+        return Places(
+            clients={} if node == CONTROLLER else self.addresses,
+            links={to: links.get((node, to), listens) for to, listens in self._links.items()},
+            separated=self._separated(node),
+        )
+
+    async def _call(self, node: NodeId, name: str, *args: Any) -> Any:
+        return await self._processes[node].call(name, *args)
 
     async def calm(self) -> None:
         """Waits until every broker is ready and unfenced; raises TimeoutError after 20 s."""
         async with asyncio.timeout(CALM_WITHIN_S):
-            for child in self._brokers.values():
-                await child.ready()
-            while any(broker.fenced for broker in self.host.image.brokers):
-                await asyncio.sleep(CALM_EVERY_S)
+            await self._are_ready()
+
+    async def _are_ready(self) -> None:
+        await self._call(CONTROLLER, "calm")
+        for one in self.brokers:
+            await self._call(NodeId(one), "ready")
+
+    def _ended(self, process: NodeProcess) -> None:
+        code = process.exit_code
+        if code == CANNOT_START:
+            return  # whoever starts the node gets the reason
+        which = f"{process.name} (process {process.pid})"
+        if code and code > 0:
+            why = f"{which} failed with exit code {code}; its notes say why"
+            self.failures.append(NodeFailed(why))
+        elif not process.is_stopping:
+            how = f"killed by signal {-code}" if code else "it has shut down"
+            self.note(f"{which} has ended: {how}")
+
+    async def stop(self) -> None:
+        """Stops all brokers at once, then the controller."""
+        if self.control is not None:
+            self.control.close()
+        controller = self._processes.pop(CONTROLLER, None)
+        await asyncio.gather(*(process.stop() for process in self._processes.values()))
+        if controller is not None:
+            await controller.stop()
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    # ------------------------------------------------------------ the controller
+
+    async def call_controller(self, request: Request) -> Response:
+        response: Response = await self._call_controller("request", request)
+        return response
+
+    async def image(self) -> MetadataImage:
+        image: MetadataImage = await self._call_controller("image")
+        return image
+
+    async def _call_controller(self, name: str, *args: Any) -> Any:
+        try:
+            async with asyncio.timeout(ANSWERS_WITHIN_S):
+                return await self._call(CONTROLLER, name, *args)
+        except NodeEnded:
+            raise self._no_fault("the controller is down; start it first") from None
+        except TimeoutError:
+            raise self._no_fault("the controller does not answer; is it paused?") from None
+
+    async def spread(self, within_s: float) -> None:
+        """Waits until each running broker has reported the current metadata in a heartbeat.
+
+        Gives up after `within_s` seconds.
+        """
+        active = (one for one in self.brokers if self.is_up(one) and not self.is_paused(one))
+        try:
+            async with asyncio.timeout(within_s):
+                await self._call(CONTROLLER, "spread", tuple(active))
+        except (TimeoutError, NodeEnded):
+            pass  # a node does not answer
 
     # ------------------------------------------------------------ faults
 
     def is_up(self, broker_id: BrokerId) -> bool:
-        return not self._brokers[broker_id].has_ended
+        return not self._processes[NodeId(broker_id)].has_ended
 
     def is_paused(self, broker_id: BrokerId) -> bool:
         """True if `pause` has stopped the process; signals of others are not seen."""
-        return broker_id in self._paused
+        return NodeId(broker_id) in self._paused
 
     def pause(self, broker_id: BrokerId) -> None:
         """Stops the broker's process by SIGSTOP."""
-        self._brokers[broker_id].signal(signal.SIGSTOP)
-        self._paused.add(broker_id)
+        self._processes[NodeId(broker_id)].signal(signal.SIGSTOP)
+        self._paused.add(NodeId(broker_id))
 
     def resume(self, broker_id: BrokerId) -> None:
         """Lets the broker's process continue by SIGCONT, whoever has stopped it."""
-        self._brokers[broker_id].signal(signal.SIGCONT)
-        self._paused.discard(broker_id)
+        self._processes[NodeId(broker_id)].signal(signal.SIGCONT)
+        self._paused.discard(NodeId(broker_id))
 
-    def split(self, one_side: Iterable[NodeId], other_side: Iterable[NodeId]) -> None:
-        del one_side, other_side
-        raise self._no_fault("messages between processes cannot be dropped; pause a broker instead")
+    async def split(self, one_side: Iterable[NodeId], other_side: Iterable[NodeId]) -> None:
+        """Loses every message between the two sides, once the running nodes have answered."""
+        others = [*other_side]
+        self._split |= {frozenset({one, other}) for one in one_side for other in others}
+        await self._separate()
 
-    def heal(self) -> None:
-        raise self._no_fault("without a split there is nothing to heal; leave it out")
+    async def heal(self) -> None:
+        self._split.clear()
+        await self._separate()
+
+    async def _separate(self) -> None:
+        await asyncio.gather(*map(self._separate_node, self._processes))
+
+    async def _separate_node(self, node: NodeId) -> None:
+        # A stopped node does not answer, and does nothing before it has read its list. The other
+        # nodes have read theirs, and one list of the two is enough.
+        within_s = 0 if node in self._paused else ANSWERS_WITHIN_S
+        try:
+            async with asyncio.timeout(within_s):
+                await self._call(node, "separate", self._separated(node))
+        except (TimeoutError, NodeEnded):
+            pass  # a node that starts gets the list in its `Places`
+
+    def _separated(self, node: NodeId) -> frozenset[NodeId]:
+        pairs = (pair for pair in self._split if node in pair)
+        return frozenset(other for pair in pairs for other in pair if other != node)
 
     async def advance_clock(self, ms: int) -> None:
         del ms
@@ -215,27 +287,11 @@ class ProcessCluster:
     def _no_fault(why: str) -> BadFault:
         return BadFault("do", why)
 
-    async def spread(self, within_s: float) -> None:
-        """Waits until each running broker has reported the current metadata in a heartbeat.
-
-        Gives up after `within_s` seconds.
-        """
-        version = self.host.image.version
-        try:
-            async with asyncio.timeout(within_s):
-                while any(self._applied.get(one, -1) < version for one in self._active):
-                    await asyncio.sleep(CALM_EVERY_S)
-        except TimeoutError:
-            pass  # a broker does not answer
-
-    @property
-    def _active(self) -> list[BrokerId]:
-        return [one for one in self._brokers if self.is_up(one) and not self.is_paused(one)]
-
     async def kill(self, broker_id: BrokerId) -> None:
         """Kills the broker's process by SIGKILL, and waits until it is gone."""
-        await self._brokers[broker_id].kill()
-        self._paused.discard(broker_id)
+        self._fault_log.write("kill", broker_id)
+        await self._processes[NodeId(broker_id)].kill()
+        self._paused.discard(NodeId(broker_id))
 
     async def lose_power(self, broker_id: BrokerId) -> None:
         """Cannot happen to one process of a machine: raises BadFault."""
@@ -249,18 +305,11 @@ class ProcessCluster:
         The controller accepts the broker when its earlier session has ended. Raises CannotServe if
         the broker does not start.
         """
+        node = NodeId(broker_id)
+        await self._spawn(node)
         try:
-            await self._spawn(broker_id)
-        except NotStarted as error:
+            await self._open(node)
+            await self._begin(node)
+        except NodeEnded as error:
             raise CannotServe(str(error)) from error
-        self._brokers[broker_id].go(self._places)
-
-    async def stop(self) -> None:
-        """Stops all brokers at once, then the controller."""
-        if self.control is not None:
-            self.control.close()
-        await asyncio.gather(*(child.stop() for child in self._brokers.values()))
-        self.host.stop()
-        await self._links.close()
-        if self._temporary is not None:
-            self._temporary.cleanup()
+        self._fault_log.write("restart", broker_id)

@@ -284,7 +284,7 @@ def with_sessions() -> Iterator[Served]:
 
 def pass_time(cluster: Served, ms: int) -> None:
     """Advances the clock of the cluster."""
-    cluster._run(cluster._cluster.host.timers.advance(ms))  # pyright: ignore[reportPrivateUsage]
+    cluster._run(cluster._cluster.advance_clock(ms))  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.fixture

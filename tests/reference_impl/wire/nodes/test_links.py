@@ -137,6 +137,41 @@ def test_a_node_without_an_address_is_reached_once_it_has_one() -> None:
     asyncio.run(run())
 
 
+def test_messages_between_separated_nodes_are_lost_in_both_directions() -> None:
+    async def run() -> None:
+        one, two = await pair()
+        one.links.places[TWO] = two.links.places[TWO]
+        for separated in (one, two):
+            separated.links.separated = frozenset({ONE, TWO}) - {separated.node}
+            two.links.send(ONE, fetch(1))
+            one.links.send(TWO, fetch(1))
+            await asyncio.sleep(0.1)
+            separated.links.separated = frozenset()
+        two.links.send(ONE, fetch(2))
+        one.links.send(TWO, fetch(3))
+        await until(lambda: one.received and two.received)
+        assert (one.numbers(), two.numbers()) == ([2], [3])
+        await close(one, two)
+
+    asyncio.run(run())
+
+
+def test_a_slow_link_delivers_each_message_late_and_in_order() -> None:
+    async def run() -> None:
+        one, two = await pair()
+        one.links.link_ms = 100
+        loop = asyncio.get_running_loop()
+        begun_s = loop.time()
+        for number in range(50):
+            two.links.send(ONE, fetch(number))
+        await until(lambda: len(one.received) == 50)
+        assert loop.time() - begun_s >= 0.1
+        assert one.numbers() == [*range(50)]
+        await close(one, two)
+
+    asyncio.run(run())
+
+
 def test_a_node_with_another_secret_sends_nothing() -> None:
     async def run() -> None:
         one, two = await pair(secret=b"x" * 32)

@@ -22,11 +22,12 @@ from reference_impl.wire.faults.reading import parsed
 from reference_impl.wire.faults.rule import BadFault
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.nodes.host import SERVED
+from reference_impl.wire.nodes.interruptions import Interruptions
 from reference_impl.wire.server.applied_log import applied, applied_but_unanswered
 from reference_impl.wire.serving.options import CannotServe, ServeOptions
-from reference_impl.wire.serving.serve import serve
+from reference_impl.wire.serving.serve import Cluster, serve
 from reference_impl.wire.serving.served_cluster import ServedCluster
-from reference_impl.wire.serving.serving import serving
+from reference_impl.wire.serving.serving import Served, serving
 from tests.reference_impl.wire.one_topic import create, fetch, leader, produce, values
 
 Connect = Any  # the fixture `connect` of conftest
@@ -78,6 +79,12 @@ def test_a_killed_broker_is_replaced_and_restarts_with_its_disk(connect: Connect
     ]
 
 
+def interruptions_of(cluster: Served) -> Interruptions:
+    served = cluster._cluster
+    assert isinstance(served, Cluster)
+    return served.host.interruptions
+
+
 def test_a_restarted_broker_refuses_connections_until_it_is_unfenced(connect: Connect) -> None:
     """The metadata of a broker that has just started names no broker.
 
@@ -85,14 +92,13 @@ def test_a_restarted_broker_refuses_connections_until_it_is_unfenced(connect: Co
     """
     timeouts = replace(SERVED, heartbeat_ms=50, session_timeout_ms=400)
     with serving(ServeOptions(brokers=2, timeouts=timeouts)) as cluster:
-        interruptions = cluster._cluster.host.interruptions
-        interruptions.split([NodeId(1)], [CONTROLLER])
+        interruptions_of(cluster).split([NodeId(1)], [CONTROLLER])
         cluster.kill(BrokerId(1))
         cluster.start(BrokerId(1))
         time.sleep(0.1)
         with pytest.raises(ConnectionRefusedError):
             connect(cluster.bootstrap_servers)
-        interruptions.heal()
+        interruptions_of(cluster).heal()
         cluster.await_calm()
         described = connect(cluster.bootstrap_servers).call(Api.METADATA, 9, topics=[])
         assert [broker.node_id for broker in described.brokers] == [1, 2]
@@ -106,13 +112,13 @@ def test_a_port_that_is_taken_before_a_broker_accepts_is_an_error(connect: Conne
             socket.socket() as squatter,
         ):
             host, port = cluster.bootstrap_servers.split(",")[0].split(":")
-            cluster._cluster.host.interruptions.split([NodeId(1)], [CONTROLLER])
+            interruptions_of(cluster).split([NodeId(1)], [CONTROLLER])
             cluster.kill(BrokerId(1))
             cluster.start(BrokerId(1))
             squatter.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             squatter.bind((host, int(port)))
             squatter.listen()
-            cluster._cluster.host.interruptions.heal()
+            interruptions_of(cluster).heal()
             cluster.await_calm()
 
     with pytest.raises(CannotServe, match="in use; port 0"):

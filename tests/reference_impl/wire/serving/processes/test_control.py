@@ -47,8 +47,6 @@ def test_faults_happen_by_signals_and_a_reset_starts_all_brokers_again() -> None
         after = broker.pids
         assert {one for one in after if after[one] != before[one]} == {first}
         for refused, text in (
-            ({"do": "split", "brokers": [1]}, "pause a broker instead"),
-            ({"do": "heal"}, "nothing to heal"),
             ({"do": "lose-power", "broker": 1}, "crash it"),
             ({"do": "advance-clock", "ms": 1}, "leave out --processes"),
             ({"do": "drop", "when": {"api": "Fetch"}}, "put a proxy before a broker's port"),

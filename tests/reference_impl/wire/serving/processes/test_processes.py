@@ -192,6 +192,7 @@ def test_a_stopped_leader_acknowledges_and_shows_nothing_stale_when_it_continues
         until(lambda: leader(other, "stopped") not in {first, -1})
         second = leader(other, "stopped")
         led = connect(cluster.bootstrap_servers, second - 1)
+        until(lambda: leader(led, "stopped") == second)  # it has applied the metadata too
         answer = led.call(Api.PRODUCE, 9, **produce("stopped", b"2"))
         assert error_of(answer) is ErrorCode.NONE
         # They wait in the socket of the stopped process.
@@ -281,7 +282,6 @@ def test_credentials_that_a_data_directory_has_are_known(tmp_path: Path, connect
 @pytest.mark.parametrize(
     ("name", "option"),
     [
-        ("fault_log", {"fault_log": Path("log")}),
         ("--applied-log", {"applied_log": Path("log")}),
         ("--fault", {"faults": (Rule(fault=Drop(), when=When()),)}),
     ],

@@ -1,0 +1,125 @@
+"""Calls between the command's process and the process of one node, in both directions.
+
+    call      a number, the name of a function, its arguments    answered by the number and a result
+    notice    the name of a function, its arguments              not answered
+
+Each end has a table of functions by name. A call runs as a task, so a long one delays no other. A
+notice runs at once, in the order of the notices.
+
+The messages are pickles, each with its length. They go over a socket pair, which no third process
+has; bytes from clients or other nodes never come this way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import socket
+import struct
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+SIZE: Final = struct.Struct(">I")
+CALL: Final = 0
+NOTICE: Final = 1
+ANSWER: Final = 2
+
+
+class ChannelClosed(ConnectionError):
+    """The error of a call if the other process ends before it answers."""
+
+
+@dataclass(slots=True)
+class Channel:
+    """One end of a channel; `failed` gets the exception of a function that was called here."""
+
+    calls: Mapping[str, Callable[..., Coroutine[Any, Any, Any]]]
+    notices: Mapping[str, Callable[..., object]]
+    failed: Callable[[Exception], object]
+    _reader: asyncio.StreamReader | None = None
+    _writer: asyncio.StreamWriter | None = None
+    _is_finished: bool = False
+    _sent: int = 0
+    _owed: dict[int, asyncio.Future[Any]] = field(default_factory=dict)
+    _running: set[asyncio.Task[None]] = field(default_factory=set)
+
+    async def open(self, end: socket.socket) -> None:
+        """Takes this end of the socket pair; `serve` then reads from it."""
+        self._reader, self._writer = await asyncio.open_connection(sock=end)
+
+    async def call(self, name: str, *args: Any) -> Any:
+        """Returns the result of the other end's function; raises ChannelClosed if it ends first."""
+        if self._writer is None or self._is_finished:
+            raise ChannelClosed(name)
+        self._sent += 1
+        number = self._sent
+        future = self._owed[number] = asyncio.get_running_loop().create_future()
+        self._write(CALL, number, name, args)
+        try:
+            return await future
+        finally:
+            self._owed.pop(number, None)
+
+    def notify(self, name: str, *args: Any) -> None:
+        """Runs the other end's function, unless the other process has ended."""
+        self._write(NOTICE, 0, name, args)
+
+    async def serve(self) -> None:
+        """Runs what the other end calls, until the other end is closed."""
+        assert self._reader is not None, "the channel is open"
+        try:
+            while True:
+                (size,) = SIZE.unpack(await self._reader.readexactly(SIZE.size))
+                self._handle(*pickle.loads(await self._reader.readexactly(size)))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass  # the other process has ended
+        finally:
+            self._lose_calls()
+
+    def finish(self) -> None:
+        """Ends `serve` of the other end, which can still send notices."""
+        if self._writer is not None and not self._is_finished:
+            self._is_finished = True
+            self._writer.write_eof()
+
+    async def close(self) -> None:
+        """Sends what was written before, and closes this end."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
+            with suppress(ConnectionError):  # the other process has ended
+                await writer.wait_closed()
+
+    def _handle(self, kind: int, number: int, name: str, content: Any) -> None:
+        if kind == ANSWER:
+            future = self._owed.get(number)
+            if future is not None and not future.done():
+                future.set_result(content)
+        elif kind == NOTICE:
+            self.notices[name](*content)
+        else:
+            task = asyncio.create_task(self._run(number, name, self.calls[name](*content)))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+
+    async def _run(self, number: int, name: str, work: Coroutine[Any, Any, Any]) -> None:
+        try:
+            result = await work
+        except Exception as error:
+            self.failed(error)
+        else:
+            self._write(ANSWER, number, name, result)
+
+    def _write(self, kind: int, number: int, name: str, content: Any) -> None:
+        if self._writer is not None and not self._is_finished:
+            data = pickle.dumps((kind, number, name, content))
+            self._writer.write(SIZE.pack(len(data)) + data)
+
+    def _lose_calls(self) -> None:
+        for task in self._running:
+            task.cancel()
+        for future in self._owed.values():
+            if not future.done():
+                future.set_exception(ChannelClosed("the other process has ended"))

@@ -1,0 +1,238 @@
+"""One node in a process of its own: the controller, or a broker with its port for clients.
+
+    the node         its host, with one node
+    its links        messages to and from all other nodes
+    its channel      calls from and to the process of the command
+
+The command's process may call each function in `calls`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Final
+
+from model.vocabulary import BrokerId
+from reference_impl.disk.data_dir import DataDir
+from reference_impl.node.step import RequestReceived
+from reference_impl.protocol.controller import BrokerHeartbeat, MetadataImage
+from reference_impl.protocol.messages import CONTROLLER, NodeId
+from reference_impl.protocol.requests import Request, Response
+from reference_impl.protocol.topic_id import topic_id
+from reference_impl.wire.authentication.gate import Gate
+from reference_impl.wire.connections.in_flight import InFlight
+from reference_impl.wire.connections.listening import Address
+from reference_impl.wire.faults.around_requests import AroundRequests
+from reference_impl.wire.faults.rules_in_force import RulesInForce
+from reference_impl.wire.memory.frozen_imports import freeze_imports
+from reference_impl.wire.nodes.encoding import Message
+from reference_impl.wire.nodes.host import Host
+from reference_impl.wire.nodes.links import LOOPBACK, Links
+from reference_impl.wire.requests.cluster.control_plane import CLUSTER_ID
+from reference_impl.wire.server.heavy_lane import HeavyLane
+from reference_impl.wire.server.server import Listener
+from reference_impl.wire.serving.options import port_in_use
+from reference_impl.wire.serving.processes.channel import Channel
+from reference_impl.wire.serving.processes.settings import NodeSettings, Places
+
+SHUTS_DOWN_WITHIN_S: Final = 3.0
+LOOKS_EVERY_S: Final = 0.01
+Calls = Mapping[str, Callable[..., Coroutine[Any, Any, Any]]]
+
+
+class Node:
+    """The host of one node, and its links to other nodes."""
+
+    def __init__(self, settings: NodeSettings, parent: Channel) -> None:
+        options = settings.options
+        self.settings = settings
+        self._parent = parent
+        self.host = Host(
+            options.broker_ids, self.note, options.bugs, options.timeouts, options.link_ms
+        )
+        self._links = Links(
+            settings.node, settings.secret, self.receive, self.note, link_ms=options.link_ms
+        )
+        self.host.elsewhere = self._links
+
+    @property
+    def calls(self) -> Calls:
+        return {"begin": self.begin, "places": self.places, "separate": self.separate}
+
+    def note(self, line: str) -> None:
+        self._parent.notify("note", line)
+
+    def receive(self, message: Message) -> None:
+        self.host.receive(self.settings.node, message)
+
+    async def listen(self) -> tuple[Address | None, Address]:
+        """Returns where the node listens for clients and for other nodes.
+
+        Raises CannotServe if a port is in use.
+        """
+        port = self.settings.link_port
+        try:
+            return None, await self._links.open(port)
+        except OSError as error:
+            raise port_in_use(LOOPBACK, port, error) from error
+
+    async def begin(self, places: Places) -> None:
+        """Starts the node; raises BadDataDir if its folder cannot be used."""
+        await self.places(places)
+
+    async def places(self, places: Places) -> None:
+        self._links.places.update(places.links)
+        self._links.separated = places.separated
+
+    async def separate(self, others: frozenset[NodeId]) -> None:
+        """Loses all messages from and to these nodes, until the next call."""
+        self._links.separated = others
+
+    async def shut_down(self) -> None:
+        """Hands over what other nodes need, before `stop`."""
+
+    async def stop(self) -> None:
+        self.host.stop()
+        await self._links.close()
+
+
+class ControllerNode(Node):
+    """The controller, which keeps the metadata of the cluster in the data directory."""
+
+    def __init__(self, settings: NodeSettings, parent: Channel) -> None:
+        super().__init__(settings, parent)
+        self._applied: dict[BrokerId, int] = {}  # metadata version by heartbeat
+
+    @property
+    def calls(self) -> Calls:
+        return {
+            **super().calls,
+            "request": self.request,
+            "image": self.image,
+            "next_start": self.next_start,
+            "calm": self.calm,
+            "spread": self.spread,
+        }
+
+    def receive(self, message: Message) -> None:
+        if isinstance(message, RequestReceived) and isinstance(message.request, BrokerHeartbeat):
+            heartbeat = message.request
+            self._applied[heartbeat.broker_id] = heartbeat.metadata_version
+        super().receive(message)
+
+    async def begin(self, places: Places) -> None:
+        folder = self.settings.options.data_dir
+        assert folder is not None, "a cluster of processes has a folder"
+        self.host.data_dir = DataDir.open(
+            folder, cluster_id=CLUSTER_ID, topic_id=topic_id, note=self.note
+        )
+        await super().begin(places)
+        self.host.start_controller()
+
+    async def request(self, request: Request) -> Response:
+        return await self.host.requests.call(BrokerId(CONTROLLER), request)
+
+    async def image(self) -> MetadataImage:
+        return self.host.image
+
+    async def next_start(self, after: int) -> tuple[int, MetadataImage]:
+        """Returns a number above `after` for the next start of a broker, and the metadata."""
+        return self.host.next_start(after), self.host.image
+
+    async def calm(self) -> None:
+        """Waits until all brokers are registered and unfenced."""
+        brokers = set(self.host.brokers)
+        while brokers - {one.broker_id for one in self.host.image.brokers if not one.fenced}:
+            await asyncio.sleep(LOOKS_EVERY_S)
+
+    async def spread(self, brokers: tuple[BrokerId, ...]) -> None:
+        """Waits until each of the brokers has reported the current metadata in a heartbeat."""
+        version = self.host.image.version
+        while any(self._applied.get(one, -1) < version for one in brokers):
+            await asyncio.sleep(LOOKS_EVERY_S)
+
+
+class BrokerNode(Node):
+    """A broker, its listener for clients, and its logs in a folder of the data directory."""
+
+    def __init__(self, settings: NodeSettings, parent: Channel) -> None:
+        super().__init__(settings, parent)
+        options = settings.options
+        self.host.on_unfenced = self._accept
+        self._addresses: dict[BrokerId, Address] = {}
+        self._lane = HeavyLane()
+        self._gate = Gate.of(options.security)
+        self._gate.credentials.can_change = False  # a change would not reach the other brokers
+        self._listener = Listener(
+            settings.broker_id,
+            self.host,
+            self._addresses,
+            AroundRequests(RulesInForce(options.seed), lambda _fault: None),
+            None,
+            InFlight(options.in_flight),
+            self._lane,
+            options.auto_creates_topics,
+            self._gate,
+        )
+
+    @property
+    def calls(self) -> Calls:
+        return {**super().calls, "ready": self.ready}
+
+    async def listen(self) -> tuple[Address | None, Address]:
+        address, port = self.settings.options.address, self.settings.port
+        try:
+            bound = await self._listener.open(address, port)
+        except OSError as error:
+            raise port_in_use(address, port, error) from error
+        _, link = await super().listen()
+        return bound, link
+
+    async def begin(self, places: Places) -> None:
+        settings, folder = self.settings, self.settings.options.data_dir
+        assert folder is not None, "a cluster of processes has a folder"
+        self._gate.credentials.keep_in(folder)
+        self.host.data_dir = DataDir.of_broker(
+            folder,
+            settings.broker_id,
+            settings.image,
+            cluster_id=CLUSTER_ID,
+            topic_id=topic_id,
+            note=self.note,
+        )
+        await super().begin(places)
+        self.host.start_timers()
+        self.host.start_broker(settings.broker_id, settings.incarnation)
+
+    async def places(self, places: Places) -> None:
+        await super().places(places)
+        self._addresses.update(places.clients)
+
+    def _accept(self, _broker: BrokerId) -> None:
+        try:
+            self._listener.accept()
+        except OSError as error:  # another process has begun to listen on the port
+            self.host.failures.append(error)
+            self.note(f"the port for clients: {error.strerror}")
+
+    async def ready(self) -> None:
+        """Waits until the broker is registered and knows all brokers."""
+        while not self.host.is_calm:
+            await asyncio.sleep(LOOKS_EVERY_S)
+        freeze_imports()
+
+    async def shut_down(self) -> None:
+        """Shuts the broker down with the controller's consent, or without it after 3 s."""
+        self.host.shut_down(self.settings.broker_id)
+        try:
+            async with asyncio.timeout(SHUTS_DOWN_WITHIN_S):
+                while self.host.is_up(self.settings.broker_id):
+                    await asyncio.sleep(LOOKS_EVERY_S)
+        except TimeoutError:
+            self.note("the controller does not answer; the broker stops without it")
+
+    async def stop(self) -> None:
+        await self._listener.close()
+        await self._lane.close()
+        await super().stop()

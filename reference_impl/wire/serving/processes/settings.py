@@ -1,0 +1,51 @@
+"""The settings of one start of a node's process, and the addresses of all nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from model.vocabulary import BrokerId
+from reference_impl.protocol.controller import NO_METADATA, MetadataImage
+from reference_impl.protocol.messages import CONTROLLER, NodeId
+from reference_impl.wire.connections.listening import Address
+from reference_impl.wire.serving.options import ServeOptions
+
+
+def name_of(node: NodeId) -> str:
+    """Returns the name of a node in texts: `controller` or `broker 2`."""
+    return "controller" if node == CONTROLLER else f"broker {node}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSettings:
+    """The settings of a node; the port 0 selects a free one.
+
+    `options` names the data directory. Only a broker has the last three fields: its port for
+    clients, a number that is larger at each start of a broker, and the metadata for the logs on
+    its disk.
+    """
+
+    options: ServeOptions
+    node: NodeId
+    link_port: int
+    secret: bytes = field(repr=False)
+    port: int = 0
+    incarnation: int = 0
+    image: MetadataImage = NO_METADATA
+
+    @property
+    def broker_id(self) -> BrokerId:
+        return BrokerId(self.node)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where brokers listen for clients, and where one node reaches the other nodes.
+
+    The node exchanges no messages with the nodes of `separated`.
+    """
+
+    clients: Mapping[BrokerId, Address]
+    links: Mapping[NodeId, Address]
+    separated: frozenset[NodeId] = frozenset()
