@@ -129,7 +129,10 @@ class Assigned:
 
 @dataclass(frozen=True, slots=True)
 class Rebalanced:
-    """A partition that a rebalance gave or took during a poll; the poll may skip records of it."""
+    """A partition that a rebalance gave to a consumer, or took from it, during a poll.
+
+    The poll may skip records of this partition.
+    """
 
     key: str
 

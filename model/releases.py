@@ -156,9 +156,10 @@ def unreleased(note: str) -> InForce:
 
 
 def newest_patch(release: str) -> str:
-    """Returns the newest patch release of a line: `4.3.1` for `4.3`; a patch release is returned.
+    """Returns the newest patch release of a line, such as `4.3.1` for the line `4.3`.
 
-    Raises UnknownName, with the nearest releases, for anything else.
+    A patch release is returned as it is. Raises UnknownName, with the nearest releases, for
+    anything else.
     """
     lines = [line for line in NEWEST_PATCH if line == release or line.startswith(f"{release}.")]
     if len(lines) == 1:

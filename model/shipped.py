@@ -1,7 +1,7 @@
 """The rules of a Kafka release, as each spec has them: a version, and the bugs of that release.
 
 A spec may have rules that no release has: its default version may be a proposal. `shipped` returns
-what a release really has, and `fix_of` returns the version that repairs it.
+the rules that a release has, and `fix_of` returns the version that fixes them.
 
     >>> of_release = shipped("reassignment", "4.3")
     >>> of_release.version.name, fix_of(of_release.version).name
@@ -87,7 +87,7 @@ class NotShipped(InputFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shipped:
-    """The rules of a release in one spec: its version, and the bugs that the release has besides.
+    """The rules of a release in one spec: a version, and the bugs that the release adds to it.
 
     Each bug changes the spec's default version. `uncertain` has the bugs for which the first
     release, or the release with the fix, is not known. Bugs that need a setting are not included.

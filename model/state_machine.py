@@ -32,7 +32,7 @@ class StateMachine:
     means: Mapping[str, str] = field(default_factory=dict)  # state -> its meaning
 
     def transitions(self) -> Iterator[Step]:
-        """Yields each transition with a single action."""
+        """Yields each transition as (state, action, next state), with exactly one action."""
         for state, actions, following in self.steps:
             for action in actions.split(" | "):
                 yield state, action, following

@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Literal, Required, TypedDict, TypeVar, Unpack
 
 from model.language import Spec
-from model.language.spec import entitled
+from model.language.spec import with_title
 from model.releases import InForce
 
 Kind = Literal["version", "bug"]
@@ -63,7 +63,7 @@ class Variant:
     def make(self, constants: Constants | None = None) -> Spec:
         """Returns the spec with these constants; raises SpecError for an unknown constant."""
         spec = self.spec if not self.spec.endswith(".py") else Path(self.spec).name
-        return entitled(self.cls, f"{spec} {self.name}", constants or {})
+        return with_title(self.cls, f"{spec} {self.name}", constants or {})
 
 
 class Record(TypedDict, total=False):

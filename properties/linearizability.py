@@ -142,7 +142,7 @@ def register(value: int, action: RegisterAction) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """An action on a log: it appends a record at the offset; this record is now the last one."""
+    """An action on a log: it appends a record at the offset, which becomes the last record."""
 
     offset: int
     value: str

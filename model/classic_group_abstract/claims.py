@@ -1,8 +1,8 @@
 """The claims about abstract classic groups, and the lemmas that their proof needs.
 
 The argument: only the latest assignment in the log is ever received. So two members that report the
-same partition in the same generation are processes of one group.instance.id, and one of them has
-replaced the other. A group has one of them only, so one member keeps the partition.
+same partition in the same generation have the same group.instance.id, and one of them has replaced
+the other. Only one of the two is in the group, so only one member keeps the partition.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def persisted_has_one_owner(s) -> Bool:
         """In the log, a partition has at most one owner.
 
-        True because the log has a group as it was.
+        True because the log has an earlier state of the group, and the same is true of each state.
         """
         return s.has_one_owner(s.persisted)
 
@@ -142,7 +142,7 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def persisted_has_one_member_of_an_instance(s) -> Bool:
         """In the log, no two members have the same group.instance.id.
 
-        True because the log has a group as it was.
+        True because the log has an earlier state of the group, and the same is true of each state.
         """
         return s.has_one_member_of_each_instance(s.persisted)
 
@@ -159,15 +159,16 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def owners_of_a_persisted_generation(s) -> Bool:
-        """If the log has the group's generation, it has its owners.
+        """If the log and the group have the same generation, they have the same owners.
 
-        True because owners change only in a new generation, or in the group and its log at once.
+        True because the log has no generation before its owners are assigned. Later changes of the
+        owners go to the group and the log in one step.
         """
         return implies(s.persisted.generation == s.group.generation, s.has_persisted_owners())
 
     @lemma
     def generations_are_persisted(s) -> Bool:
-        """A consumer is in no later generation than the log.
+        """No consumer is in a later generation than the group in the log.
 
         True because an assignment is received only after it is in the log.
         """
@@ -195,9 +196,10 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def members_have_asked(s) -> Bool:
-        """A process with a place in the group has asked to join, or has had an assignment.
+        """A process in the group, or in its log, has asked to join, or has had an assignment.
 
-        True because only a process that asks becomes a member. So it keeps its group.instance.id.
+        True because only a process that asks to join becomes a member. Afterwards the process
+        cannot choose another group.instance.id.
         """
         return forall(
             implies(
@@ -212,9 +214,10 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def reports_are_of_a_generation(s) -> Bool:
-        """A consumer that had a partition had it in a generation after the least one.
+        """If a consumer reports a partition, it reports a generation after the least one.
 
-        True because only an assignment gives it a partition.
+        True because a consumer gets partitions only by an assignment, which belongs to a
+        generation.
         """
         return forall(
             implies(s.last_owned[m][p], s.last_generation[m] != Generation.least())
@@ -226,13 +229,15 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def joined_processes_are_members(s) -> Bool:
         """A process that has joined the rebalance is a member, and a rebalance is under way.
 
-        True because both sets change together, and a generation begins with no joined process.
+        True because a process that joins also becomes a member, and a removed member is no longer
+        joined. A generation begins with no joined process.
         """
         return forall(implies(s.joined[m], s.group.members[m] & s.is_rebalancing) for m in Member)
 
     @lemma
     def reports_agree(s) -> Bool:
-        """Two consumers that report a partition in one generation have one group.instance.id.
+        """If two consumers report a partition in the same generation, they have the same
+        group.instance.id.
 
         True because one of them has replaced the other in this generation.
         """
@@ -252,8 +257,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def the_log_has_the_owner_reported(s) -> Bool:
-        """If a consumer reports a partition in the log's generation, the log has as owner this
-        consumer or its replacement.
+        """If a consumer reports a partition that it had in the log's generation, the owner in the
+        log is this consumer or its replacement.
 
         True because the consumer received the assignment that is in the log.
         """
@@ -272,7 +277,7 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def current_owners_own(s) -> Bool:
         """A member that believes it owns a partition in the present generation is its owner.
 
-        This holds for the group and for the group in the log. True because a replaced process is no
+        The same is true of the group as the log has it. True because a replaced process is no
         member, and gives up its partitions before it joins again.
         """
         return s.owners_own(s.group) & s.owners_own(s.persisted)

@@ -128,11 +128,11 @@ class ConsumerGroupActions(ConsumerGroupState):
     # ---- heartbeats
 
     def may_rejoin(s, m: Member) -> Bool:
-        """True if the member sends epoch 0: it was fenced, or the answer to its join was lost.
+        """True if the member's heartbeat has epoch 0.
 
-        The coordinator must accept such a heartbeat. If it refuses the heartbeat, as the variant
-        `refuses-return` does, the claims `converges` and `who_is_fenced_comes_back` break
-        (KAFKA-19233).
+        The member was fenced, or the answer to its join was lost. The coordinator must accept this
+        heartbeat. If it refuses the heartbeat, as the variant `refuses-return` does, the claims
+        `converges` and `who_is_fenced_comes_back` break (KAFKA-19233).
         """
         return s.consumer[m].epoch == 0
 

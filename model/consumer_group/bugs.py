@@ -20,12 +20,12 @@ from model.variants import bug
     in_force=kafka("3.7", "3.7"),
 )
 class ErasesWhatComesBack(ConsumerGroup):
-    """The coordinator first adds the epochs of assigned partitions, and then removes those of
-    revoked partitions.
+    """The coordinator sets the partition epochs of assigned partitions first, and then clears those
+    of revoked partitions.
 
-    If a member gets back the partition that it was giving up, the coordinator records the member as
-    owner and then erases the record. The partition looks free, and another member gets it
-    (KAFKA-16147). This bug breaks the claim `no_double_assignment`.
+    If a member gets back a partition that it was giving up, the coordinator sets the partition
+    epoch and then clears it. The partition looks free, and another member gets it (KAFKA-16147).
+    This bug breaks the claim `no_double_assignment`.
     """
 
     def partition_epoch_after(

@@ -36,7 +36,7 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @invariant
     def one_reader(s) -> Bool:
-        """At most one consumer owns the partition while the coordinator accepts its heartbeats."""
+        """At most one consumer whose heartbeats the coordinator accepts owns the partition."""
         return forall(
             implies(s.is_live_owner(a) & s.is_live_owner(b), a == b) for a in Member for b in Member
         )

@@ -116,7 +116,7 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
         return exists(s.revoking[m][p] & s.owns[m][p] for p in TopicPartition)
 
     def is_withdrawn(s, m: Member, p: TopicPartition) -> Bool:
-        """True if the partition is assigned to the member, and its target is another one."""
+        """True if the partition is assigned to the member, but the target is not this member."""
         return s.assigned[m][p] & (s.target[p] != m)
 
     def must_revoke(s, m: Member) -> Bool:
@@ -137,7 +137,8 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
 
     @action
     def heartbeat(s, m: Member) -> None:
-        """A heartbeat reports what the consumer owns, and moves the member toward the target.
+        """A member's heartbeat reports its partitions, and moves the member toward the target
+        assignment.
 
         Kafka: CurrentAssignmentBuilder.build. Simplified: the consumer reports its partitions in
         each heartbeat. A rejected heartbeat is the action `be_fenced`. Without the guard that the

@@ -42,7 +42,7 @@ class FreesAtOnce(AbstractConsumerGroup):
 
 @bug("takes-what-is-owned", breaks="no_double_assignment", steps=6, in_force=UNRELEASED)
 class TakesWhatIsOwned(AbstractConsumerGroup):
-    """A member gets the partitions of its target although another member still has them.
+    """A member gets partitions by the target assignment although another member still has them.
 
     The action heartbeat breaks the claim `no_double_assignment`.
     """
@@ -101,7 +101,7 @@ class CommitsInAnyEpoch(AbstractConsumerGroup):
 class ForgetsWhoRejoins(AbstractConsumerGroup):
     """The coordinator treats a known member that joins with epoch 0 as a new member.
 
-    The member's partitions are neither free nor had by a member. The action join breaks the claim
+    The member loses its partitions, but they do not become free. The action join breaks the claim
     `taken_partitions_have_a_member`.
     """
 

@@ -1,9 +1,9 @@
 """The claims about abstract KIP-848 groups, and the lemmas that their proof needs.
 
-The argument: the coordinator assigns only a free partition, so at most one member has it. A
-consumer begins to read a partition when a response assigns it. From then on the coordinator lets
-the member have the partition until a heartbeat no longer reports it. So a consumer whose heartbeats
-are accepted reads only what its member has.
+The argument: the coordinator assigns only a free partition, so at most one member has the
+partition. A consumer begins to read a partition when a response assigns it. The member then keeps
+the partition until one of its heartbeats no longer reports the partition. So if the coordinator
+accepts a consumer's heartbeats, the consumer reads only partitions that its member has.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @invariant
     def owners_may_commit(s) -> Bool:
-        """The coordinator accepts the commits of a consumer that owns a partition, if it accepts
-        its heartbeats.
+        """If the coordinator accepts a consumer's heartbeats, it also accepts the consumer's
+        commits for the partitions that the consumer owns.
         """
         return forall(
             implies(s.is_live_owner(m, p), s.accepts_commit(m, p))
@@ -115,7 +115,9 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @witness
     def a_fenced_consumer_owns(s) -> Bool:
-        """Reachable: two consumers own a partition, and one of them is fenced but unaware."""
+        """Reachable: two consumers own a partition, and one of them is fenced but does not know
+        this.
+        """
         return exists(
             all_of(a != b, s.owns[a][p], s.is_live_owner(b, p))
             for p in TopicPartition
@@ -127,9 +129,9 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def live_owners_have(s) -> Bool:
-        """A member has the partitions that its consumer owns, if its heartbeats are accepted.
+        """A member has all partitions that its consumer owns, if its heartbeats are accepted.
 
-        True because the coordinator takes no partition away that a heartbeat reports.
+        True because the coordinator takes a partition away only after a heartbeat without it.
         """
         return forall(
             implies(s.is_live_owner(m, p), s.has(m, p)) for m in Member for p in TopicPartition
@@ -137,7 +139,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def answered_owners_have(s) -> Bool:
-        """A member has the partitions that its consumer owns, if a response is in flight to it.
+        """A member has all partitions that its consumer owns, if a response is in flight to the
+        member.
 
         True because the coordinator responds only to heartbeats that it accepts.
         """
@@ -151,7 +154,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
     def joining_consumers_own_nothing(s) -> Bool:
         """A consumer that must join owns no partition.
 
-        True because a fenced consumer drops its partitions, and a response has a later epoch.
+        True because a fenced consumer drops its partitions. Every response moves the consumer to an
+        epoch in which it need not join.
         """
         return forall(
             implies(s.must_join(m), ~s.owns[m][p]) for m in Member for p in TopicPartition
@@ -159,7 +163,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def members_with_partitions_have_an_epoch(s) -> Bool:
-        """A member has left the least epoch if it has a partition, or if a response is in flight.
+        """A member that has a partition, or to which a response is in flight, is not in the least
+        epoch.
 
         True because the coordinator moves a member to the assignment epoch before it assigns.
         """
@@ -176,7 +181,7 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def epochs_are_in_order(s) -> Bool:
-        """A member's epochs are in order: the previous one, its own, and the assignment epoch.
+        """For each member: previous epoch <= member epoch <= assignment epoch.
 
         True because a heartbeat moves the member to the present assignment epoch.
         """
@@ -193,7 +198,7 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def assigned_by_now(s) -> Bool:
-        """A member was assigned its partitions in its own epoch or before.
+        """The epoch in which a partition was assigned to a member is at most the member's epoch.
 
         True because a partition is assigned when the member moves to the assignment epoch.
         """
@@ -205,8 +210,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def owners_know_since_when(s) -> Bool:
-        """A consumer that owns what its member has knows the epoch of the assignment, or a later
-        one.
+        """If a consumer owns a partition that its member has, the consumer's epoch is at least the
+        epoch in which the partition was assigned.
 
         True because the response that assigned the partition carried this epoch.
         """

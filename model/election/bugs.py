@@ -62,8 +62,7 @@ class IgnoresBrokerEpochs(Election):
     in_force=kafka("3.5", "3.6"),
 )
 class ReadsReplicaTwice(Election):
-    """A leader reads a follower's offset from before a restart and its broker epoch from
-    afterwards.
+    """A leader takes a follower's offset from before a restart, and its broker epoch from after it.
 
     Between the two reads, the follower has restarted with an empty disk and has fetched again
     (KAFKA-15221). This bug breaks the claim `leader_completeness`.

@@ -300,7 +300,9 @@ class ElectionClaims(Controller):
 
     @witness
     def a_request_is_pending(s) -> Bool:
-        """Reachable: the controller's ISR has a member that the leader does not know yet."""
+        """Reachable: the controller has added a member to the ISR, and the leader does not know it
+        yet.
+        """
         return exists(
             all_of(
                 s.is_true_leader(leader), s.partition_registration.isr[r], ~s.broker[leader].isr[r]

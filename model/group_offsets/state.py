@@ -152,7 +152,7 @@ class GroupOffsetsState(Spec):
         }
 
     def serves(s) -> Bool:
-        """True if the coordinator has loaded its whole log; only then it answers requests."""
+        """True if the coordinator has loaded its whole log; before that, it answers no requests."""
         return s.cache.loaded == s.end_offset
 
     def is_pending(s, m: Member) -> Bool:

@@ -112,9 +112,7 @@ class IdempotenceClaims(IdempotenceActions):
 
     @invariant
     def knowledge_is_of_the_log(s) -> Bool:
-        """A leader's producer state is correct: its epoch, last sequence and batch offsets are
-        those of the log.
-        """
+        """A leader's producer state agrees with its log: epoch, last sequence and batch offsets."""
         return forall(
             all_of(
                 s.leader_knows[p].is_known == (s.log[p].end_offset > 0),

@@ -253,7 +253,7 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def records_have_numbers(s) -> Bool:
-        """Every record carries a number that a client gave."""
+        """Every record carries a number that a client gave to a batch."""
         return forall(
             implies(s.has(o, p, e, q), s.is_number[p][e][q])
             for o in Offset
@@ -309,7 +309,7 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def lower_sequences_are_there(s) -> Bool:
-        """Before a record the log has a record for each lower sequence of the producer epoch."""
+        """Each record comes after records with all lower sequences of its producer epoch."""
         return forall(
             implies(
                 s.has(b, p, e, q) & (lower < q),

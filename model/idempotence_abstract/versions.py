@@ -1,4 +1,4 @@
-"""The versions of the spec `idempotence-abstract`; the claims of two are proved.
+"""The versions of the spec `idempotence-abstract`: two are proved, and one breaks a claim.
 
 The version `kip-360` (the default) has one log and no clients. The version `with-restarts` has
 clients that number their batches again, and leaders that restart. The version

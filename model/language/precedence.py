@@ -37,9 +37,10 @@ def check(cls: type) -> None:
 def check_expression(
     tree: ast.AST, source: str, located: Callable[[ast.Compare, str], Exception]
 ) -> None:
-    """Raises the error that `located` makes of the first comparison with such an operand.
+    """Raises an error for the first comparison with `&` or `|` in an operand without parentheses.
 
-    `located` gets the comparison and the mistake as text; `source` is the text of the tree.
+    `located` makes the error from the comparison and the mistake as text. `source` is the text of
+    the tree.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):

@@ -331,7 +331,7 @@ class Spec:
         return made
 
 
-def entitled(cls: type[S], title: str, constants: Mapping[str, int | bool]) -> S:
+def with_title(cls: type[S], title: str, constants: Mapping[str, int | bool]) -> S:
     """Returns an instance of the spec class, with a title for error messages, such as `replication
     kip-320`.
     """

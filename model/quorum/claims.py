@@ -67,7 +67,7 @@ class QuorumClaims(QuorumActions):
 
     @invariant
     def high_watermarks_are_committed(s) -> Bool:
-        """Every replica's records below its high watermark are the committed records."""
+        """At each offset below its high watermark, a replica has the committed record."""
         return forall(
             implies(x < s.log[r].high_watermark, s.has_committed(r, x))
             for r in Replica
@@ -76,7 +76,7 @@ class QuorumClaims(QuorumActions):
 
     @action_property
     def epochs_grow(s, after: Self) -> Bool:
-        """A replica's epoch never decreases, and it changes no vote within an epoch."""
+        """A replica's epoch never decreases, and a replica changes no vote within an epoch."""
         return forall(
             all_of(
                 s.member[r].epoch <= after.member[r].epoch,

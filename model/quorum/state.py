@@ -1,9 +1,9 @@
-"""The state of a KRaft quorum: roles and epochs, votes, logs, and what each leader has committed.
+"""The state of a KRaft quorum: roles and epochs, votes, logs, and each leader's committed records.
 
 Source: KIP-595, KIP-853, KIP-996; QuorumState, KafkaRaftClient and LeaderState of Kafka 4.3.
-Simplified: a record is its epoch and the voter set that it leaves in force; there are no snapshots.
-A request and its answer are one step. Only votes may arrive later: a candidate counts them when it
-becomes leader. At most one replica is cut off from the others, for ever.
+Simplified: a record consists of its epoch and of the voter set in force after it; there are no
+snapshots. A request and its answer are one step. Only votes may arrive later: a candidate counts
+them when it becomes leader. At most one replica is cut off from the others, for ever.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class QuorumState(Spec):
         )
 
     def reaches(s, a: Replica, b: Replica) -> Bool:
-        """True if requests of `a` to `b` are answered: neither of them is cut off."""
+        """True if requests of `a` to `b` are answered, because neither replica is cut off."""
         return all_of(a != b, s.cut_off != a, s.cut_off != b)
 
     def is_up_to_date(s, a: Replica, b: Replica) -> Bool:
@@ -197,7 +197,7 @@ class QuorumState(Spec):
         return s.log[r].entry[s.log[r].end_offset - 1].epoch
 
     def append_record(s, r: Replica, voters: Set[Replica]) -> None:
-        """A leader appends a record of its epoch, which leaves this voter set in force."""
+        """A leader appends a record of its epoch; these voters are in force from this record on."""
         end, epoch = s.log[r].end_offset, s.member[r].epoch
         s.log[r].entry[end].voters = voters
         s.log[r].entry[end].epoch = epoch

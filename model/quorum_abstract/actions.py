@@ -222,9 +222,9 @@ class AbstractQuorumActions(AbstractQuorumState):
     def truncate(s, r: Replica, end: Offset) -> None:
         """A follower removes the last records of its log, which are not in the leader's log.
 
-        Kafka: KafkaRaftClient.handleFetchResponse, with a diverging epoch. Simplified: it may
-        remove only a part of what the leader lacks. Without the guard that the leader has none of
-        the records, the claim `leaders_have_committed_records` breaks in 14 steps.
+        Kafka: KafkaRaftClient.handleFetchResponse, with a diverging epoch. Simplified: the follower
+        may remove only some of the records that the leader lacks. Without the guard that the leader
+        has none of the records, the claim `leaders_have_committed_records` breaks in 14 steps.
         """
         log = s.replica[r]
         when(
@@ -281,9 +281,9 @@ class AbstractQuorumActions(AbstractQuorumState):
         s.replica[r].is_leader = false
 
     def votes_after_restart(s, r: Replica, v: Replica) -> Bool:
-        """True if the replica still has the vote: only its own one.
+        """True if the replica keeps the vote when it restarts: it keeps only its vote for itself.
 
-        If it keeps the others, the variant `keeps-votes` breaks the claim
+        If it also keeps the votes of other replicas, the variant `keeps-votes` breaks the claim
         `leaders_have_committed_records` in 16 steps.
         """
         return s.granted[r][v] & (v == r)

@@ -8,7 +8,7 @@ from model.quorum_abstract.state import Epoch, Offset, Replica
 
 
 class QuorumLogLemmas(AbstractQuorum):
-    """The lemmas about votes, leaders and logs, and the predicates of all lemmas."""
+    """The lemmas about votes, leaders and logs, and predicates that the proof uses."""
 
     # ---- predicates
 
@@ -43,7 +43,7 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def votes_are_of_reached_epochs(s) -> Bool:
-        """A replica has voted, and has led, only in its epoch and in smaller ones."""
+        """A replica has voted and led only in epochs up to its present one."""
         return all_of(
             forall(
                 implies(s.voted[e][v][c], e <= s.replica[v].epoch)
@@ -67,7 +67,7 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def leaders_have_a_majority(s) -> Bool:
-        """A majority has voted for each replica that has led."""
+        """If a replica has led in an epoch, a majority has voted for this replica in this epoch."""
         return forall(
             implies(s.elected[e][r], majority(s.voted[e][v][r] for v in Replica))
             for e in Epoch
@@ -121,8 +121,10 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def a_leadership_is_well_formed(s) -> Bool:
-        """No offset of an epoch is beyond the end of its log, and a replica's log is flushed at
-        most to its end.
+        """Of each epoch, the start offset and all acknowledged offsets are at most the end of its
+        log.
+
+        A replica has flushed at most up to the end of its log.
         """
         return all_of(
             forall(s.led[e].start_offset <= s.led[e].end_offset for e in Epoch),

@@ -6,8 +6,9 @@ leader has the votes of a majority, which has left all earlier epochs. So each r
 leader is dead, or one of the voters has acknowledged it. Such a voter still has the record, and
 votes only for a candidate that has it. So each leader begins with all records that are not dead.
 
-Only a record of the leader's own epoch is acknowledged in this sense; the records before it stay
-with it. Some claims follow from others in the same state (`consequences`).
+In this argument, *acknowledged* is only a record of the leader's own epoch. A log that keeps such a
+record keeps all records before it, too. Some claims follow from others in the same state
+(`consequences`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from model.quorum_abstract.state import Epoch, Offset, Replica
 
 
 class QuorumLemmas(QuorumLogLemmas):
-    """All lemmas of the proof; those about acknowledged and committed records are here."""
+    """Lemmas about acknowledged and committed records; inherits those about votes and logs."""
 
     using: ClassVar[Mapping[tuple[str, str], tuple[str, ...]]] = SLICES  # (action, claim) -> lemmas
     consequences: ClassVar[Mapping[str, tuple[str, ...]]] = FOLLOW  # claim -> lemmas
@@ -31,8 +32,8 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def acknowledgements_are_of_reached_epochs(s) -> Bool:
-        """A replica has acknowledged records only in epochs that have begun, and that it has
-        reached.
+        """If a replica has acknowledged a record in an epoch, this epoch has begun, and the replica
+        is in this epoch or a later one.
         """
         return forall(
             implies(
@@ -45,7 +46,7 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def followers_flush_what_they_fetch(s) -> Bool:
-        """A replica that has not led in its epoch has flushed every record of this epoch."""
+        """A replica that has not led in its epoch has flushed all of its records of this epoch."""
         return forall(
             implies(
                 all_of(
@@ -61,8 +62,8 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def within_an_epoch_nothing_is_lost(s) -> Bool:
-        """While a replica stays in an epoch, it keeps what it has acknowledged to the leader that
-        appended it.
+        """While a replica stays in an epoch, it keeps each record of this epoch that it
+        acknowledged.
         """
         return forall(
             implies(
@@ -77,7 +78,7 @@ class QuorumLemmas(QuorumLogLemmas):
     @lemma
     def what_was_acknowledged_is_kept(s) -> Bool:
         """A replica keeps each record that it acknowledged to the leader that appended it, unless
-        the record is dead.
+        the record can never be committed (`is_dead`).
         """
         return forall(
             implies(
@@ -95,7 +96,7 @@ class QuorumLemmas(QuorumLogLemmas):
     @lemma
     def a_candidate_has_what_its_voters_acknowledged(s) -> Bool:
         """A candidate has each record of an earlier epoch that one of its voters acknowledged,
-        unless the record is dead.
+        unless the record can never be committed (`is_dead`).
         """
         return forall(
             implies(
@@ -119,7 +120,11 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def an_epochs_log_is_complete(s) -> Bool:
-        """A leader begins with every record of an earlier leader that is not dead."""
+        """A leader begins with every record of earlier leaders, except those that can never be
+        committed.
+
+        `is_dead` defines these exceptions.
+        """
         return forall(
             implies(
                 all_of(s.led[e].begun, older < e, s.is_own(older, o)),
@@ -135,8 +140,8 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def later_leaders_have_what_follows_the_start(s) -> Bool:
-        """Every leader of a later epoch began with the first own record of a leader that has
-        committed.
+        """If a leader has committed records, every leader of a later epoch began with the first
+        record that this leader appended.
         """
         return forall(
             implies(
@@ -152,7 +157,7 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def own_committed_records_stay(s) -> Bool:
-        """Every leader of a later epoch began with each record that its own leader committed."""
+        """If a leader appended and committed a record, every later leader began with the record."""
         return forall(
             implies(
                 all_of(
@@ -167,7 +172,10 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def a_replicas_log_is_complete(s) -> Bool:
-        """Before a record, a replica has every record of earlier epochs that is not dead."""
+        """In a replica's log, each record comes after all records of earlier epochs.
+
+        Only records that can never be committed (`is_dead`) may be missing.
+        """
         return forall(
             implies(
                 all_of(s.in_log(r, at), e < s.replica[r].entry[at], s.is_own(e, o)),
@@ -184,7 +192,9 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def a_deposed_leader_appends_dead_records(s) -> Bool:
-        """After the leader of a later epoch has begun, earlier leaders append only dead records."""
+        """Once the leader of a later epoch has begun, no record that an earlier leader appends can
+        be committed (`is_dead`).
+        """
         return forall(
             implies((older < e) & s.led[e].begun, s.is_dead(older, s.led[older].end_offset))
             for e in Epoch
@@ -193,7 +203,10 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def a_majority_has_what_is_committed(s) -> Bool:
-        """A majority has acknowledged a leader's committed records; one of them is of its epoch."""
+        """If a leader has committed records, a majority has acknowledged them.
+
+        The leader itself appended at least one of these records.
+        """
         return forall(
             implies(
                 Offset.least() < s.led[e].high_watermark,

@@ -36,7 +36,10 @@ from model.read_committed_abstract.state import (
 
 
 class AbstractReadCommittedActions(AbstractReadCommittedState):
-    """The actions, with the rule that a restart keeps the transactions that are not replicated."""
+    """The actions of abstract reads at read_committed, with a rule that Kafka 4.3 lacks.
+
+    A leader that restarts still knows which markers are not replicated.
+    """
 
     # ---- the client and the coordinator
 
@@ -86,7 +89,7 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
 
     @action
     def append_first(s, x: Transaction, end: Offset) -> None:
-        """The leader appends the first record of a transaction, even after its decision.
+        """The leader appends the first record of a transaction, which may already be decided.
 
         Kafka: ProducerAppendInfo.append. Simplified: the guards stand for verification and for
         epochs (`transactions-abstract`). Without the guard that the log has no record of the
@@ -99,7 +102,7 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
 
     @action
     def append_next(s, x: Transaction, end: Offset) -> None:
-        """The leader appends another record of an open transaction, even after its decision.
+        """The leader appends another record of an open transaction, which may already be decided.
 
         Kafka: ProducerAppendInfo.append. Simplified: no sequences. Without the guard that the
         transaction is open, the claim `stable_offset_stops_at_open` breaks in 2 steps.
@@ -111,9 +114,9 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
     def append_plain(s, x: Transaction, end: Offset) -> None:
         """The leader appends a record outside of transactions.
 
-        Kafka: UnifiedLog.appendAsLeader. Simplified: it is never part of a producer's transaction.
-        Without the guard that the record is not of a transaction, the claim
-        `nothing_committed_is_skipped` breaks in 7 steps.
+        Kafka: UnifiedLog.appendAsLeader. Simplified: the record has no producer. Without the guard
+        that the record is not of a transaction, the claim `nothing_committed_is_skipped` breaks in
+        7 steps.
         """
         when(~s.begun[x], ~s.plain[x])
         s.plain[x] = True
@@ -176,8 +179,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
     def change_leader(s, end: Offset) -> None:
         """Another leader takes over, whose log ends at `end`: it may lack markers.
 
-        Kafka: Partition.makeLeader. Simplified: the new leader has its producer state and its index
-        from its own log, whole. Without the guard that the log does not grow, the claim
+        Kafka: Partition.makeLeader. Simplified: the new leader rebuilds its producer state and its
+        index from its whole log. Without the guard that the log does not grow, the claim
         `stable_offset_stops_at_open` breaks in 2 steps.
         """
         when(s.may_lead_with(end), end <= s.end_offset)
@@ -201,8 +204,9 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
     def restart(s) -> None:
         """The leader restarts cleanly, and leads again with the same log.
 
-        Kafka: ProducerStateManager.writeSnapshot and loadProducerEntry. Simplified: it has its high
-        watermark again. The action has no guard; the rule `is_restored` protects its claims.
+        Kafka: ProducerStateManager.writeSnapshot and loadProducerEntry. Simplified: the leader
+        keeps its high watermark. The action has no guard; the rule `is_restored` protects its
+        claims.
         """
         for x in Transaction:
             s.unreplicated[x] = s.unreplicated[x] & s.is_restored(x)
@@ -228,9 +232,10 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
     def is_stable(s, o: Offset) -> Bool:
         """True if the offset is below the last stable offset.
 
-        Kafka: UnifiedLog.lastStableOffset. It is the least of the high watermark and of the first
-        offsets of all unstable transactions. If one later transaction suffices, the variant
-        `stable-at-last-open` breaks the claim `stable_offset_stops_at_open` in 5 steps.
+        Kafka: UnifiedLog.lastStableOffset. The last stable offset is the least of the high
+        watermark and of the first offsets of all unstable transactions. The variant
+        `stable-at-last-open` stops only at the last of these transactions, and breaks the claim
+        `stable_offset_stops_at_open` in 5 steps.
         """
         return all_of(
             s.is_replicated(o),
@@ -238,11 +243,12 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         )
 
     def is_listed(s, x: Transaction, o: Offset) -> Bool:
-        """True if the aborted transactions of a fetch response have this one, and it is around `o`.
+        """True if the fetch response lists the aborted transaction, and `o` is between its first
+        record and its marker.
 
-        Kafka: TransactionIndex.collectAbortedTxns. Without transactions that began before the fetch
-        offset, the variant `lists-from-fetch-offset` breaks the claim `only_committed_is_delivered`
-        in 8 steps.
+        Kafka: TransactionIndex.collectAbortedTxns. The response must also list transactions that
+        began before the fetch offset: the variant `lists-from-fetch-offset` does not, and breaks
+        the claim `only_committed_is_delivered` in 8 steps.
         """
         return all_of(s.listed[x], s.first_offset[x] <= o, o < s.marker_offset[x])
 

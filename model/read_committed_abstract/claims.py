@@ -21,16 +21,17 @@ from model.read_committed_abstract.state import Offset, Transaction
 class AbstractDeliveries(AbstractReadCommittedActions):
     """Three claims that Kafka 4.3 keeps, and the lemmas that prove them for any number of records.
 
-    The first two claims together: below its position, the reader has received exactly the valid
-    records. So the received records are a prefix of the committed records, in the order of the log.
+    The first two claims imply: below its position, the reader has received exactly the valid
+    records (`is_valid`). So the received records are a prefix of the committed records, in log
+    order.
     """
 
     # ---- claims
 
     @invariant
     def only_committed_is_delivered(s) -> Bool:
-        """Every delivered record is still in the log, and no transaction of it is undecided or
-        aborted.
+        """Every delivered record is still in the log; its transaction is committed, or
+        it has none.
         """
         return forall(
             implies(
@@ -61,7 +62,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
     def stable_offset_stops_at_open(s) -> Bool:
         """The last stable offset never passes a record of an open transaction.
 
-        Below it, a marker of the producer follows every record of a transaction.
+        Below the last stable offset, a marker of the producer follows every record of a
+        transaction.
         """
         return forall(
             implies(
@@ -124,7 +126,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
     def one_decision(s) -> Bool:
         """A transaction is decided at most once, after it began.
 
-        True because only an undecided transaction is decided, and a plain record begins none.
+        True because the coordinator decides only a transaction that has begun and is undecided. A
+        record outside of transactions begins no transaction.
         """
         return forall(
             all_of(
@@ -196,8 +199,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
     def one_after_another(s) -> Bool:
         """Of two transactions of a producer, one is closed before the other begins.
 
-        True because a transaction begins in the log only while no other one of its producer is open
-        there. So an aborted transaction of the producer lies around no record of another one.
+        True because a transaction begins in the log only while its producer has no other open
+        transaction there. So no record lies inside another transaction of its producer.
         """
         return forall(
             implies(
@@ -247,7 +250,9 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
 
 class AbstractReadCommitted(AbstractDeliveries):
-    """A fourth claim, that the last stable offset never goes back, and the lemma that proves it."""
+    """Adds the claim that the last stable offset never goes back, and a lemma that proves the
+    claim.
+    """
 
     @invariant
     def stable_offset_never_goes_back(s) -> Bool:
@@ -262,7 +267,8 @@ class AbstractReadCommitted(AbstractDeliveries):
     def memory_is_the_log(s) -> Bool:
         """The leader remembers exactly the transactions whose marker is not replicated.
 
-        True because a restart restores them. In Kafka 4.3 it does not.
+        True because a leader that restarts finds these transactions again. A leader of Kafka 4.3
+        forgets them.
         """
         return forall(
             iff(s.unreplicated[x], s.closed[x] & (s.high_watermark <= s.marker_offset[x]))

@@ -1,16 +1,16 @@
 """The state of abstract reads at read_committed: one partition, its coordinator, and one reader.
 
-The partition has one log, that of its present leader. For each transaction, the state has where its
-records begin in the log, and which marker closes it. The last stable offset is no variable: the
-leader derives it from the open transactions, and from those whose marker is not replicated.
+The partition has one log, that of its present leader. For each transaction, the state has the
+offsets of its first record and of the marker that closes it. The last stable offset is no variable:
+the leader derives it from the open transactions, and from those whose marker is not replicated.
 
 One reader stands for all, because a reader changes neither the log nor another reader.
 
 Source: KIP-98; ProducerStateManager.firstUnstableOffset, UnifiedLog.lastStableOffset and
 TransactionIndex.collectAbortedTxns of Kafka 4.3.
-Simplified: a batch is one record. A new leader's log is a prefix of its predecessor's, and the high
-watermark never goes back; in Kafka, that of a new leader may lag for a round of fetches. The
-coordinator never fails. No record is deleted. The reader begins at the least offset.
+Simplified: a batch is one record. A new leader's log is a prefix of its predecessor's. The high
+watermark never goes back; in Kafka, a new leader's high watermark may lag for a round of fetches.
+The coordinator never fails. No record is deleted. The reader begins at the least offset.
 """
 
 from __future__ import annotations
@@ -109,5 +109,8 @@ class AbstractReadCommittedState(Spec):
         return s.has_data(o) & ~s.plain[s.record[o].transaction]
 
     def is_valid(s, x: Transaction) -> Bool:
-        """True if readers must receive its records: it is committed, or outside of transactions."""
+        """True if readers must receive the records of `x`.
+
+        That is, `x` is a committed transaction, or a record outside of transactions.
+        """
         return s.plain[x] | s.committed[x]

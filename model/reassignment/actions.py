@@ -278,7 +278,9 @@ class Reassignments(ReassignedPartition):
         s.truncate_to(r, Offset(0))
 
     def forget_partition(s, r: Replica) -> None:
-        """Clears what a leader knows of its followers, of the ISR and of the replicas."""
+        """Clears the leader's metadata: the fetches of its followers, the ISR and the set of
+        replicas.
+        """
         s.clear_request(r)
         for x in Replica:
             s.broker[r].follower[x].end_offset = Offset(0)

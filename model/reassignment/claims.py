@@ -31,7 +31,9 @@ from model.reassignment.actions import Reassignments
 
 
 class ReassignmentClaims(Reassignments):
-    """The claims of `election` for the current replicas, and claims about reassignments."""
+    """Claims about reassignments, and the claims of the spec `election` about the
+    current replicas.
+    """
 
     def is_tolerable(s) -> Bool:
         """True if so few brokers stopped uncleanly that a committed record still has a copy.

@@ -106,10 +106,11 @@ class JoinsBeforeEpoch(Kip320):
     in_force=kafka("2.7", "2.8.0", fixed_in=("2.7.2",)),
 )
 class CountsDivergingFetches(FetchDivergence):
-    """The leader counts a fetch for the high watermark, although it answers with a diverging epoch.
+    """The leader counts a fetch for the high watermark, although the response has a diverging
+    epoch.
 
-    The follower has another record than the leader at the fetched offset, and will truncate it
-    (KAFKA-13141). This bug breaks the claims `weak_isr` and `strong_isr`.
+    The follower's record at the fetched offset differs from the leader's, so the follower will
+    truncate it (KAFKA-13141). This bug breaks the claims `weak_isr` and `strong_isr`.
     """
 
     def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:

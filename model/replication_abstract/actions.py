@@ -208,8 +208,8 @@ class AbstractReplicationActions(AbstractReplicationState):
         """A follower truncates its log; the removed records are not in the leader's log.
 
         Kafka: AbstractFetcherThread.truncateOnFetchResponse. Simplified: the follower may remove
-        only a part of what the leader lacks. Without the guard that the leader has none of the
-        removed records, the claim `isr_has_what_is_committed` breaks in 5 steps.
+        only some of the records that the leader lacks. Without the guard that the leader has none
+        of the removed records, the claim `isr_has_what_is_committed` breaks in 5 steps.
         """
         when(
             s.follows(r),

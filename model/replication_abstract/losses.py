@@ -298,12 +298,11 @@ class LossyReplication(AbstractReplication):
 
     @action
     def lose_power(s, r: Replica, end: Offset) -> None:
-        """A replica restarts after a power loss, with a part of its log: at least what was
-        flushed.
+        """A replica restarts after a power loss, and may lose records that it had not flushed.
 
-        Kafka: UnifiedLog.flush decides what a power loss keeps. Simplified: stop and restart are
-        one step. Without the guard `may_lose`, the claim `isr_has_what_is_committed` breaks in 5
-        steps. Every claim also holds without the guards on `end`.
+        Kafka: only records that UnifiedLog.flush wrote are sure to survive. Simplified: stop and
+        restart are one step. Without the guard `may_lose`, the claim `isr_has_what_is_committed`
+        breaks in 5 steps. Every claim also holds without the guards on `end`.
         """
         s.needs_fault()
         when(s.flushed[r] <= end, end < s.replica[r].end_offset, s.may_lose(r))

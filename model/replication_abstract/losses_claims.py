@@ -8,7 +8,9 @@ from model.replication_abstract.state import LeaderEpoch, Offset, Replica
 
 
 class ReplicationWithLosses(LossyReplication):
-    """Abstract replication with lossy steps, and the claims that hold in spite of them."""
+    """Abstract replication with steps that lose committed records, and the claims that
+    still hold.
+    """
 
     @invariant
     def isr_has_what_is_committed(s) -> Bool:
@@ -48,7 +50,9 @@ class ReplicationWithLosses(LossyReplication):
 
     @witness
     def nothing_is_lost(s) -> Bool:
-        """Reachable: a leader that might lack committed records begins, and has all of them."""
+        """Reachable: a leader that might have lacked committed records begins, and has
+        all of them.
+        """
         return exists(
             all_of(
                 s.led[e].begun,
@@ -69,5 +73,5 @@ class ReplicationWithLosses(LossyReplication):
 
     @witness
     def a_record_is_lost_as_it_is_committed(s) -> Bool:
-        """Reachable: a deposed leader commits records that a newer leader lacked as it began."""
+        """Reachable: a deposed leader commits records that a newer leader lacked when it began."""
         return exists(Offset.least() < s.late[e] for e in LeaderEpoch)

@@ -93,7 +93,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_begun_epoch_supersedes(s) -> Bool:
-        """Once a leader begins to lead, every earlier epoch has an ISR member in a newer epoch."""
+        """Once a leader begins to lead, a member of each earlier epoch's ISR has left for a newer
+        epoch.
+        """
         return forall(
             implies(all_of(s.led[e].begun, s.elected[old], old < e), s.is_superseded(old))
             for e in LeaderEpoch
@@ -123,9 +125,11 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def an_isr_members_log_is_complete(s) -> Bool:
-        """An ISR member lacks an earlier leader's record only if that leader cannot commit it now.
+        """If an ISR member lacks a record of an earlier leader, this leader cannot commit the
+        record now.
 
-        Either that leader can never commit it (`is_blocked`), or this member must fetch it first.
+        Either the leader can never commit the record (`is_blocked`), or the member must fetch it
+        first.
         """
         return forall(
             implies(
@@ -154,9 +158,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def what_an_epoch_committed_is_committed(s) -> Bool:
-        """A record below the high watermark of an epoch's leader is committed.
+        """Every record below the high watermark of an epoch's leader is committed.
 
-        It was committed by this leader or by the leader of an earlier epoch.
+        This leader, or the leader of an earlier epoch, committed the record.
         """
         return forall(
             implies(
@@ -173,7 +177,7 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def somebody_committed_it(s) -> Bool:
-        """Every committed record was committed by an epoch whose whole maximal ISR has fetched the
+        """Every committed record was committed by a leader whose whole maximal ISR has fetched the
         record.
         """
         return forall(

@@ -171,9 +171,10 @@ class Version1(Transactions):
         """Another coordinator takes over and reads the log; appends that are not committed are
         lost.
 
-        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition; the metadata read from
-        the log has no failed fence. Simplified: as in transaction version 2. This version adds no
-        guard. If the new coordinator kept a failed fence, it would fence without a reason.
+        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. A fence whose append
+        failed is not in the log, so the new coordinator does not know the fence. Simplified: as in
+        transaction version 2. This version adds no guard. If the new coordinator kept a failed
+        fence, it would fence without a reason.
         """
         super().fail_over(epoch)
         s.fence_failed = false

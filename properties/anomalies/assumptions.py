@@ -62,7 +62,8 @@ class BackwardsOperation:
 class MixedOperation:
     """An operation whose rows repeat or contradict each other.
 
-    Only a table of a history has several rows for one operation: one row per micro-operation.
+    A table of a history has one row per micro-operation. So one operation may have several rows,
+    and these rows must agree.
     """
 
     op: int

@@ -27,7 +27,10 @@ class Decider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A claim: its statement, the condition under which it holds, and what breaks it otherwise."""
+    """A claim of Kafka's documents, and the condition under which it holds.
+
+    `broken_by` describes how the claim breaks without the condition.
+    """
 
     id: str
     group: Group

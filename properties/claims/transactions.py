@@ -1,8 +1,8 @@
 """Executable definitions of the claims about transactions.
 
 `Transacted` has the history of the clients, and the logs with their end offsets at both isolation
-levels. It also has the records that a reader reads from the start. The isolation level of readers
-is a setting of the run.
+levels. `Transacted` also has the records that a reader reads from the start. The isolation level of
+readers is a setting of the run.
 
 Values are unique among all sends. A value such as `work 3:2` has two parts: `work 3` names the
 work, and `2` the attempt. After an abort, the application repeats the same work in another attempt.
@@ -72,7 +72,10 @@ class Transacted:
                 yield from ((operation, did) for did in operation.did if isinstance(did, Poll))
 
     def fetched(self) -> Iterator[tuple[Operation, int | None]]:
-        """Yields each successful fetch of the group's offset, with the offset or None."""
+        """Yields each successful fetch of the group's offset, with the fetched offset.
+
+        The offset is None if no offset was committed.
+        """
         for operation in self.history:
             if operation.outcome == "ok":
                 yield from (

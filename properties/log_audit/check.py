@@ -43,7 +43,8 @@ class Check:
     - `observes` describes what `observed` counts, such as `producers of transactions`.
     - `permits` has the conditions under which a finding is no violation, each with the reason.
     - `permitted` returns the condition that permits a finding; None if no condition permits it.
-    - `unread` is true if a finding is a part of the log that was not audited, and no violation.
+    - `unread` is true if a finding means that a part of the log was not audited. Such a finding is
+      no violation.
     """
 
     id: str

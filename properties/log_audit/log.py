@@ -173,9 +173,9 @@ class ReplicaLog:
         return tuple(batch for batch in self.batches if batch.sound)
 
     def neighbours(self) -> Iterator[tuple[Batch, Batch]]:
-        """Yields pairs of adjacent batches that can be trusted, with no other bytes in between.
+        """Yields each two consecutive batches that are sound, with no other bytes between them.
 
-        Their offsets may overlap, or leave a gap.
+        The offsets of the two batches may overlap, or leave a gap.
         """
         for one, two in pairwise(self.batches):
             between = any(one.segment <= f.segment < two.segment for f in self.fragments)

@@ -95,7 +95,7 @@ def _first_open(batches: list[Batch]) -> Batch:
 def hangs_because(
     partition: str, producer_epoch: int, idle_ms: int, known: CoordinatorEntry | None
 ) -> tuple[bool, str]:
-    """Returns True if an open transaction will never end, and a phrase that gives the evidence.
+    """Returns whether an open transaction will never end, and a phrase that gives the evidence.
 
     `idle_ms` counts from the producer's last batch to the newest batch of all logs.
     """

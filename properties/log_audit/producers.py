@@ -62,7 +62,7 @@ def sequence_gaps(logs: Logs) -> tuple[SequenceJump, ...]:
 
 
 def sequence_repeats(logs: Logs) -> tuple[SequenceJump, ...]:
-    """Returns one row per batch that begins again at a sequence number of its producer."""
+    """Returns one row per batch that repeats sequence numbers of its producer."""
     return tuple(
         sorted(
             SequenceJump(**location(log, two), **_jump(one, two))

@@ -25,7 +25,10 @@ RETRIED: Final = "marker written again"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class NotClosed(Location):
-    """A batch that a producer wrote after an open transaction, not as part of it."""
+    """A batch that follows its producer's open transaction, but is no part of it.
+
+    A marker should have closed the transaction before this batch.
+    """
 
     producer_id: int
     producer_epoch: int

@@ -3,10 +3,11 @@
 A consumer is never in the ISR. It is in the leader epoch of the leader that served its fetch. Its
 log consists of the records that it has received, all of them below its high watermark. A replica's
 records below its high watermark are committed, and no two replicas differ there. So the spec
-rejects a run in which a consumer reads an uncommitted record. It also rejects a run in which two
-consumers read different records at one offset.
+rejects a run in which a consumer reads an uncommitted record, or in which two consumers read
+different records at one offset.
 
-Simplified: an end offset that a client receives must not be too high; an old one is accepted.
+Simplified: an end offset that a client receives must not be too high; one that is too low is
+accepted.
 """
 
 from __future__ import annotations

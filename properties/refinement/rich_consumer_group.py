@@ -1,8 +1,8 @@
 """The spec `consumer-group` takes only steps of `consumer-group-abstract`, so its proof covers it.
 
-The spec `consumer-group` is the detailed (rich) one: it has the group epoch, and what makes members
-converge. Each explored step must be one abstract action, or change nothing. In both states, the
-same members must be able to send heartbeats and to commit.
+The spec `consumer-group` is the detailed (rich) one: it has the group epoch, and fair actions that
+make members converge. Each explored step must be one abstract action, or change nothing. In both
+states, the same members must be able to send heartbeats and to commit.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: one partition, because the spec `consumer-group` has no more.

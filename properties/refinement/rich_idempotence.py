@@ -39,10 +39,11 @@ Frozen = frozenset[tuple[object, Value]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """The steps of an exploration of both specs.
+    """Counts of the steps in an exploration of both specs.
 
-    `explained` counts the rich steps that each abstract action explains; `none` is a rich step
-    without one. `unexplained` counts the rich steps, by action, that no abstract action explains.
+    `explained` counts, by abstract action, the rich steps that this action explains. Its key `none`
+    counts the rich steps that do not change the abstract state. `unexplained` counts, by rich
+    action, the steps that no abstract actions explain.
     """
 
     pairs: int

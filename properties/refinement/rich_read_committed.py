@@ -1,9 +1,9 @@
 """The spec `transactions` takes only steps of `read-committed-abstract`, seen from one partition.
 
-The spec `transactions` is the detailed (rich) one. It has no reader, but predicates: what a reader
-at read_committed receives, and where it stops. So the abstract reader reads as soon as it may.
-After each rich step, the abstract reader must have received exactly the records that the predicates
-allow. It must also be unable to read another record.
+The spec `transactions` is the detailed (rich) one. It has no reader. Instead, predicates define
+which records a reader at read_committed receives, and at which offset this reader stops. So the
+abstract reader reads as soon as it may. After each rich step, the abstract reader must have
+received exactly the records that the predicates allow, and must have no further record to read.
 
 The abstract log keeps truncated records; the rich log does not. So an abstract state cannot be
 computed from a rich state. `walk` explores both specs together, and reports each rich step whose
@@ -39,10 +39,11 @@ IN: Final = t.Local(TopicPartition.info, "p")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """The steps of an exploration of both specs.
+    """Counts of the steps in an exploration of both specs.
 
-    `explained` counts the rich steps that each abstract action explains; `none` is a rich step
-    without one. `unexplained` counts the rich steps, by action, that no abstract action explains.
+    `explained` counts, by abstract action, the rich steps that this action explains. Its key `none`
+    counts the rich steps that do not change the abstract state. `unexplained` counts, by rich
+    action, the steps that no abstract actions explain.
     """
 
     pairs: int

@@ -112,8 +112,9 @@ class Refinement:
     # ---- the check
 
     def actions_between(self, before: State, after: State) -> Actions | None:
-        """Returns one or two abstract actions that lead from `before` to `after`; () if both are
-        equal, None if there are none.
+        """Returns the one or two abstract actions that lead from `before` to `after`.
+
+        Returns () if both states are equal, and None if no such actions exist.
         """
         a, b = self.abstraction(before), self.abstraction(after)
         key = frozenset(a.items()), frozenset(b.items())

@@ -1,8 +1,9 @@
 """A mapping of states: each step of a detailed (rich) spec is some steps of an abstract one.
 
-If an abstract state can be computed from each rich state, exploring the rich spec suffices. Each of
-its steps is explained by abstract actions, which must lead from the one mapped state to the other.
-In both states, the same requests must be accepted: the specs agree on some predicates.
+The mapping computes an abstract state from each rich state, so exploring the rich spec suffices.
+Each rich step must be explained by abstract actions: they must lead from the abstract state before
+the step to the abstract state after it. In both states, the specs must also accept the same
+requests.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 """
@@ -38,7 +39,7 @@ class Step:
 class Agreement:
     """A predicate of the rich spec and one of the abstract spec that must have the same value.
 
-    The variables of both have the same values: those in `of`, such as a member.
+    They are compared once for each entry of `of`, which gives values to their variables.
     """
 
     rich: t.Node
@@ -48,11 +49,12 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """The steps of an exploration of the rich spec.
+    """Counts of the steps in an exploration of the rich spec.
 
-    `explained` counts the rich steps that each abstract action explains; `none` is a rich step that
-    changes no abstract variable. `unexplained` counts the other rich steps, by action.
-    `disagreements` counts the states in which predicates of both specs differ.
+    `explained` counts, by abstract action, the rich steps that this action explains. Its key `none`
+    counts the rich steps that do not change the abstract state. `unexplained` counts the other rich
+    steps, by rich action. `disagreements` counts the states in which predicates of both specs
+    differ.
     """
 
     states: int

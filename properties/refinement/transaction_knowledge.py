@@ -97,8 +97,10 @@ class TransactionKnowledge:
     # ---- messages
 
     def violation(self, traced: Traced, state: State) -> str:
-        """Returns why a received message states something that is not true yet, such as an
-        undecided commit; else an empty text.
+        """Returns an error text if a received message states something that is not true yet.
+
+        For example, the message states that a transaction is committed, but no coordinator has
+        decided this. Returns an empty text otherwise.
         """
         match traced.event:
             case RequestReceived(sender, correlation, request):

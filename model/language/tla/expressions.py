@@ -286,9 +286,8 @@ class Writer(Naming):
                 return None
 
     def set_where(self, n: t.Node, b: t.Local, names: Names) -> Part | None:
-        """Returns the set of all `b` for which the formula `n` is true, as in `S \\union {x}`.
-
-        Returns None if only the long form `{b \\in T : n}` can express this set.
+        """Returns the set `{b \\in T : n}` in a short form, such as `S \\union {x}`; None if it has
+        none.
         """
         if n in self.local:
             return None

@@ -57,9 +57,10 @@ def camel(name: str) -> str:
 
 @dataclass
 class Lifting:
-    """Writes the numbers in a spec's terms as sums of constants, such as `Replicas + 1`.
+    """Writes the numbers in a spec's terms as sums of constants: `Replicas + 1` instead of 4.
 
-    To find these numbers, it compares the spec with copies that have larger constants (`others`).
+    `others` are copies of the spec with larger constants. A number that is larger in a copy depends
+    on a constant.
     """
 
     spec: Spec
@@ -100,7 +101,7 @@ class Lifting:
         return cls(spec, others, free)
 
     def roots(self) -> None:
-        """Raises Differs if the spec uses one of the constants `free` other than in a sum.
+        """Raises Differs if a constant of `free` is used in another way than in a sum.
 
         `Replicas + 1` is a sum; the product `Replicas * Replicas` is none.
         """

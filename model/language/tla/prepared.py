@@ -30,7 +30,7 @@ RESERVED = frozenset(
 
 
 def never(witness: str) -> str:
-    """Returns the name of the invariant that the witness is never reached."""
+    """Returns the name of the invariant that no state satisfies the witness: `NeverTwoLeaders`."""
     return f"Never{camel(witness)}"
 
 
@@ -129,7 +129,7 @@ class Prepared:
 
     @property
     def fixed(self) -> dict[str, int | bool]:
-        """The constants whose values, and not names, are in the text of the module."""
+        """The constants that the module contains as values, not as names."""
         sizes = self._sizes()
         names = (n for n in self.spec.constants if camel(n) not in self.constants)
         return {n: getattr(self.spec, n) for n in names if n not in sizes}

@@ -71,7 +71,7 @@ class Elections(QuorumState):
         s.granted[r] = s.granted[r] | {voter}
 
     def grants_pre_votes(s, voter: Replica) -> Bool:
-        """True if the voter does not lead, and has fetched nothing from a leader it follows."""
+        """True if the voter is neither a leader nor a follower that has fetched from its leader."""
         m = s.member[voter]
         return (m.role != LEADER) & ~((m.role == FOLLOWER) & m.has_fetched)
 
@@ -155,7 +155,7 @@ class Elections(QuorumState):
         s.begins(r, LEADER, only())
 
     def may_resign(s, r: Replica) -> Bool:
-        """True if the leader may resign: always, because its followers may stop to fetch."""
+        """True if the leader may resign: it always may, because its followers may stop fetching."""
         return s.leads(r)
 
     @action(fair="weak")

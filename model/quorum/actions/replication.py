@@ -44,9 +44,9 @@ class QuorumActions(Elections):
     def append(s, r: Replica) -> None:
         """A leader appends a record, which is not flushed yet.
 
-        Kafka: KafkaRaftClient.appendBatch. Simplified: a batch is one record. If a replica
-        may fail, without the guard that the replica leads, the claim
-        `leaders_have_committed_records` breaks in 12 steps.
+        Kafka: KafkaRaftClient.appendBatch. Simplified: a batch is one record. Without the guard
+        that the replica leads, the claim `leaders_have_committed_records` breaks in 12 steps, if
+        replicas may fail.
         """
         when(s.leads(r), s.log[r].end_offset < s.log_size)
         s.append_record(r, s.voters(r))
@@ -187,7 +187,9 @@ class QuorumActions(Elections):
         s.append_record(r, Map(Replica, lambda v: (v == x) != s.is_voter(r, v)))
 
     def may_change_voters(s, r: Replica) -> Bool:
-        """True if the leader has committed a record of its epoch, and the last voter change."""
+        """True if a record of the leader's epoch and the last change of the voters are
+        committed.
+        """
         return s.has_committed_in_epoch(r) & s.has_committed_voters(r)
 
     def has_committed_in_epoch(s, r: Replica) -> Bool:

@@ -208,9 +208,7 @@ class Coordinator(Partitions):
     def idle(
         s, state: TransactionState, producer_id: ProducerId, producer_epoch: ProducerEpoch
     ) -> Metadata:
-        """Returns transaction metadata that has no transaction and no decision, in the given
-        state.
-        """
+        """Returns transaction metadata in this state, without partitions and without a decision."""
         return Metadata(
             state=state,
             outcome=Outcome(0),
@@ -233,9 +231,9 @@ class Coordinator(Partitions):
         return s.is_in_flight(p, k) & ~s.is_ongoing(p, k)
 
     def has_added(s, k: Transaction, p: TopicPartition) -> Bool:
-        """True if the transaction is ongoing, and the coordinator has added the partition to it.
+        """True if the coordinator has added the partition to the transaction, which is ongoing.
 
-        The transaction's producer id and epoch are then the coordinator's.
+        The coordinator's metadata then has the transaction's producer id and epoch.
         """
         m = s.metadata
         return all_of(m.state == ONGOING, s.is_current(k), m.partitions[p])

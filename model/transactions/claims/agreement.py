@@ -144,7 +144,9 @@ class Agreement(Clients):
 
     @invariant
     def added_partitions_are_confirmed(s) -> Bool:
-        """The coordinator confirms each partition of its transaction to the partition's leader."""
+        """If the coordinator has added a partition to a transaction, it confirms this to the
+        partition's leader.
+        """
         return forall(
             implies(s.has_added(k, p), s.vouches(k, p)) for k in Transaction for p in TopicPartition
         )

@@ -222,7 +222,7 @@ def cycle_row(ops: tuple[int, ...], component: int, pairs: Between) -> Cycle:
 
 
 def steps(row: Cycle) -> Iterator[Dependency]:
-    """Yields, for each operation of the cycle, why it must precede the next operation."""
+    """Yields one dependency per operation of the cycle: why it must precede the next operation."""
     for place, kind in enumerate(row.kinds):
         yield Dependency(
             first=row.ops[place],

@@ -53,7 +53,9 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields earlier commits and fetches of a higher offset, if no commit may have lowered it."""
+    """Yields the commits and fetches before `fetch` with a higher offset, unless a later commit may
+    have lowered this offset.
+    """
     back = [
         commit
         for commit in commits(history)

@@ -62,9 +62,10 @@ class Skip(Step):
 def skips(
     history: History, found: Steps, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[Skip, ...]:
-    """Returns one row each time a process skipped a record between two polled (or sent) values.
+    """Returns one row per step that skipped a record.
 
-    The history shows a record between the offsets of the two values.
+    A step consists of two values that a process polled, or sent, one after the other. The step
+    skipped a record if the history shows a record between the offsets of the two values.
     """
     kept, log = kept_from(history, declared), _by_key(history)
     aborted = frozenset[KeyValue]() if declared.jepsen else aborted_values(history)

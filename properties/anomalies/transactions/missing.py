@@ -87,7 +87,11 @@ def _location(history: History, send: Send) -> tuple[int, int] | None:
 
 
 def _bound(history: History, key: str, in_log_ns: int) -> tuple[int, int] | None:
-    """Returns the lowest upper bound of the record's offset, and the operation that proves it."""
+    """Returns the least upper bound of the record's offset, and the operation that proves the
+    bound.
+
+    Returns None if no operation gives a bound.
+    """
     bounds = [
         (micro.offset - 1, number)
         for number, operation in enumerate(history)

@@ -57,7 +57,7 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each transaction of several records with the first record that was read."""
+    """Yields the first record that was read of each transaction with several records."""
     readers = first_readers(history)
     for number, operation in enumerate(history):
         sent = sent_by(operation)

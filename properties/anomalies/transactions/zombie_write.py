@@ -81,7 +81,7 @@ def _instances(history: History) -> Iterator[tuple[int, str, int]]:
 
 
 def _replaced_by(history: History, name: str, made: int, asked: int) -> int | None:
-    """Returns the first `init_producer` that fenced a producer before a request, or None."""
+    """Returns the first newer `init_producer` that completed before the time `asked`, or None."""
     # `made` is the fenced producer's `init_producer`, `asked` the time of the request.
     made_ns = history[made].completed_ns
     newer = [

@@ -45,7 +45,7 @@ MEMBER: Final = Requester(FIRST_CLIENT, 0)
 
 @dataclass(slots=True, kw_only=True)
 class OffsetHarness:
-    """A group of one coordinator, and the group's committed offsets."""
+    """A consumer group at its coordinator, and the group's committed offsets."""
 
     bugs: Bugs
     now_ms: int = 0

@@ -1,6 +1,7 @@
 """The consumer applications of Kafka's documents, each a few lines of code with a database.
 
-An application is a generator, and `at` is its process, see the module `instance`.
+An application is a generator. Its parameter `at` is the process that runs the application: an
+`Instance` of the module `instance`.
 
 Source: D0 (position and processing, the two-phase commit), D1 (the consumer's side), D2 (the
 pipeline, side effects, the idempotent consumer, a database next to Kafka); KIP-447.
@@ -54,7 +55,8 @@ def processing_first(at: Instance) -> Program:
 def rewinding(at: Instance, *, by_commit: bool = False) -> Program:
     """Processes records, and rewinds when the suite requests it.
 
-    It rewinds by a seek; if `by_commit` is true, it only commits the lower position.
+    By default it seeks to the lower position. If `by_commit` is true, it only commits the lower
+    position, and reads on.
     """
     while True:
         if at.rewind_to is not None and TOPIC_PARTITION in at.consumer.readers:

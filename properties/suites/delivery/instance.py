@@ -73,7 +73,7 @@ class Instance:
         )
 
     def step(self) -> Steps:
-        """Pauses the application, so that the suite may kill or hold it, and sends a heartbeat.
+        """Lets the suite kill or pause the application at this point, and then sends a heartbeat.
 
         An application calls this between two actions, such as processing and committing.
         """

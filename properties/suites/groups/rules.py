@@ -79,10 +79,10 @@ class GroupsMachine(ClusterMachine):
     @precondition(lambda self: 0 < len(self.living()) < _MEMBERS)
     @rule(number=st.integers(0, _MEMBERS - 1))
     def come_and_go(self, number: int) -> None:
-        """Starts a member, and stops it before an older one has revoked partitions for it.
+        """Starts a member, and stops it while an older member must revoke partitions for it.
 
         The older member is paused as soon as it must revoke partitions. It continues when the new
-        one has left.
+        member has left.
         """
         self._start()
         newcomer = [*self._workers.values()][-1]

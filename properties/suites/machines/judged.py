@@ -101,7 +101,10 @@ class JudgedMachine(RuleBasedStateMachine):
         self._tally = tally or Tally()
 
     def end(self) -> object:
-        """Ends all faults, waits for recovery and returns the observations; raises NoProgress."""
+        """Ends all faults, waits for recovery and returns the observations.
+
+        Raises NoProgress if the cluster or its clients do not recover.
+        """
         raise NotImplementedError
 
     def steps(self) -> int:

@@ -113,9 +113,9 @@ def _comment(text: str, indent: int = 2) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Printed:
-    """The parts of a printed counterexample: machine, setting, seeded bugs, what it breaks, calls.
+    """The parts of a printed counterexample: machine, setting, seeded bugs, name, calls.
 
-    `name` is that of a claim, goal or anomaly.
+    `name` is the broken claim, the reached goal or the anomaly found.
     """
 
     machine: type[JudgedMachine]

@@ -1,8 +1,8 @@
 """The rules of the suite `transactions`: faults around producers that share one transactional id.
 
-Messages are late or lost. Brokers crash, transaction coordinators among them, or lose what they did
-not flush. Most rules are *focused*: they calm the cluster down, and then drive it to a fragile
-moment.
+Messages are late or lost. Brokers, transaction coordinators among them, crash or lose their
+unflushed records. Most rules are *focused*: they calm the cluster down, and then drive it to a
+fragile moment.
 """
 
 from __future__ import annotations
