@@ -148,7 +148,7 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def the_log_is_not_ahead(s) -> Bool:
-        """The log's generation is at most that of the group, and less while the group awaits its
+        """The log's generation is at most the group's. It is smaller while the group awaits its
         assignment.
 
         True because a generation is persisted when its assignment arrives.

@@ -36,7 +36,9 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @invariant
     def one_reader(s) -> Bool:
-        """At most one consumer whose heartbeats the coordinator accepts owns the partition."""
+        """Two consumers never own the partition while the coordinator accepts the heartbeats of
+        both.
+        """
         return forall(
             implies(s.is_live_owner(a) & s.is_live_owner(b), a == b) for a in Member for b in Member
         )
@@ -133,8 +135,8 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @witness
     def one_gives_up_while_another_waits(s) -> Bool:
-        """Reachable: the new owner is in the new epoch without the partition, because the old owner
-        has not revoked it.
+        """Reachable: a member waits in the new epoch for the partition that the old owner must
+        revoke.
         """
         return exists(
             all_of(

@@ -41,7 +41,9 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @invariant
     def one_reader(s) -> Bool:
-        """At most one consumer whose heartbeats the coordinator accepts owns a partition."""
+        """Two consumers never own a partition while the coordinator accepts the
+        heartbeats of both.
+        """
         return forall(
             implies(s.is_live_owner(a, p) & s.is_live_owner(b, p), a == b)
             for p in TopicPartition

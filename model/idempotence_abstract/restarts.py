@@ -105,10 +105,10 @@ class RestartsActions(RestartsState):
         s.batch[producer][producer_epoch][sequence] = batch
 
     def is_lowest(s, producer: Producer, sequence: Sequence) -> Bool:
-        """True if the client has answers to all batches of its present epoch with lower sequences.
+        """True if all batches of the client's present epoch with lower sequences are answered.
 
-        Otherwise a batch of the log may get a new number, and the claim `at_most_once` breaks in 6
-        steps.
+        Otherwise a batch that is in the log may get a new number, and the claim `at_most_once`
+        breaks in 6 steps.
         """
         producer_epoch = s.current_epoch[producer]
         return forall(

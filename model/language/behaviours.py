@@ -64,7 +64,9 @@ def _true(interpreter: Interpreter, claim: Liveness, lasso: Lasso, env: Env) -> 
 
 
 def is_fair(interpreter: Interpreter, spec: Spec, lasso: Lasso) -> bool:
-    """Returns True if the behaviour is fair to every fair action, for all its parameters."""
+    """Returns True if the behaviour is fair to every fair action, for all values of its
+    parameters.
+    """
     return all(
         _is_fair(interpreter, action, values, lasso)
         for action in spec.actions

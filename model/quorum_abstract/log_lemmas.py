@@ -23,8 +23,9 @@ class QuorumLogLemmas(AbstractQuorum):
         return all_of(s.led[e].begun, s.led[e].start_offset <= o, o < s.led[e].end_offset)
 
     def is_dead(s, e: Epoch, o: Offset) -> Bool:
-        """True if the epoch's leader can never commit the offset: a majority has left the epoch
-        and has not acknowledged the offset in it.
+        """True if the leader of the epoch can never commit the record at the offset.
+
+        The reason: a majority has left the epoch without having acknowledged the record.
         """
         return majority((e < s.replica[v].epoch) & (s.led[e].fetched[v] <= o) for v in Replica)
 
@@ -58,7 +59,7 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def granted_votes_were_cast(s) -> Bool:
-        """Every vote that a candidate has was cast for the candidate, in its epoch."""
+        """Every vote that a candidate has was cast for the candidate, in the candidate's epoch."""
         return forall(
             implies(s.granted[c][v], s.voted[s.replica[c].epoch][v][c])
             for c in Replica
@@ -86,7 +87,9 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def no_other_replica_can_win(s) -> Bool:
-        """After an epoch has begun, only a replica that has led in it has a majority of votes."""
+        """After an epoch has begun, only a replica that has led in the epoch has a majority of its
+        votes.
+        """
         return forall(
             implies(s.led[e].begun & majority(s.voted[e][v][c] for v in Replica), s.elected[e][c])
             for e in Epoch
@@ -136,7 +139,8 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def no_record_is_of_a_later_epoch(s) -> Bool:
-        """Every record in a log is of the log's epoch or of an earlier one.
+        """The log of an epoch has no record of a later epoch; nor has the log of a replica in the
+        epoch.
 
         In the log of an epoch, the records of this epoch begin at its start offset.
         """
@@ -179,7 +183,9 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def epoch_logs_share_a_prefix(s) -> Bool:
-        """Up to each record, the log of an epoch equals the log of the record's epoch."""
+        """If an epoch's log has a record of an earlier epoch, both epochs' logs are
+        equal up to it.
+        """
         return forall(
             implies(
                 s.in_epoch(e, o) & (below <= o),
@@ -192,7 +198,9 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def replica_logs_share_a_prefix(s) -> Bool:
-        """Up to each record, a replica's log equals the log of the record's epoch."""
+        """If a replica has a record of an epoch, its log is equal to the epoch's log up to this
+        record.
+        """
         return forall(
             implies(
                 s.in_log(r, o) & (below <= o),

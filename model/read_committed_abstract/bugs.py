@@ -74,7 +74,7 @@ class StableAtLastOpen(ReadCommitted):
 class IgnoresAbortedList(ReadCommitted):
     """The reader does not look at the aborted transactions of the fetch response.
 
-    It receives aborted records. The action read breaks the claim `only_committed_is_delivered`.
+    So it receives aborted records. The action read breaks the claim `only_committed_is_delivered`.
     """
 
     def is_dropped(s, o: Offset) -> Bool:

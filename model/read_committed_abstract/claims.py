@@ -173,7 +173,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @lemma
     def transactions_are_in_the_log(s) -> Bool:
-        """A written transaction begins in the log, and a marker of its producer closes it there.
+        """A written transaction begins in the log; if it is closed, a marker of its producer
+        follows there.
 
         True because a new leader forgets the transactions and markers that its log lacks.
         """

@@ -151,9 +151,11 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def replica_logs_share_a_prefix(s) -> Bool:
-        """Up to each record, a replica's log equals the log of the leader that appended the record.
+        """If a replica has a record, its log is equal to the log of the record's leader up to this
+        record.
 
-        True because each fetch compares the follower's last record with the leader's.
+        The record's leader is the one that appended the record. True because each fetch compares
+        the follower's last record with the leader's.
         """
         return forall(
             implies(

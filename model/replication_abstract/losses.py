@@ -1,4 +1,4 @@
-"""Abstract replication with steps that lose committed records, and variables for what was lost.
+"""Abstract replication with steps that lose committed records, and variables for the losses.
 
 Records may be lost in three ways: the controller elects a leader from outside the ISR, a replica
 loses its disk, or a replica loses the part of its log that was not flushed. A committed record is

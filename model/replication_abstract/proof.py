@@ -231,9 +231,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_is_of_a_member(s) -> Bool:
-        """The `departure` of a leader epoch, if any, names an ISR member that left this epoch.
+        """If `departure` names a replica for a leader epoch, this ISR member has left the epoch.
 
-        `departure` also has the offset up to which this member had fetched in the epoch.
+        `departure.bound` is the offset up to which the member had fetched in the epoch.
         """
         return forall(
             implies(
@@ -250,9 +250,11 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_has_the_least_offset(s) -> Bool:
-        """For a leader epoch, `departure` has the least offset up to which former members fetched.
+        """If an ISR member has left a leader epoch, it had fetched at least up to
+        `departure.bound`.
 
-        A former member is an ISR member that has left this epoch for a newer one.
+        `departure.bound` is recorded for each epoch. A member leaves an epoch when it moves to a
+        newer one.
         """
         return forall(
             implies(

@@ -55,9 +55,10 @@ class Leadership(Record):
 
 
 class Departure(Record):
-    """Of the ISR members that have left a leader epoch, the one with the fewest fetched records.
+    """The ISR member with the smallest fetched offset among those that have left a leader epoch.
 
-    A member leaves an epoch by moving to a newer one. If no member has left, `happened` is false.
+    A member leaves an epoch when it moves to a newer one. If no member has left, `happened` is
+    false.
     """
 
     happened: Bool

@@ -131,11 +131,11 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def one_after_another(s) -> Bool:
-        """A producer's next transaction takes at least the epoch of the markers before it.
+        """The epoch of a producer's next transaction is at least that of the previous markers.
 
         True because the next transaction begins only after the earlier one is complete. The
-        decision on the earlier transaction moved the producer to the epoch of its markers, and the
-        next transaction takes this epoch or a larger one.
+        decision on the earlier transaction moved the producer to the epoch of its markers. The next
+        transaction takes this epoch or a larger one.
         """
         return forall(
             implies(

@@ -210,8 +210,8 @@ def _forgotten(run: Transacted) -> Iterator[str]:
 
 
 def offsets_in_transaction(run: Transacted) -> tuple[Breach, ...]:
-    """Always: a committed transaction has set each fetched group offset; at read_committed, the
-    newest committed transaction has set it.
+    """Always: each fetched group offset comes from a committed transaction; at read_committed, from
+    the newest one.
 
     *Committed*: the transaction did not fail, and its end was requested before the fetch completed.
     *Newest*: no later transaction had been committed when the fetch began.

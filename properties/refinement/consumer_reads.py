@@ -51,7 +51,8 @@ class ConsumerReads:
     def note_request(self, traced: Traced, replica: Leader | Follower | None) -> None:
         """Stores the leader epoch in which a leader received a consumer's request.
 
-        `expected_step` needs it when the consumer receives the response. Other events are ignored.
+        `expected_step` needs this epoch when the consumer receives the response. Other events are
+        ignored.
         """
         match traced.event:
             case RequestReceived(

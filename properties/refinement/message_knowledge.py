@@ -36,7 +36,7 @@ Replica = Leader | Follower
 
 @dataclass(slots=True)
 class RequestsReceived:
-    """The requests that the nodes of the whole cluster have received so far."""
+    """The requests that the nodes of the cluster have received so far in a run."""
 
     received: set[tuple[NodeId, NodeId, int]] = field(
         default_factory=set[tuple[NodeId, NodeId, int]]
@@ -63,7 +63,10 @@ class RequestsReceived:
 
 @dataclass(slots=True)
 class MessageKnowledge:
-    """The facts about one topic partition that messages may have brought to a node so far."""
+    """Facts about one topic partition that the messages of a run have carried so far.
+
+    A node may act only on such facts.
+    """
 
     topic_partition: TopicPartition
     decided: set[PartitionState] = field(default_factory=set[PartitionState])

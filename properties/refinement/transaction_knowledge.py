@@ -66,7 +66,11 @@ class Ending(NamedTuple):
 
 @dataclass(slots=True)
 class TransactionKnowledge:
-    """The requests, decisions and producer epochs that messages have carried so far."""
+    """Facts about transactions that the messages of a run have carried so far.
+
+    These facts are requests of clients, decisions to commit or abort, and producer epochs. A node
+    may act only on such facts.
+    """
 
     numbers: TransactionNumbers
     epochs_taken: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])

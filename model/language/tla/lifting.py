@@ -36,11 +36,11 @@ class Differs(Exception):
 
 
 def times(growth: int, names: Sequence[str]) -> dict[str, int]:
-    """Returns how often each constant occurs in a sum, computed from the growth of the sum.
+    """Returns how often each constant occurs in a sum.
 
-    The first constant grew by 1, the second by 4, the third by 16. If a sum of `a` and `b` grew by
-    9 = 1 + 2 * 4, the result is `{"a": 1, "b": 2}`. Raises Differs if the growth is negative or too
-    large.
+    `growth` is the growth of the sum in a copy of the spec. There the first constant is larger by
+    1, the second by 4, the third by 16. If a sum of `a` and `b` grows by 9 = 1 + 2 * 4, the result
+    is `{"a": 1, "b": 2}`. Raises Differs if the growth is negative or too large.
     """
     found: dict[str, int] = {}
     left = growth
@@ -150,10 +150,11 @@ class Lifting:
         return {camel(n): getattr(self.spec, n) for n in self.spec.constants}
 
     def lifted(self, *ns: t.Node) -> t.Node:
-        """Returns a term of the spec, in which a sum such as `Replicas + 1` replaces its value.
+        """Returns a term of the spec with sums in place of numbers, such as `Replicas + 1` in place
+        of 4.
 
-        `ns` has the term, then the same term from copies of the spec with larger constants. The
-        numbers that are larger in the copies are replaced by sums.
+        `ns` has the term of the spec, then the same term of copies with larger constants. A number
+        is replaced if it is larger in the copies.
         """
         if not self.others:
             return ns[0]

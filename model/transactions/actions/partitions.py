@@ -333,7 +333,9 @@ class Partitions(State):
         return s.last_stable_offset(p)
 
     def is_dropped(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if the index has the record as aborted: read_committed consumers drop it."""
+        """True if the index of aborted transactions covers the record: read_committed consumers
+        drop it.
+        """
         producer_id = s.log[p].record[o].producer_id
         return exists(
             all_of(

@@ -41,7 +41,7 @@ class Reached:
     def breaks(self, key: str, offset: int, invoked_ns: int) -> bool:
         """Returns True if an operation invoked at `invoked_ns` must not get `offset`.
 
-        The reason: the log of the key was known to have passed this offset before.
+        The reason: before that time, an observation showed that the log had passed this offset.
         """
         return self.key == key and self.completed_ns < invoked_ns and self.end > offset
 

@@ -17,8 +17,8 @@ is committed or rolled back by its name.
 
 Source: docs/sources.md D0 (the consumer's position in the same store as its output); Gray and
 Reuter, "Transaction Processing", two-phase commit; PostgreSQL's documentation, PREPARE TRANSACTION.
-Simplified: a simulated program never dies inside a transaction. Tests with real processes check
-that, for the database, such a death equals a death before the transaction.
+Simplified: a simulated program never dies inside a transaction, only before or after it. Tests with
+real processes check that a death inside has the same effect on the database as one before.
 """
 
 from __future__ import annotations
