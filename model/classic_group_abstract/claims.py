@@ -277,8 +277,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def current_owners_own(s) -> Bool:
         """A member that believes it owns a partition in the present generation is its owner.
 
-        The same is true of the group as the log has it. True because a replaced process is no
-        member, and gives up its partitions before it joins again.
+        This is true of the coordinator's group, and of the group in the log. True because a
+        replaced process is no member, and gives up its partitions before it joins again.
         """
         return s.owners_own(s.group) & s.owners_own(s.persisted)
 

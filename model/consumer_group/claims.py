@@ -63,8 +63,8 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @invariant
     def owners_may_commit(s) -> Bool:
-        """If a consumer owns the partition and the coordinator has recorded it as the owner, the
-        coordinator accepts its commits.
+        """The coordinator accepts the commits of a consumer that owns the partition and is recorded
+        as its owner.
         """
         return forall(
             implies(

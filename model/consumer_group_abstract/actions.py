@@ -100,8 +100,8 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
         """True if the coordinator accepts the epoch in the member's heartbeat.
 
         The coordinator accepts the member's epoch, and epoch 0 of a member that joins again. The
-        response to the last heartbeat may be lost. So it also accepts the previous epoch, if the
-        consumer owns only partitions that are assigned to it.
+        response to the last heartbeat may be lost. So the coordinator also accepts the previous
+        epoch, if the consumer owns only partitions that are assigned to it.
         """
         is_behind = all_of(
             s.consumer_epoch[m] == s.previous_epoch[m],
@@ -122,8 +122,8 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
     def must_revoke(s, m: Member) -> Bool:
         """True if the consumer owns a partition whose target is another member.
 
-        The coordinator then waits until the consumer no longer owns it. The variant `frees-at-once`
-        does not wait, and breaks the claim `one_reader` in 9 steps.
+        The coordinator then waits until the consumer no longer owns this partition. The variant
+        `frees-at-once` does not wait, and breaks the claim `one_reader` in 9 steps.
         """
         return exists(s.is_withdrawn(m, p) & s.owns[m][p] for p in TopicPartition)
 

@@ -167,8 +167,9 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @witness
     def a_later_commit_outranks_a_pending_one(s) -> Bool:
-        """Reachable: a commit that was appended while another was pending still counts after the
-        other's marker.
+        """Reachable: a commit still counts after the marker of an earlier commit has arrived.
+
+        The earlier commit was pending when the later one was appended.
         """
         known = s.cache.committed
         return all_of(s.serves(), known.offset != nothing) & exists(

@@ -63,8 +63,8 @@ class Claim:
     """A formula about the states or the steps of a spec.
 
     A claim about states must be true of every reachable state. A witness must be true of at least
-    one reachable state. A claim about steps must be true of every step that changes the state. It
-    uses `after` variables (`terms.Variable.after`) for the state after the step.
+    one reachable state. A claim about steps must be true of every step that changes the state. Such
+    a claim uses `after` variables (`terms.Variable.after`) for the state after the step.
     """
 
     name: str

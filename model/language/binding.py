@@ -17,15 +17,15 @@ from model.language import terms as t
 
 @cache
 def canonical(sort: t.SortInfo, name: str, level: int) -> t.Local:
-    """Returns the bound variable of this sort, name and nesting level: one object for all calls.
+    """Returns the bound variable of this sort, name and nesting level.
 
-    So two quantifiers with the same body are one term.
+    Equal arguments always give the same object. So two quantifiers with the same body are one term.
     """
     return t.Local(sort, name, level=level)
 
 
 def close(binders: Sequence[t.Local], body: t.Node) -> tuple[tuple[t.Local, ...], t.Node]:
-    """Returns a quantifier's variables and body; each variable is replaced by a canonical one.
+    """Returns a quantifier's variables and body, with canonical variables in place of its own.
 
     Each `for x in Sort` makes a new variable. With canonical variables, equal quantifiers are one
     term.

@@ -29,7 +29,7 @@ Held: TypeAlias = "Value | Row"
 class Row:
     """An immutable array of a variable's values for all values of one key, least key first.
 
-    For a variable with two keys, it is an array of rows.
+    For a variable with two keys, the elements of the array are rows.
     """
 
     __slots__ = ("_blocks", "_greatest", "_size")

@@ -197,7 +197,9 @@ class QuorumState(Spec):
         return s.log[r].entry[s.log[r].end_offset - 1].epoch
 
     def append_record(s, r: Replica, voters: Set[Replica]) -> None:
-        """A leader appends a record of its epoch; these voters are in force from this record on."""
+        """A leader appends a record of its epoch; from this record on, `voters` is the
+        voter set.
+        """
         end, epoch = s.log[r].end_offset, s.member[r].epoch
         s.log[r].entry[end].voters = voters
         s.log[r].entry[end].epoch = epoch
@@ -211,7 +213,9 @@ class QuorumState(Spec):
         s.begins(r, UNATTACHED, only())
 
     def begins(s, r: Replica, role: Role, granted: Set[Replica]) -> None:
-        """The replica begins a role; it has these votes, and no end offsets from fetches."""
+        """The replica begins a role with the votes `granted`, and without end offsets
+        from fetches.
+        """
         s.member[r].role = role
         s.member[r].has_fetched = false
         s.granted[r] = granted

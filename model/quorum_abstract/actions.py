@@ -188,7 +188,7 @@ class AbstractQuorumActions(AbstractQuorumState):
         """True if the last record below `mark` has the epoch of the leader.
 
         Kafka compares `mark` with the offset at which the epoch began. Without this rule, a run of
-        22 steps loses a committed record (Raft, figure 8); it is too long for an exploration.
+        22 steps loses a committed record (Raft, figure 8); this run is too long for an exploration.
         """
         return s.led[own].start_offset < mark
 

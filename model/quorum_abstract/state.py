@@ -24,7 +24,9 @@ class Replica(Sort):
 
 
 class Epoch(Ordered):
-    """The leader epoch of the quorum; a candidate begins a larger one. The least has no leader."""
+    """The leader epoch of the quorum; a candidate begins a larger one. The least epoch has no
+    leader.
+    """
 
 
 class Offset(Ordered):
@@ -32,7 +34,9 @@ class Offset(Ordered):
 
 
 class Leadership(Record):
-    """The log and high watermark of one epoch's leader, and what each replica has acknowledged."""
+    """The log and high watermark of one epoch's leader, and how far each replica has
+    acknowledged.
+    """
 
     begun: Bool
     start_offset: Offset  # where the leader's log ended when it became leader

@@ -156,7 +156,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
 
     @action
     def advance_high_watermark(s, mark: Offset) -> None:
-        """The high watermark grows, and the leader forgets the transactions whose marker is below.
+        """The high watermark grows, and the leader forgets the transactions whose marker is now
+        below it.
 
         Kafka: ProducerStateManager.onHighWatermarkUpdated. Simplified: the spec has no followers.
         Without the guard that the high watermark is at most the end of the log, the claim
@@ -253,7 +254,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         return all_of(s.listed[x], s.first_offset[x] <= o, o < s.marker_offset[x])
 
     def is_dropped(s, o: Offset) -> Bool:
-        """True if the reader drops the record: its producer aborted a transaction around it.
+        """True if the reader drops the record, because it is inside an aborted transaction of its
+        producer.
 
         Kafka: CompletedFetch.consumeAbortedTransactionsUpTo and isBatchAborted. Without this rule,
         the variant `ignores-aborted-list` breaks the claim `only_committed_is_delivered` in 6

@@ -18,7 +18,8 @@ from model.language import Bool, Map, Nothing, Record, Scope, Set, count, exists
 class Assignment(Record):
     """The replicas of the partition at the controller.
 
-    While a reassignment is in progress, `replicas` has the members of `adding` and of `removing`.
+    While a reassignment is in progress, `replicas` includes the members of `adding` and of
+    `removing`.
     """
 
     replicas: Set[Replica]

@@ -1,4 +1,4 @@
-"""The claims about replication, which every version of truncation is checked against.
+"""The claims about replication; every version of truncation is checked against them.
 
 Old versions and bugs break some of these claims. Their decorators, in `versions.py` and `bugs.py`,
 name the broken claim and the length of a shortest counterexample. The liveness claim assumes that

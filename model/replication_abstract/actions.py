@@ -72,11 +72,11 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def shrink_isr(s, out: Replica) -> None:
-        """The controller removes a replica that does not lead from the ISR.
+        """The controller removes a replica from the ISR; this replica does not lead.
 
-        In the same step it refuses the leader's pending proposals to add replicas. Kafka:
-        ReplicationControlManager.handleBrokerFenced and alterPartition. Simplified: any replica may
-        be removed at any time. Every claim also holds without the guard of this action.
+        In the same step the controller refuses the leader's pending proposals to add replicas.
+        Kafka: ReplicationControlManager.handleBrokerFenced and alterPartition. Simplified: any
+        replica may be removed at any time. Every claim also holds without the guard of this action.
         """
         when(~s.leads_in(out, s.newest))
         s.isr[s.newest][out] = False

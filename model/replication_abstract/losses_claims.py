@@ -16,8 +16,8 @@ class ReplicationWithLosses(LossyReplication):
     def isr_has_what_is_committed(s) -> Bool:
         """Every member of the newest ISR has every committed record.
 
-        After a fault that may lose records, this is claimed again only when the leader of the
-        newest epoch has begun to lead.
+        After a fault that may lose records, this need not be true until the leader of the newest
+        epoch has begun to lead.
         """
         return s.unsettled | forall(
             implies(s.isr[s.newest][r] & (o < s.committed_end), s.has_committed(r, o))

@@ -60,7 +60,7 @@ class StrictFence(Transactions):
     """After a fence for a new instance, the old instance receives no new epoch.
 
     A fence is the abort of the old instance's open transaction. If the old instance then sends
-    EndTxn, the coordinator refuses the request; it does not take it for a retry.
+    EndTxn, the coordinator refuses the request, and does not take the request for a retry.
     """
 
     # A retry of EndTxn is recognised by the previous epoch, which is stored when a transaction

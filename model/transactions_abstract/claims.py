@@ -131,7 +131,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def one_after_another(s) -> Bool:
-        """The epoch of a producer's next transaction is at least that of the previous markers.
+        """A producer's next transaction has at least the epoch of the previous transaction's
+        markers.
 
         True because the next transaction begins only after the earlier one is complete. The
         decision on the earlier transaction moved the producer to the epoch of its markers. The next

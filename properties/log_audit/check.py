@@ -22,8 +22,8 @@ from properties.log_audit.log import Batch, Logs, ReplicaLog
 class Location:
     """The location of a violation: a byte of a segment's file, and the offset there.
 
-    `offset` is the base offset of the batch that begins at the byte `position`. If none begins
-    there, it is the offset of the next record.
+    `offset` is the base offset of the batch that begins at the byte `position`. If no batch begins
+    there, `offset` is that of the next record.
     """
 
     partition: str

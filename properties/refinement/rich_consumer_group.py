@@ -31,7 +31,7 @@ IN: Final = t.Local(TopicPartition.info, "p")
 
 
 class Refinement(StateMapping[ConsumerGroup]):
-    """A version of `consumer-group`, and the abstract spec whose steps it should take."""
+    """A version of `consumer-group`, and the abstract spec that must allow each of its steps."""
 
     @cached_property
     def abstract(self) -> AbstractConsumerGroup:

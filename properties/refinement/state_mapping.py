@@ -65,7 +65,9 @@ class Walk:
 
 @dataclass(frozen=True)
 class StateMapping(ABC, Generic[R]):
-    """A version of the rich spec, and the abstract spec whose steps it should take."""
+    """A version of the rich spec, and the abstract spec that must allow each of the version's
+    steps.
+    """
 
     rich: R
 

@@ -46,8 +46,8 @@ class Refinement(Protocol):
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
         """Returns the actions that the spec must take at the event.
 
-        The result also has values that the spec's state must have after these actions. It is None
-        if the spec does not cover the event.
+        The result also has values that the spec's state must have after these actions. The result
+        is None if the spec does not cover the event.
         """
         ...
 

@@ -104,7 +104,8 @@ class Definitions(Prepared):
     ) -> list[Doc]:
         """Returns LET definitions for the long terms that occur several times in `roots`.
 
-        Until the next `start`, the writer writes the names of the definitions for these terms.
+        Until the next `start`, the writer writes the names of the definitions in place of these
+        terms.
         """
         taken = self.writer.taken | set(names.values())
         constants = list(self.lifting.atoms.values())

@@ -53,7 +53,8 @@ class Elections(QuorumState):
 
     @action
     def grant_pre_vote(s, voter: Replica, r: Replica) -> None:
-        """A voter would vote for the replica: it follows no leader that answers.
+        """A voter grants its pre-vote to the replica, because the voter follows no leader that
+        answers.
 
         Kafka: KafkaRaftClient.handleVoteRequest, FollowerState.canGrantVote. Simplified: a voter of
         a smaller epoch takes the step `learn_epoch` first. Without the guard that the replica is

@@ -66,8 +66,8 @@ def components(graph: Graph) -> list[tuple[int, ...]]:
 def shortest_path(graph: Graph, start: int, end: int, within: Collection[int]) -> tuple[int, ...]:
     """Returns a shortest path from `start` to `end`, including both; () if there is no path.
 
-    Between its ends, the path uses only the vertices `within`. Of several shortest paths, it is the
-    first in lexicographic order.
+    Between its ends, the path uses only the vertices `within`. Of several shortest paths, the
+    result is the first in lexicographic order.
     """
     before: dict[int, int] = {}
     frontier = [start]  # vertices at equal distance are ordered by the least path to them

@@ -31,7 +31,9 @@ class Step:
 
 
 def steps(history: History) -> Iterator[Step]:
-    """Yields one step per committed transaction and input key whose offset it committed."""
+    """Yields one step for each input key of each committed transaction that committed
+    its offset.
+    """
     for register, op in sorted(
         {(c.register, c.op) for c in commits(history) if c.in_transaction and c.outcome == "ok"}
     ):

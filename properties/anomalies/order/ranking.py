@@ -3,9 +3,10 @@
 This rule applies only with the option `--jepsen`. Without the option, the rule of `own_offsets`
 applies.
 
-A history may show several values at one offset; one of them is chosen. If all are integers, this is
-the value that Jepsen takes (the first of a Clojure hash set), so that the verdicts agree. Otherwise
-it is the least value. If a value is chosen at several offsets, the last of them is its offset.
+A history may show several values at one offset; one of them is chosen. If all are integers, the
+chosen value is the one that Jepsen takes (the first of a Clojure hash set), so that the verdicts
+agree. Otherwise the least value is chosen. If a value is chosen at several offsets, its offset is
+the last of them.
 
 Source: jepsen.tests.kafka version-orders; Clojure: clojure.lang.PersistentHashSet and Murmur3, for
 longs.

@@ -1,9 +1,9 @@
 """The visible records of transactions: those that readers at read_committed received.
 
 A transaction is an operation `txn`. A reader is an operation that ended `ok` and polls at
-read_committed. It receives no record beyond the first open transaction (the last stable offset),
-and no aborted records. So if a reader received a record of a transaction, the transaction has
-committed. Then every reader that reads beyond a record of this transaction must receive this
+read_committed. A reader receives no record beyond the first open transaction (the last stable
+offset), and no aborted records. So if a reader received a record of a transaction, the transaction
+has committed. Then every reader that reads beyond a record of this transaction must receive this
 record.
 
 Source: KIP-98, the last stable offset.

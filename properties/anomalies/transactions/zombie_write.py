@@ -63,7 +63,9 @@ def _inits(history: History, transactional_id: str) -> list[int]:
 
 
 def _instances(history: History) -> Iterator[tuple[int, str, int]]:
-    """Yields (operation, transactional id, the process's last `init_producer` before it)."""
+    """Yields (operation, transactional id, last `init_producer` of the process before the
+    operation).
+    """
     for number, operation in enumerate(history):
         name = operation.transactional_id
         if operation.f == INIT or name is None:

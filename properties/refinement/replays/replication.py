@@ -155,9 +155,9 @@ def read_replicas(harness: ReplicationHarness) -> Reading:
 
 
 def read_leaders_log(harness: ReplicationHarness) -> Reading:
-    """Returns a state of idempotence-abstract: the leader's log and the acknowledged records.
+    """Returns a state of idempotence-abstract with the leader's log and the acknowledged records.
 
-    If there is no leader, the committed log is read instead of the leader's.
+    If there is no leader, the state has the committed records in place of the leader's log.
     """
     cluster, stamps = harness.cluster, Stamps()
     log = cluster.log(cluster.leader()) if cluster.leader() != NO_BROKER else harness.committed

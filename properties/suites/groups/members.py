@@ -1,6 +1,6 @@
-"""The members of the suite `groups`: each counts up a position per partition, and commits it.
+"""The members of the suite `groups`: each raises its position in a partition, and commits it.
 
-Members read no records. To count up a position stands for processing a record.
+Members read no records. To raise a position by one stands for processing a record.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class TransactionsMachine(OneIdMachine):
     @precondition(lambda self: self.setting.replicas == 1)
     @rule()
     def lose_newest_instance(self) -> None:
-        """Makes the coordinator forget the newest producer, and remember the one before it.
+        """Makes the coordinator forget the newest producer, and remember the producer before it.
 
         The coordinator's broker stops cleanly, which flushes its log, and starts again. Then a new
         producer starts, and the broker loses power.
