@@ -7,9 +7,10 @@ group, or a process that consumes without a group.
     at-least-once   no record was skipped
     exactly-once    both
 
-A record is *delivered* by an operation that received it and ended `ok`. It is identified by its key
-and value. If a producer's retry appends a record again, and both copies are delivered, the record
-was delivered twice. So was a record that the application received again because it sought back.
+A record is *delivered* by an operation that received it and ended `ok`. A record is identified by
+its key and value. If a producer's retry appends a record again, and both copies are delivered, the
+record was delivered twice. So was a record that the application received again because it sought
+back.
 
 A record is *skipped* if its send must have taken effect, but the application did not receive it. An
 operation that ended `fail` received nothing. Only offsets between the lowest received one and the

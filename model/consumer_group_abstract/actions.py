@@ -167,8 +167,9 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
     def taken_after(s, m: Member, p: TopicPartition, assigned: Bool, revoking: Bool) -> Bool:
         """Returns whether the partition is taken after the member's assignment has changed.
 
-        The coordinator removes what the member had, and then adds what it has. In the other order,
-        the variant `erases-what-comes-back` breaks the claim `no_double_assignment` in 13 steps.
+        The coordinator removes the partitions that the member had, and then adds those that it has
+        now. In the other order, the variant `erases-what-comes-back` breaks the claim
+        `no_double_assignment` in 13 steps.
         """
         had = s.assigned[m][p] | s.revoking[m][p]
         return any_of(assigned, revoking, s.taken[p] & ~had)

@@ -99,7 +99,7 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @witness
     def it_gets_back_what_it_gave_up(s) -> Bool:
-        """Reachable: a member has given up a partition, and is its target again."""
+        """Reachable: a member has given up a partition, and the target assignment gives it back."""
         return exists(
             all_of(s.has(m, p), s.revoking[m][p], ~s.owns[m][p], s.target[p] == m)
             for m in Member

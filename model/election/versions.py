@@ -2,8 +2,8 @@
 
 Before KIP-966 the last member of an ISR stays in the ISR, even if it has lost its disk. Before
 KIP-903 a leader does not check the broker epoch of a fetch. The version `kip-966` follows the text
-of KIP-966. If no replica is eligible, it elects the last known eligible leader with the longest
-log.
+of KIP-966. If no replica is eligible, this version elects the last known eligible leader with the
+longest log.
 
 Source: KIP-903 (3.5); KAFKA-15583 (3.7: no commit below min.insync.replicas); KIP-966.
 """

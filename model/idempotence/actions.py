@@ -298,7 +298,7 @@ class IdempotenceActions(IdempotenceState):
         s.status[b] = FAILED
 
     def goes_before(s, c: Batch, b: Batch) -> Bool:
-        """True if batch `c` gets its new number before batch `b`, because it was sent before.
+        """True if batch `c` gets its new number before batch `b`, because `c` was sent first.
 
         In another order, the variant `renumbers-backwards` breaks the claim `as_it_was_sent` in 7
         steps (KAFKA-8483).

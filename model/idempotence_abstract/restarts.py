@@ -83,7 +83,9 @@ class RestartsState(AbstractIdempotenceClaims):
         return s.is_number[p][e][q] & ~s.is_replaced[p][e][q] & ~s.acked[p][e][q]
 
     def arrives(s, p: Producer, e: ProducerEpoch, q: Sequence) -> Bool:
-        """True if a batch with this number may arrive: it is of the client's present epoch."""
+        """True if a batch with this number may arrive, because the number is of the client's
+        present epoch.
+        """
         return s.is_number[p][e][q] & (s.current_epoch[p] == e)
 
 
@@ -121,8 +123,8 @@ class RestartsActions(RestartsState):
         larger epoch.
 
         Kafka: ProducerAppendInfo.checkSequence; TransactionManager.canRetry. Simplified: the leader
-        may refuse each batch that is not in its window. Without the guard that it is not in the
-        window, the claim `at_most_once` breaks in 5 steps.
+        may refuse each batch that is not in its window. Without the guard that the batch is not in
+        the window, the claim `at_most_once` breaks in 5 steps.
         """
         producer_epoch = s.current_epoch[producer]
         when(

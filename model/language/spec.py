@@ -323,7 +323,9 @@ class Spec:
     def unchecked(
         self, constants: Mapping[str, int | bool], recorder: Recorder | After | None = None
     ) -> Self:
-        """Returns the spec with some other constants, which may be out of their ranges."""
+        """Returns a copy of the spec with these constants replaced, even if they are out of their
+        ranges.
+        """
         made = object.__new__(type(self))
         made.__dict__["_recorder"] = Recorder() if recorder is None else recorder
         kept = {name: getattr(self, name) for name in self.constants}

@@ -75,7 +75,8 @@ class Entry(Record):
 
 
 class Log(Record):
-    """A replica's log. Its first record, of epoch 0, names the first voters; all replicas have it.
+    """A replica's log. Its first record, of epoch 0, names the first voters; all replicas have this
+    record.
 
     The entries from the end on are blank.
     """

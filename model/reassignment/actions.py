@@ -297,7 +297,7 @@ class Reassignments(ReassignedPartition):
     def may_commit(s, leader: Replica) -> Bool:
         """True if the leader's ISR is large enough to commit.
 
-        It needs min.insync.replicas members, or fewer if the leader knows fewer replicas.
+        The ISR needs min.insync.replicas members, or fewer if the leader knows fewer replicas.
 
         Kafka: Partition.effectiveMinIsr.
         """

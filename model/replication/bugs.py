@@ -48,8 +48,8 @@ class TruncatesOnEitherSide(TruncateToHighWatermark):
 class CountsOldEpochs(Kip320):
     """To commit a record, the leader also counts followers that are in an older leader epoch.
 
-    An epoch in between may have another leader. When the follower learns of that leader, it may
-    truncate the committed record. This bug breaks the claim `strong_isr`.
+    An epoch in between may have another leader. When the follower learns of that leader, the
+    follower may truncate the committed record. This bug breaks the claim `strong_isr`.
     """
 
     def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:

@@ -79,9 +79,9 @@ class LosesItsTail(ReplicationProof):
 class LostTailInIsr(WithLosses):
     """A replica loses its log and stays in the ISR, although the ISR has other members.
 
-    The controller should remove the replica from the ISR, and elect one of the other members if it
-    needs a leader. In this bug, the replica may be elected as if it had every record. The action
-    lose_disk breaks the claim `isr_has_what_is_committed`.
+    The controller should remove the replica from the ISR, and elect one of the other members if the
+    partition needs a leader. In this bug, the replica may be elected as if it had every record. The
+    action lose_disk breaks the claim `isr_has_what_is_committed`.
     """
 
     def may_lose(s, r: Replica) -> Bool:

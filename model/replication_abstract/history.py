@@ -57,7 +57,7 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def leaders_were_elected(s) -> Bool:
-        """Every replica that leads was chosen by the controller, and has begun to lead."""
+        """The controller chose each replica that leads, and the replica's epoch has begun."""
         return forall(
             implies(
                 s.replica[r].is_leader,

@@ -3,8 +3,8 @@
 The logs of all epochs and replicas share prefixes (`history.py`). The main idea of the proof: a
 leader begins with every record that an earlier leader has committed or can still commit. The reason
 is that the new leader comes from the ISR of the earlier leader. A member of this ISR may leave for
-a newer epoch. It then fetches no more from the earlier leader. So the earlier leader can never
-commit the records that this member has not fetched (`departure`).
+a newer epoch. This member then fetches no more from the earlier leader. So the earlier leader can
+never commit the records that this member has not fetched (`departure`).
 
 A log is *complete* if it has all records that the leaders of earlier epochs have committed or can
 still commit. In each epoch, the leader's log and the logs of the ISR members are complete. The
@@ -30,9 +30,9 @@ class ReplicationLemmas(SharedHistory):
     # ---- predicates
 
     def is_blocked(s, e: LeaderEpoch, o: Offset) -> Bool:
-        """True if the epoch's leader can never commit the offset.
+        """True if the epoch's leader can never commit the record at the offset.
 
-        The reason is an ISR member that left for a newer epoch before it had fetched the offset.
+        The reason is an ISR member that left for a newer epoch before it had fetched the record.
         """
         return s.departure[e].happened & (s.departure[e].bound <= o)
 

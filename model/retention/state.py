@@ -46,8 +46,8 @@ class LogRecord(Record):
 class Log(Record):
     """A replica's log.
 
-    It has a record at each offset from the log start up to, but not including, the end offset. At
-    every other offset, the map `record` has a placeholder: `LogRecord.blank()`.
+    The log has a record at each offset from the log start up to, but not including, the end offset.
+    At every other offset, the map `record` has a placeholder: `LogRecord.blank()`.
     """
 
     log_start: Offset

@@ -103,7 +103,9 @@ class StrictFence(Transactions):
         return super().is_done(k, outcome) & ~s.is_barred(k)
 
     def is_known(s, k: Transaction) -> Bool:
-        """True if producer id and epoch are accepted: never those of a fenced transaction."""
+        """True if the coordinator accepts producer id and epoch; never those of a fenced
+        transaction.
+        """
         return super().is_known(k) & ~s.is_barred(k)
 
     def may_be_fenced(s, i: Instance) -> Bool:

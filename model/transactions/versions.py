@@ -87,7 +87,7 @@ class Version1(Transactions):
         return true
 
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
-        """True if the log has no larger epoch of this producer id than the marker's."""
+        """True unless the log has a larger epoch of this producer id than the marker's epoch."""
         return ~s.fences(p, i, producer_epoch)
 
     # ---- the coordinator
@@ -276,5 +276,5 @@ class LaxMarkers(Transactions):
     """
 
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
-        """True if the log has no larger epoch of this producer id than the marker's."""
+        """True unless the log has a larger epoch of this producer id than the marker's epoch."""
         return ~s.fences(p, i, producer_epoch)

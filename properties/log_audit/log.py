@@ -228,7 +228,7 @@ def base_offset(segment: str) -> int:
 
 
 def by_producer(batches: list[Batch] | tuple[Batch, ...]) -> dict[int, list[Batch]]:
-    """Maps each producer id to its batches in order; batches without one are left out."""
+    """Maps each producer id to its batches in order; batches without a producer id are left out."""
     found: dict[int, list[Batch]] = {}
     for batch in batches:
         if batch.producer_id >= 0:

@@ -1,9 +1,9 @@
 """Numbers that identify producers, topic partitions and transactions in abstract transactions.
 
-A transaction gets its number when it first appears in its coordinator's cache. Later it is found by
-the producer epochs. Its records carry the epoch in which it began. Its markers carry the next
-epoch, which the producer got when the transaction ended. In transaction version 2 no two
-transactions of a producer have the same epochs.
+A transaction gets its number when it first appears in its coordinator's cache. Later the
+transaction is found by its producer epochs. Its records carry the epoch in which it began. Its
+markers carry the next epoch, which the producer got when the transaction ended. In transaction
+version 2 no two transactions of a producer have the same epochs.
 """
 
 from __future__ import annotations

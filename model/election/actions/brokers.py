@@ -120,7 +120,7 @@ class Brokers(ElectedPartition):
 
         Kafka: Partition.maybeIncrementLeaderHW. Simplified: one record at a time. The guards are
         `may_commit` and `is_maximal_isr`; the docstring of each names the bug that appears without
-        it.
+        this guard.
         """
         log = s.broker[leader]
         hw = log.high_watermark
@@ -139,7 +139,9 @@ class Brokers(ElectedPartition):
     def propose(
         s, leader: Replica, isr: Set[Replica], test: Bool, proposed_broker_epoch: BrokerEpoch
     ) -> None:
-        """If `test` is true, the leader proposes an ISR (AlterPartition) and awaits an answer."""
+        """If `test` is true, the leader proposes the ISR `isr` (AlterPartition) and awaits an
+        answer.
+        """
         log = s.broker[leader]
         s.broker[leader].is_pending = log.is_pending | test
         s.broker[leader].proposed_broker_epoch = ite(

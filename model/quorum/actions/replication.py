@@ -62,9 +62,9 @@ class QuorumActions(Elections):
         s.log[r].flushed = s.log[r].end_offset
 
     def agreed_end(s, f: Replica, leader: Replica) -> Offset:
-        """Returns the first offset at which the follower's record is not the leader's.
+        """Returns the first offset at which the follower's record and the leader's record differ.
 
-        If there is none, this is the end of the follower's log.
+        If there is no such offset, returns the end of the follower's log.
         """
         ours, theirs = s.log[f], s.log[leader]
         end = first(Offset, lambda x: ~same_record(ours, theirs, x), default=ours.end_offset)

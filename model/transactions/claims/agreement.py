@@ -62,7 +62,7 @@ class Agreement(Clients):
     def closes(s, p: TopicPartition, m: Offset, o: Offset) -> Bool:
         """True if the marker at offset `m` closes the transaction of the record at offset `o`.
 
-        This is the first marker of the record's producer after the record.
+        The first marker of the record's producer after the record closes the transaction.
         """
         return all_of(
             o < m,

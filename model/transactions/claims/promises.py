@@ -172,7 +172,7 @@ class TransactionsClaims(Agreement):
     def open_transactions_close(s, p: TopicPartition, o: Offset) -> Temporal:
         """Every open transaction in a partition is eventually closed by a marker.
 
-        So it does not hold back the last stable offset for ever.
+        So no transaction holds back the last stable offset for ever.
         """
         return leads_to(s.is_open(p, o), ~s.is_open(p, o))
 

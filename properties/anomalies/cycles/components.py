@@ -94,7 +94,7 @@ def _back(before: Mapping[int, int], start: int, vertex: int) -> tuple[int, ...]
 def shortest_cycle(graph: Graph, component: tuple[int, ...]) -> tuple[int, ...]:
     """Returns the vertices of a shortest cycle in the component, from the cycle's least vertex on.
 
-    Of several shortest cycles, it is the first in lexicographic order.
+    Of several shortest cycles, the result is the first in lexicographic order.
 
     >>> shortest_cycle({1: {2}, 2: {3}, 3: {1, 2}}, (1, 2, 3))
     (2, 3)

@@ -104,7 +104,7 @@ class ConsumerGroupHarness:
     def receive(self, m: int) -> None:
         """Makes member `m` take over the epoch and partitions of its unread response.
 
-        Raises ValueError if there is none.
+        Raises ValueError if no response is unread.
         """
         consumer = self.consumers[m]
         answer, consumer.answer = consumer.answer, None

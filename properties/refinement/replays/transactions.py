@@ -10,7 +10,7 @@
 
 The counterexample in the last row needs no bug, only a cluster that allows unclean elections. If a
 message arrives late in a counterexample, the simulated network delays this message. The replay
-waits for it at the action that receives it.
+waits for the message at the action that receives it.
 
 Source: KIP-890, KIP-1228; KAFKA-9666, KAFKA-14884, KAFKA-17754.
 Simplified: `verification` is replayed with transaction version 2, not 1 as in the counterexample.

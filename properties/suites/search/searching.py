@@ -108,7 +108,7 @@ def _neighbours(
 
 
 def replay(machine: RuleBasedStateMachine, calls: Iterable[Call]) -> Shown | None:
-    """Runs these calls and ends the run; returns the claim broken or goal reached, or None."""
+    """Runs these calls and ends the run; returns the broken claim or the reached goal, or None."""
     try:
         for call in calls:
             call.run(machine)

@@ -109,7 +109,9 @@ def set_position(store: Store, key: str, offset: int) -> None:
 
 
 def advance_position(store: Store, key: str, since: int, offset: int) -> None:
-    """Moves the position from `since` to `offset`; raises Conflict if it is not at `since`."""
+    """Moves the position from `since` to `offset`; raises Conflict if the position is
+    not `since`.
+    """
     store.execute("INSERT INTO positions VALUES (?, 0) ON CONFLICT DO NOTHING", key)
     moved = "UPDATE positions SET next_offset = ? WHERE key = ? AND next_offset = ? RETURNING key"
     if not store.execute(moved, offset, key, since):
