@@ -7,7 +7,6 @@ TransactionCoordinator.handleDescribeTransactions and handleListTransactions of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 
 from model.vocabulary import TopicPartition
 from reference_impl.broker.coordinators import LocalCoordinators
@@ -58,9 +57,10 @@ def answer(
             found = (_described(one) for one in _transactions(coordinators))
             return ListedTransactions(now_ms=context.now_ms, transactions=tuple(found))
         case DescribeSettings():
-            times_ms = asdict(context.timeouts).items()
             return DescribedSettings(
-                times_ms=tuple(times_ms), verifies_transactions=context.verifies_transactions
+                times_ms=context.timeouts.numbers,
+                topic_defaults=context.timeouts.own_topic_defaults,
+                verifies_transactions=context.verifies_transactions,
             )
 
 

@@ -30,7 +30,7 @@ from reference_impl.controller import (
     topics,
 )
 from reference_impl.controller.client_quotas import alter_quotas
-from reference_impl.controller.cluster_state import ClusterState
+from reference_impl.controller.cluster_state import Changes, ClusterState, States
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.node.step import (
     Effects,
@@ -114,7 +114,8 @@ class Controller:
     ) -> StepResult[Controller]:
         """Returns a controller with the stored metadata, and the timer of its first session check.
 
-        This check fences the stored brokers that have not registered again.
+        This check fences the stored brokers that have not registered again. The defaults of topics
+        with which the brokers of an earlier start were started are replaced.
         """
         expired_ms = now_ms - timeouts.session_timeout_ms
         known = {state.broker_id: state for state in image.brokers}
@@ -130,8 +131,23 @@ class Controller:
             defaults=image.defaults,
             quotas=image.quotas,
             image=image,
-        )
+        )._with_start_defaults()
         return controller, (controller._session_timer(now_ms),)
+
+    def _with_start_defaults(self) -> Controller:
+        before, at_start = self.defaults, self.timeouts.topic_defaults
+        defaults = before.started(at_start, is_first=not self.version)
+        if defaults == before:
+            return self
+        names = {name for kept in (before.at_start, at_start) for name, _ in kept.set_values()}
+        changes = topic_configs.with_defaults(
+            self._cluster(), defaults, names - dict(before.set_values()).keys()
+        )
+        return replace(self, defaults=defaults, topic_partitions=self._changed(changes))
+
+    def _changed(self, changes: Changes) -> States:
+        changed = {**self.topic_partitions, **changes}
+        return {place: state for place, state in changed.items() if state is not None}
 
     def step(self, now_ms: int, event: Input) -> StepResult[Controller]:
         match event:
@@ -320,8 +336,8 @@ class Controller:
             and broker_epoch in {UNKNOWN_BROKER_EPOCH, state.broker_epoch}
         )
 
-    def _administer(self, request: AdministrationRequest) -> tuple[Controller, Response]:
-        cluster = ClusterState(
+    def _cluster(self) -> ClusterState:
+        return ClusterState(
             states=self.topic_partitions,
             registered=frozenset(self.brokers),
             deletions=self.deletions,
@@ -330,21 +346,21 @@ class Controller:
             elr=self.elr,
             bugs=self.bugs,
         )
-        changes, answer = _HANDLERS[type(request)](cluster, request)
+
+    def _administer(self, request: AdministrationRequest) -> tuple[Controller, Response]:
+        changes, answer = _HANDLERS[type(request)](self._cluster(), request)
         defaults = self.defaults
         if isinstance(request, AlterDefaults):
             defaults = request.applied_to(defaults)
         if not changes and defaults == self.defaults:
             return self, answer
-        changed = {**self.topic_partitions, **changes}
-        states = {place: state for place, state in changed.items() if state is not None}
         deletions = self.deletions
         if isinstance(request, DeleteTopic):
             deletions = {**deletions, request.topic: deletions.get(request.topic, 0) + 1}
         after = replace(
             self,
             version=self.version + 1,
-            topic_partitions=states,
+            topic_partitions=self._changed(changes),
             deletions=deletions,
             defaults=defaults,
         )

@@ -1,4 +1,4 @@
-"""The settings of a new topic: its own ones, else the dynamic defaults of all topics."""
+"""The settings of a new topic: its own ones, else the defaults of all topics."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from reference_impl.protocol.topic_settings import BUILT_IN, parted, value_of
 
 
 def with_defaults(request: CreateTopic, defaults: TopicDefaults) -> CreateTopic:
-    """Returns the CreateTopic request, with dynamic defaults for the settings that it lacks.
-
-    A dynamic default is a value that an administrator has set for all topics.
-    """
+    """Returns the CreateTopic request, with the defaults for the settings that it lacks."""
     of_topic, of_log = parted(
         {
             name: value
-            for name, value in defaults.set_values()
+            for name, value in defaults.changed_values().items()
             # A value other than the built-in default counts as part of the request.
             if value_of(request, name) == BUILT_IN[name] and name not in request.configured
         }

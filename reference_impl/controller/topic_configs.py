@@ -17,7 +17,7 @@ unclean.leader.election.interval.ms.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -33,7 +33,7 @@ from reference_impl.controller.cluster_state import (
 from reference_impl.protocol.controller import AlterConfigs, AlteredConfigs, PartitionState
 from reference_impl.protocol.coordinators import INTERNAL_TOPICS
 from reference_impl.protocol.messages import NO_BROKER, ErrorCode
-from reference_impl.protocol.topic_defaults import AlterDefaults, AlteredDefaults
+from reference_impl.protocol.topic_defaults import AlterDefaults, AlteredDefaults, TopicDefaults
 from reference_impl.protocol.topic_settings import BUILT_IN, parted, value_of
 
 _OF_INTERNAL: Final = frozenset({"cleanup_policy", "segment_bytes", "min_insync_replicas"})
@@ -55,9 +55,7 @@ def alter_configs(cluster: ClusterState, request: AlterConfigs) -> tuple[States,
         except ValueError:
             why = f"Invalid value {','.join(change.words)}: String must be one of: compact, delete"
             return {}, AlteredConfigs(error=ErrorCode.INVALID_CONFIG, message=why)
-    settings |= {
-        name: value for name, value in cluster.defaults.set_values() if name in request.deleted
-    }
+    settings |= {name: cluster.defaults.value(name) for name in request.deleted}
     after = {
         place: reconfigured(
             cluster,
@@ -88,10 +86,13 @@ def alter_defaults(
     """Returns the partition registrations with the new defaults, and the response."""
     if request.validate_only:
         return {}, AlteredDefaults()
-    after: dict[str, Any] = {}
-    for name in request.names:
-        value = getattr(request.defaults, name)
-        after[name] = BUILT_IN[name] if value is None else value
+    defaults = request.applied_to(cluster.defaults)
+    return with_defaults(cluster, defaults, request.names), AlteredDefaults()
+
+
+def with_defaults(cluster: ClusterState, defaults: TopicDefaults, names: Iterable[str]) -> Changes:
+    """Returns the partition registrations that change with the defaults of these names."""
+    after = {name: defaults.value(name) for name in names}
     changes: dict[Any, Any] = {}
     for place, state in cluster.states.items():
         own = state.configured | (_OF_INTERNAL if place.topic in INTERNAL_TOPICS else frozenset())
@@ -100,7 +101,7 @@ def alter_defaults(
         changed = reconfigured(cluster, place, settings, clears_elr=clears_elr)
         if changed != state:
             changes[place] = changed
-    return changes, AlteredDefaults()
+    return changes
 
 
 def reconfigured(

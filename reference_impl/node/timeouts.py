@@ -1,4 +1,4 @@
-"""The timeouts and intervals of a broker and of the controller, and some of its limits.
+"""The timeouts and intervals of a broker and of the controller, some limits, and defaults of topics.
 
 The defaults are Kafka's; tests and simulations use shorter times. The constructor checks the
 relations between the times: a heartbeat interval above the session timeout would fence every
@@ -9,8 +9,13 @@ Source: Kafka documentation, "Broker Configs". Each comment below names Kafka's 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Final
+
+from reference_impl.protocol.topic_settings import BUILT_IN, NO_SETTINGS, TopicSettings
+
+MINUTE_MS: Final = 60_000
+HOUR_MS: Final = 60 * MINUTE_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +51,28 @@ class Timeouts:
     consumer_group_max_size: int = 2**31 - 1  # group.consumer.max.size: those of a KIP-848 group
     fetch_session_slots: int = 1_000  # max.incremental.fetch.session.cache.slots
     default_partitions: int = 1  # num.partitions: of a topic that is created without a number
+    retention_hours: int = 168  # log.retention.hours
+    retention_minutes: int = 0  # log.retention.minutes, which replaces the hours; 0: not set
+    roll_hours: int = 168  # log.roll.hours
+    # Defaults of topics under the brokers' names, such as log.retention.ms.
+    own_topic_defaults: TopicSettings = NO_SETTINGS
+
+    @property
+    def numbers(self) -> tuple[tuple[str, int], ...]:
+        """The times and limits, by field."""
+        names = (field.name for field in fields(self) if field.name != "own_topic_defaults")
+        return tuple((name, getattr(self, name)) for name in names)
+
+    @property
+    def topic_defaults(self) -> TopicSettings:
+        """The defaults of topics; log.retention.ms and log.roll.ms replace minutes and hours.
+
+        Kafka: AbstractKafkaConfig.logRetentionTimeMillis and logRollTimeMillis.
+        """
+        minutes = self.retention_minutes or self.retention_hours * 60
+        coarse = (("retention_ms", minutes * MINUTE_MS), ("segment_ms", self.roll_hours * HOUR_MS))
+        found = {name: ms for name, ms in coarse if ms != BUILT_IN[name]}
+        return replace(NO_SETTINGS, **(found | dict(self.own_topic_defaults.set_values())))
 
     def __post_init__(self) -> None:
         for longer, shorter in (

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from model.vocabulary import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, TopicPartition
 from reference_impl.protocol.messages import NO_PRODUCER_EPOCH, UNKNOWN_OFFSET, ErrorCode
+from reference_impl.protocol.topic_settings import TopicSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +107,8 @@ class DescribeSettings:
 class DescribedSettings:
     """Response: the settings of this broker, which never change."""
 
-    times_ms: tuple[tuple[str, int], ...]  # the timeouts and intervals, by name
+    times_ms: tuple[tuple[str, int], ...]  # the timeouts, intervals and limits, by name
+    topic_defaults: TopicSettings
     verifies_transactions: bool
 
 

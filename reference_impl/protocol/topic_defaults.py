@@ -1,7 +1,10 @@
-"""The dynamic defaults of all topics, and the request that changes them.
+"""The defaults of all topics, and the request that changes the dynamic ones.
 
-A topic without a setting of its own takes the dynamic default. If this is None, the topic takes the
-default of Kafka's configuration (`BUILT_IN`).
+A topic without a setting of its own takes the first of these values:
+
+    the dynamic default        a request set it for all brokers
+    the default at the start   the brokers were started with it
+    the built-in default       `BUILT_IN`, the default of Kafka's configuration
 
 Source: KIP-226, KIP-966.
 Simplified: the defaults are those of all brokers; a single broker has none of its own.
@@ -10,20 +13,40 @@ Simplified: the defaults are those of all brokers; a single broker has none of i
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from reference_impl.protocol.messages import ErrorCode
-from reference_impl.protocol.topic_settings import TopicSettings
+from reference_impl.protocol.topic_settings import BUILT_IN, NO_SETTINGS, TopicSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicDefaults(TopicSettings):
     """The dynamic defaults of all topics; None for a default that is not set.
 
-    As in Kafka, the default of min.insync.replicas is set from the start.
+    `at_start` has the defaults with which the brokers were started. As in Kafka, the dynamic
+    default of min.insync.replicas is set from the first start on.
     """
 
     min_insync_replicas: int | None = 1
+    at_start: TopicSettings = NO_SETTINGS
+
+    def changed_values(self) -> dict[str, Any]:
+        """Returns the defaults that differ from the built-in ones, by field."""
+        return {**dict(self.at_start.set_values()), **dict(self.set_values())}
+
+    def value(self, name: str) -> Any:
+        """Returns the value of a topic that does not have the setting itself."""
+        return self.changed_values().get(name, BUILT_IN[name])
+
+    def started(self, at_start: TopicSettings, *, is_first: bool) -> TopicDefaults:
+        """Returns the defaults after a start of the cluster; those of an earlier start are gone.
+
+        Kafka: ConfigurationControlManager.maybeGenerateElrSafetyRecords.
+        """
+        least = at_start.min_insync_replicas
+        if is_first and least is not None:
+            return replace(self, at_start=at_start, min_insync_replicas=least)
+        return replace(self, at_start=at_start)
 
 
 NO_DEFAULTS: Final = TopicDefaults()

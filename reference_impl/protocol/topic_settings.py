@@ -57,6 +57,9 @@ class TopicSettings:
                 yield name, value
 
 
+NO_SETTINGS: Final = TopicSettings()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListChange:
     """Words that a request adds to a setting that is a list, or removes from it."""

@@ -1,9 +1,9 @@
 """The settings with which a broker is started, under Kafka's names: `group.min.session.timeout.ms`.
 
-    started_with(["group.consumer.heartbeat.interval.ms=100"])
+    started_with(["group.consumer.heartbeat.interval.ms=100", "log.cleanup.policy=compact"])
 
-Only settings with whole numbers from 1 on can be set. A name without `=` or an unknown name is
-refused.
+They are times and limits, whole numbers from 1 on, and the brokers' defaults of topics. A name
+without `=` or an unknown name is refused.
 """
 
 from __future__ import annotations
@@ -11,37 +11,65 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Final
+from typing import Any, Final
 
 from model.faults import InputFault
 from reference_impl.node.timeouts import Timeouts
+from reference_impl.protocol.topic_config import LogConfig
+from reference_impl.protocol.topic_settings import NO_SETTINGS, TopicSettings, parted
 from reference_impl.wire.nodes.host import SERVED
-from reference_impl.wire.requests.configs.broker_configs import OF_TIMEOUTS
+from reference_impl.wire.requests.configs.broker_configs import DYNAMIC, OF_TIMEOUTS
 
 LARGEST: Final = 2**31 - 1
+NAMES: Final = (*OF_TIMEOUTS, *DYNAMIC)
 
 
 def started_with(texts: Iterable[str], timeouts: Timeouts = SERVED) -> Timeouts:
     """Returns the timeouts with the given settings, each a text NAME=VALUE; the last one wins.
 
-    Raises InputFault for an unknown name or a value that is no number in the range.
+    Raises InputFault for an unknown name or a value that the setting cannot have.
     """
-    found = dict[str, int]()
+    numbers, defaults = dict[str, int](), dict[str, Any]()
     for given in texts:
         name, _, value = given.partition("=")
-        if name not in OF_TIMEOUTS:
-            near = ", ".join(get_close_matches(name, OF_TIMEOUTS, n=3, cutoff=0.0))
+        if name in OF_TIMEOUTS:
+            numbers[OF_TIMEOUTS[name][0]] = _number(given, name, value)
+        elif name in DYNAMIC:
+            defaults[DYNAMIC[name].field] = _default(given, name, value)
+        else:
+            near = ", ".join(get_close_matches(name, NAMES, n=3, cutoff=0.0))
             raise InputFault(
                 f"--broker-config {given}: a broker cannot start with {name or 'no name'!r};"
                 f" the nearest settings are {near}"
             )
-        if not value.isascii() or not value.isdecimal() or not 0 < int(value) <= LARGEST:
-            unit = " of milliseconds" if name.endswith(".ms") else ""
-            raise InputFault(
-                f"--broker-config {given}: the value must be a number{unit}, 1 to {LARGEST}"
-            )
-        found[OF_TIMEOUTS[name][0]] = int(value)
     try:
-        return replace(timeouts, **found)
+        return replace(timeouts, **numbers, own_topic_defaults=_checked(defaults))
     except ValueError as fault:
         raise InputFault(f"--broker-config: {str(fault).partition(':')[0]}") from fault
+
+
+def _number(given: str, name: str, value: str) -> int:
+    if not value.isascii() or not value.isdecimal() or not 0 < int(value) <= LARGEST:
+        unit = " of milliseconds" if name.endswith(".ms") else ""
+        raise InputFault(
+            f"--broker-config {given}: the value must be a number{unit}, 1 to {LARGEST}"
+        )
+    return int(value)
+
+
+def _default(given: str, name: str, value: str) -> Any:
+    try:
+        found = DYNAMIC[name].read(value)
+    except ValueError as fault:
+        raise InputFault(f"--broker-config {given}: the value {fault}") from fault
+    # Kafka: KafkaConfig.validateValues.
+    if DYNAMIC[name].field == "retention_ms" and found == 0:
+        raise InputFault(f"--broker-config {given}: the value must be -1, or at least 1")
+    return found
+
+
+def _checked(defaults: dict[str, Any]) -> TopicSettings:
+    _, of_log = parted(defaults)
+    if conflict := LogConfig(**of_log).conflict:
+        raise ValueError(conflict)
+    return replace(NO_SETTINGS, **defaults)

@@ -2,7 +2,9 @@
 
     DYNAMIC          the defaults of topics; a request can change them, for all brokers at once
     STATIC_CONFIGS   set when the broker was started; a request to change them is refused
-    OF_TIMEOUTS      those of them that are times, which the options of a broker can set
+    OF_TIMEOUTS      those of them that are times and limits
+
+The options of a broker set what is in DYNAMIC or OF_TIMEOUTS.
 
 A request to change any other setting is refused too. The default of min.insync.replicas cannot be
 removed, as in Kafka with eligible leader replicas.
@@ -16,7 +18,7 @@ although Kafka accepts it; no synonyms.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from reference_impl.node.timeouts import KAFKA_TIMEOUTS
@@ -36,6 +38,7 @@ from reference_impl.wire.requests.configs.topic_configs import (
     Config,
     ConfigType,
     Described,
+    default_of,
     list_change,
     text,
 )
@@ -68,8 +71,11 @@ OF_TIMEOUTS: Final[Mapping[str, tuple[str, ConfigType]]] = {
     "group.consumer.max.size": ("consumer_group_max_size", ConfigType.INT),
     "max.incremental.fetch.session.cache.slots": ("fetch_session_slots", ConfigType.INT),
     "num.partitions": ("default_partitions", ConfigType.INT),
+    "log.retention.hours": ("retention_hours", ConfigType.INT),
+    "log.retention.minutes": ("retention_minutes", ConfigType.INT),
+    "log.roll.hours": ("roll_hours", ConfigType.INT),
 }
-_KAFKA_MS: Final[Mapping[str, int]] = asdict(KAFKA_TIMEOUTS)
+_KAFKA_MS: Final[Mapping[str, int]] = dict(KAFKA_TIMEOUTS.numbers)
 
 
 class Broker(NamedTuple):
@@ -107,20 +113,21 @@ STATIC_CONFIGS: Final[Mapping[str, Static]] = {
         ConfigType.BOOLEAN, lambda broker: broker.auto_creates_topics, default=True
     ),
     "default.replication.factor": Static(ConfigType.INT, lambda broker: broker.replicas, 1),
-    "log.retention.hours": _fixed(ConfigType.INT, 168),
-    "log.roll.hours": _fixed(ConfigType.INT, 168),
     "socket.request.max.bytes": _fixed(ConfigType.INT, LIMITS.frame_bytes),
     "transaction.partition.verification.enable": Static(
         ConfigType.BOOLEAN, lambda broker: broker.verifies_transactions, default=True
     ),
     "offsets.retention.minutes": _time("offsets_retention_ms", ConfigType.INT, 60_000),
     **{name: _time(field, kind) for name, (field, kind) in OF_TIMEOUTS.items()},
+    "log.retention.minutes": Static(
+        ConfigType.INT, lambda broker: broker.times_ms["retention_minutes"] or None, None
+    ),
 }
 # They have no default: log.retention.hours and log.roll.hours have it.
 _IN_HOURS: Final = frozenset({"log.retention.ms", "log.roll.ms"})
 # Others that Kafka never changes while a broker runs; they have no value here.
 _NO_VALUE: Final = frozenset(
-    {"log.dir", "log.dirs", "log.retention.minutes", "process.roles", "controller.quorum.voters"}
+    {"log.dir", "log.dirs", "process.roles", "controller.quorum.voters"}
 )
 
 
@@ -151,11 +158,12 @@ def describe_broker(
         auto_creates_topics=auto_creates_topics,
         replicas=replicas,
     )
-    found = [_dynamic(name, config, defaults) for name, config in DYNAMIC.items()]
+    own = replace(defaults, at_start=started_with.topic_defaults)
+    found = [_dynamic(name, config, own) for name, config in DYNAMIC.items()]
     for name, (kind, value_of, default) in STATIC_CONFIGS.items():
         value = value_of(broker)
         source = DEFAULT if value == default else STATIC
-        found.append(Described(name, text(value), source, kind))
+        found.append(Described(name, None if value is None else text(value), source, kind))
     return found
 
 
@@ -166,12 +174,9 @@ def describe_defaults(defaults: TopicDefaults) -> list[Described]:
 
 
 def _dynamic(name: str, config: Config, defaults: TopicDefaults) -> Described:
-    value = getattr(defaults, config.field)
-    if value is not None:
-        return Described(name, text(value), FOR_ALL_BROKERS, config.type)
-    if name in _IN_HOURS:
-        return Described(name, None, DEFAULT, config.type)
-    return Described(name, text(BUILT_IN[config.field]), DEFAULT, config.type)
+    value, source = default_of(config.field, defaults)
+    is_in_hours = source == DEFAULT and name in _IN_HOURS
+    return Described(name, None if is_in_hours else text(value), source, config.type)
 
 
 # ---------------------------------------------------------------- changes

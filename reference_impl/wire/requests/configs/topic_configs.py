@@ -252,12 +252,19 @@ def describe(
     found: list[Described] = []
     for name, config in CONFIGS.items():
         field, value = config.field, value_of(state, config.field)
-        default = getattr(defaults, field)
-        source = DEFAULT if default is None else FOR_ALL_BROKERS
-        if field in state.configured or value != (BUILT_IN[field] if default is None else default):
+        default, source = default_of(field, defaults)
+        if field in state.configured or value != default:
             source = SET_HERE
         found.append(Described(name, text(value), source, config.type))
     return found
+
+
+def default_of(field: str, defaults: TopicDefaults) -> tuple[Any, int]:
+    """Returns the value of a topic that does not have the setting itself, and its source."""
+    for of_all, source in ((defaults, FOR_ALL_BROKERS), (defaults.at_start, STATIC)):
+        if (value := getattr(of_all, field)) is not None:
+            return value, source
+    return BUILT_IN[field], DEFAULT
 
 
 def written_configs(request: CreateTopic) -> Iterable[tuple[str, str]]:

@@ -15,6 +15,7 @@ from confluent_kafka.cimpl import NewTopic
 from model.faults import InputFault
 from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.messages import ErrorCode
+from reference_impl.protocol.topic_settings import TopicSettings
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.nodes.host import SERVED
 from reference_impl.wire.serving.options import ServeOptions
@@ -44,6 +45,22 @@ def test_the_last_value_of_a_setting_wins() -> None:
 
 
 @pytest.mark.parametrize(
+    ("texts", "retention_ms", "segment_ms"),
+    [
+        ([], None, None),
+        (["log.retention.hours=2", "log.roll.hours=3"], 7_200_000, 10_800_000),
+        (["log.retention.hours=2", "log.retention.minutes=5"], 300_000, None),
+        (["log.retention.ms=-1", "log.retention.minutes=5", "log.roll.ms=7"], -1, 7),
+    ],
+)
+def test_milliseconds_replace_minutes_which_replace_hours(
+    texts: list[str], retention_ms: int | None, segment_ms: int | None
+) -> None:
+    found = started_with(texts).topic_defaults
+    assert found == TopicSettings(retention_ms=retention_ms, segment_ms=segment_ms)
+
+
+@pytest.mark.parametrize(
     ("given", "why"),
     [
         ("group.consumer.hartbeat.interval.ms=1", f"the nearest settings are {HEARTBEAT}"),
@@ -53,6 +70,11 @@ def test_the_last_value_of_a_setting_wins() -> None:
         (f"{HEARTBEAT}=2147483648", "the value must be a number of milliseconds"),
         ("num.partitions=0", "num.partitions=0: the value must be a number, 1 to 2147483647"),
         (f"{HEARTBEAT}=45000", "member_session_ms must be longer than member_heartbeat_ms"),
+        ("log.retention.ms=soon", "the value must be a number of at least -1"),
+        ("log.retention.ms=0", "the value must be -1, or at least 1"),
+        ("log.segment.bytes=100", "the value must be a number of at least 1048576"),
+        ("log.cleanup.policy=keep", "the value must be delete or compact"),
+        ("log.cleaner.max.compaction.lag.ms=1 ", "must be a number"),
     ],
 )
 def test_a_wrong_setting_is_refused_with_the_next_step(given: str, why: str) -> None:
@@ -60,6 +82,12 @@ def test_a_wrong_setting_is_refused_with_the_next_step(given: str, why: str) -> 
         started_with([given])
     assert str(caught.value).startswith("--broker-config")
     assert why in str(caught.value)
+
+
+def test_contradicting_defaults_are_refused() -> None:
+    lags = (f"log.cleaner.{name}.compaction.lag.ms" for name in ("min", "max"))
+    with pytest.raises(InputFault, match=r"min\.compaction\.lag\.ms \(6\) > max"):
+        started_with([f"{name}={ms}" for name, ms in zip(lags, (6, 5), strict=True)])
 
 
 def described(admin: AdminClient, kind: str, name: str) -> dict[str, str | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.nodes.host import SERVED
 from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import serving
+from reference_impl.wire.serving.start_configs import started_with
 from tests.reference_impl.wire.one_topic import produce
 from tests.reference_impl.wire.single_requests import versions
 from tests.reference_impl.wire.waiting import until
@@ -111,6 +114,36 @@ def test_a_changed_default_applies_to_topics_without_the_setting_and_survives_a_
         assert of_topic(broker, "later", "retention.ms") == ("6000", FOR_ALL)
         assert altered(broker, "log.retention.ms", None, operation=DELETE) == (0, "")
         until(lambda: of_topic(broker, "plain", "retention.ms") == ("604800000", DEFAULT))
+
+
+def test_the_defaults_of_a_start_hold_until_the_next_start(
+    connect: Connect, tmp_path: Path
+) -> None:
+    """The order of a value's sources is that of Kafka: topic, all brokers, start, built in."""
+    at_start = ["log.retention.ms=5000", "log.roll.hours=2", "min.insync.replicas=2"]
+    first = ServeOptions(brokers=1, data_dir=tmp_path, timeouts=started_with(at_start))
+    with serving(first) as served:
+        broker = connect(served.bootstrap_servers)
+        created(broker, "plain")
+        created(broker, "own", retention_ms="7")
+        until(lambda: of_topic(broker, "plain", "retention.ms") == ("5000", STATIC))
+        assert of_topic(broker, "plain", "segment.ms") == ("7200000", STATIC)
+        assert of_topic(broker, "plain", "min.insync.replicas") == ("2", FOR_ALL)
+        assert of_topic(broker, "own", "retention.ms") == ("7", OF_TOPIC)
+        found = settings(broker, BROKER, "1")
+        assert found["log.retention.ms"] == ("5000", STATIC, False)
+        assert found["log.roll.ms"] == (None, DEFAULT, False)
+        assert found["log.roll.hours"] == ("2", STATIC, True)
+        assert altered(broker, "log.retention.ms", "6000") == (0, "")
+        until(lambda: of_topic(broker, "plain", "retention.ms") == ("6000", FOR_ALL))
+        assert altered(broker, "log.retention.ms", None, operation=DELETE) == (0, "")
+        until(lambda: of_topic(broker, "plain", "retention.ms") == ("5000", STATIC))
+    with serving(replace(first, timeouts=SERVED)) as served:
+        broker = connect(served.bootstrap_servers)
+        until(lambda: of_topic(broker, "plain", "retention.ms") == ("604800000", DEFAULT))
+        assert of_topic(broker, "plain", "segment.ms") == ("604800000", DEFAULT)
+        assert of_topic(broker, "plain", "min.insync.replicas") == ("2", FOR_ALL)
+        assert of_topic(broker, "own", "retention.ms") == ("7", OF_TOPIC)
 
 
 def test_changed_defaults_take_effect_in_the_broker(connect: Connect) -> None:
