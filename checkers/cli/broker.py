@@ -88,8 +88,8 @@ if TYPE_CHECKING:
     "broker_config",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Setting of every broker under Kafka's name: a time in milliseconds or a limit, such as"
-    " group.consumer.heartbeat.interval.ms=100 or num.partitions=3; repeatable.",
+    help="Setting of every broker under Kafka's name: a time in milliseconds, a limit or a default"
+    " of topics, such as num.partitions=3 or log.retention.ms=60000; repeatable.",
 )
 @command(decides=False, folder=False)
 def broker_command(

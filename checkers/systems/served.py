@@ -16,9 +16,9 @@ from checkers.systems.proxies.rules import CLIENT
 from checkers.systems.system import Ability, Layout, Unable
 from model.faults import InputFault
 from model.vocabulary import BrokerId
-from reference_impl.node.timeouts import Timeouts
 from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import Served, serving
+from reference_impl.wire.serving.start_configs import started_with
 
 DEFAULT: Final = ServeOptions()
 
@@ -60,28 +60,6 @@ _ACTIONS: Final[Mapping[Ability, Callable[[Served, BrokerId], None]]] = {
 ABILITIES: Final = frozenset(_ACTIONS) | {Ability.CONFIGURE, Ability.DELETE_RECORDS}
 
 
-# Broker settings of Kafka that the reference broker has too.
-SETTINGS: Final = {
-    "group.consumer.assignment.interval.ms": "member_assignment_ms",
-    "group.consumer.heartbeat.interval.ms": "member_heartbeat_ms",
-    "group.consumer.session.timeout.ms": "member_session_ms",
-    "group.max.session.timeout.ms": "group_max_session_ms",
-    "group.min.session.timeout.ms": "group_min_session_ms",
-}
-
-
-def _timeouts(timeouts: Timeouts, settings: Mapping[str, str]) -> Timeouts:
-    for name, value in settings.items():
-        if name not in SETTINGS:
-            raise InputFault(
-                f"the reference broker has no setting {name}: use --on apache-kafka, or one of "
-                f"{', '.join(SETTINGS)}"
-            )
-        if not value.isdecimal():
-            raise InputFault(f"--broker-config {name}={value}: write a whole number of ms")
-    return replace(timeouts, **{SETTINGS[name]: int(value) for name, value in settings.items()})
-
-
 @contextmanager
 def running(layout: Layout, options: ServeOptions = DEFAULT) -> Generator[ServedCluster]:
     """Serves the reference broker while the block runs, with the brokers of the layout.
@@ -93,7 +71,8 @@ def running(layout: Layout, options: ServeOptions = DEFAULT) -> Generator[Served
             "the reference broker has no settings of one node and no features: "
             "use --on apache-kafka"
         )
-    options = replace(options, timeouts=_timeouts(options.timeouts, layout.settings))
+    texts = (f"{name}={value}" for name, value in layout.settings.items())
+    options = replace(options, timeouts=started_with(texts, options.timeouts))
     brokers = tuple(range(1, layout.brokers + 1))
     with ExitStack() as closing:
         options, proxies = replace(options, brokers=layout.brokers), None

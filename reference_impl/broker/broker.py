@@ -24,7 +24,7 @@ controller; no controlled shutdown.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,9 +62,10 @@ from reference_impl.partition.roles import (
     TIMER_HANDLERS,
     Replica,
     apply_state,
-    clean_logs,
+    compact,
     not_leader_error,
     refusal,
+    retain,
 )
 from reference_impl.protocol.controller import (
     NO_METADATA,
@@ -169,8 +170,8 @@ class Broker:
             unassigned=dict(disk or {}),
         )
         checkpoint = SetTimer(Timer(TimerKind.CHECKPOINT), now_ms + config.timeouts.checkpoint_ms)
-        retention = broker._retention_timer(now_ms)
-        return broker, (*broker._call_controller(now_ms), checkpoint, retention)
+        cleaning = (broker._retention_timer(now_ms), broker._compaction_timer(now_ms))
+        return broker, (*broker._call_controller(now_ms), checkpoint, *cleaning)
 
     def step(self, now_ms: int, event: Input) -> StepResult[Broker]:
         """Returns the broker after one input, and the effects of the step."""
@@ -369,7 +370,9 @@ class Broker:
             case TimerKind.CHECKPOINT:
                 return self._checkpoint(now_ms)
             case TimerKind.RETENTION:
-                return self._clean_logs(now_ms)
+                return self._each(now_ms, retain), (self._retention_timer(now_ms),)
+            case TimerKind.COMPACTION:
+                return self._each(now_ms, compact), (self._compaction_timer(now_ms),)
             case TimerKind.SHUT_DOWN:
                 broker = replace(self, channel=replace(self.channel, shutting_down=True))
                 return broker, (broker._heartbeat(),)
@@ -408,14 +411,18 @@ class Broker:
         again = SetTimer(Timer(TimerKind.CHECKPOINT), now_ms + self.config.timeouts.checkpoint_ms)
         return replace(self, replicas=replicas), (again,)
 
-    def _clean_logs(self, now_ms: int) -> StepResult[Broker]:
+    def _each(self, now_ms: int, clean: Callable[[Replica, Context], Replica]) -> Broker:
         context = self._context(now_ms)
-        replicas = {place: clean_logs(replica, context) for place, replica in self.replicas.items()}
-        return replace(self, replicas=replicas), (self._retention_timer(now_ms),)
+        replicas = {place: clean(replica, context) for place, replica in self.replicas.items()}
+        return replace(self, replicas=replicas)
 
     def _retention_timer(self, now_ms: int) -> SetTimer:
         at_ms = now_ms + self.config.timeouts.retention_check_ms
         return SetTimer(Timer(TimerKind.RETENTION), at_ms)
+
+    def _compaction_timer(self, now_ms: int) -> SetTimer:
+        at_ms = now_ms + self.config.timeouts.cleaner_backoff_ms
+        return SetTimer(Timer(TimerKind.COMPACTION), at_ms)
 
     def _context(self, now_ms: int) -> Context:
         return Context(

@@ -1,4 +1,4 @@
-"""The timeouts and intervals of a broker and of the controller, some limits, and defaults of topics.
+"""The timeouts and limits of a broker and of the controller, and their defaults of topics.
 
 The defaults are Kafka's; tests and simulations use shorter times. The constructor checks the
 relations between the times: a heartbeat interval above the session timeout would fence every
@@ -38,6 +38,7 @@ class Timeouts:
     group_min_session_ms: int = 6_000  # group.min.session.timeout.ms
     group_max_session_ms: int = 1_800_000  # group.max.session.timeout.ms
     retention_check_ms: int = 300_000  # log.retention.check.interval.ms
+    cleaner_backoff_ms: int = 15_000  # log.cleaner.backoff.ms: between two looks for dirty logs
     transactional_id_expiration_ms: int = 604_800_000  # transactional.id.expiration.ms
     producer_expiration_ms: int = 86_400_000  # producer.id.expiration.ms
     member_session_ms: int = 45_000  # group.consumer.session.timeout.ms

@@ -17,6 +17,7 @@ from typing import Any, Final
 from model.vocabulary import TopicPartition
 from reference_impl.log.compaction import compacted
 from reference_impl.log.partition_log import PartitionLog
+from reference_impl.log.producer_state import ProducerStates
 from reference_impl.log.retention import retained
 from reference_impl.node.bugs import Bug
 from reference_impl.node.context import Context, Requester
@@ -106,19 +107,47 @@ TIMER_HANDLERS: Final[Mapping[TimerKind, Callable[[Leader, Context], StepResult[
 }
 
 
-def clean_logs(replica: Replica, context: Context) -> Replica:
-    """Returns the replica after compaction, retention and the expiry of inactive producers."""
-    config, now_ms, producers = replica.state.log_config, context.now_ms, replica.producers
+def retain(replica: Replica, context: Context) -> Replica:
+    """Returns the replica after retention and the expiry of inactive producers.
+
+    The function `compact` deletes the old records of a compacted log.
+
+    Kafka: LogManager.cleanupLogs.
+    """
+    log, producers = replica.log, replica.producers
+    if not replica.state.log_config.cleanup_policy.compacts:
+        log, producers = _retained(replica, log, context)
+    expiration_ms = context.timeouts.producer_expiration_ms
+    return _with(replica, log, producers.unexpired(context.now_ms, expiration_ms))
+
+
+def compact(replica: Replica, context: Context) -> Replica:
+    """Returns the replica after compaction and retention, if its cleanup.policy has `compact`.
+
+    Kafka: LogCleaner.CleanerThread.tryCleanFilthiestLog and cleanupLogs.
+    """
+    config, producers = replica.state.log_config, replica.producers
+    if not config.cleanup_policy.compacts:
+        return replica
     stable = producers.transactions.last_stable_offset(replica.log.high_watermark)
     if Bug.COMPACTS_UNCOMMITTED in context.bugs and not producers.open_ids:
         stable = replica.log.end_offset
-    log = compacted(
-        replica.log, producers.transactions.aborted, config, stable=stable, now_ms=now_ms
-    )
-    log, producers = retained(log, producers, config, now_ms, context.bugs)
+    aborted = producers.transactions.aborted
+    log = compacted(replica.log, aborted, config, stable=stable, now_ms=context.now_ms)
+    return _with(replica, *_retained(replica, log, context))
+
+
+def _retained(
+    replica: Replica, log: PartitionLog, context: Context
+) -> tuple[PartitionLog, ProducerStates]:
+    config, now_ms = replica.state.log_config, context.now_ms
+    log, producers = retained(log, replica.producers, config, now_ms, context.bugs)
     if Bug.PRODUCERS_GO_WITH_RECORDS in context.bugs:
         producers = producers.with_records_from(log.log_start)
-    producers = producers.unexpired(now_ms, context.timeouts.producer_expiration_ms)
+    return log, producers
+
+
+def _with(replica: Replica, log: PartitionLog, producers: ProducerStates) -> Replica:
     if log is replica.log and producers is replica.producers:
         return replica
     return replace(replica, log=log, producers=producers)

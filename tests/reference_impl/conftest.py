@@ -50,6 +50,7 @@ TIMEOUTS = Timeouts(
     replica_lag_ms=600,
     replica_fetch_backoff_ms=20,
     retention_check_ms=1_000,
+    cleaner_backoff_ms=1_000,
     member_assignment_ms=0,
 )
 

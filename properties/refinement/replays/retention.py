@@ -50,7 +50,8 @@ from reference_impl.partition.roles import (
     LeaderRequest,
     Replica,
     apply_state,
-    clean_logs,
+    compact,
+    retain,
 )
 from reference_impl.protocol.controller import BrokerState, PartitionState
 from reference_impl.protocol.deletion import DeletedRecords, DeleteRecords
@@ -156,12 +157,16 @@ class RetentionHarness:
         """Lets the retention time pass, and runs the retention of replica `r`."""
         self.now_ms += RETENTION_MS + 1
         self.marks[r] = self.replicas[r].log.high_watermark
-        self.replicas[r] = clean_logs(self.replicas[r], self._context(r))
+        self._clean(r)
 
     def compact(self, r: int, _offset: int) -> None:
         """Appends a record, which closes the last segment, and compacts the log of replica `r`."""
         self.produce(r, 1)
-        self.replicas[r] = clean_logs(self.replicas[r], self._context(r))
+        self._clean(r)
+
+    def _clean(self, r: int) -> None:
+        context = self._context(r)
+        self.replicas[r] = retain(compact(self.replicas[r], context), context)
 
     def delete(self, r: int, to: int) -> None:
         request = DeleteRecords(topic_partition=TOPIC_PARTITION, before=Offset(to))

@@ -52,7 +52,7 @@ def test_claims_that_the_system_cannot_decide_give_exit_3(call: Any) -> None:
         (["--on", "served", "--proxied"], "--proxied: Urteil cannot cut links of served"),
         (["--proxied"], "--proxied need --on apache-kafka"),
         (["--on", "127.0.0.1:1"], "127.0.0.1:1: no broker answers"),
-        (["--on", "served", "--broker-config", "x=1"], "the reference broker has no setting x"),
+        (["--on", "served", "--broker-config", "x=1"], "a broker cannot start with 'x'"),
         (["--on", "127.0.0.1:1", "--broker-config", "x=1"], "takes no settings of brokers"),
     ],
 )

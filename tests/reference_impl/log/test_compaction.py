@@ -33,7 +33,7 @@ from reference_impl.log.transaction_marker import Marker
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.node.context import Context
 from reference_impl.partition.follower import Follower
-from reference_impl.partition.roles import clean_logs
+from reference_impl.partition.roles import compact
 from reference_impl.protocol.controller import PartitionState
 from reference_impl.protocol.coordinators import TRANSACTION_STATE
 from reference_impl.protocol.groups import CommittedOffset
@@ -373,5 +373,5 @@ def test_bug_compacts_uncommitted_loses_a_committed_value(bugs: Bugs) -> None:
         log_config=ALWAYS,
     )
     follower = Follower(topic_partition=TP, log=log, producers=producers, state=state)
-    after = clean_logs(follower, context(bugs=bugs)).log.truncate_to(Offset(1))
+    after = compact(follower, context(bugs=bugs)).log.truncate_to(Offset(1))
     assert table(after, Offset(1)) == ({b"a": b"1"} if bugs == NO_BUGS else {})

@@ -32,6 +32,7 @@ TIMEOUTS = {
     "group_min_session_ms": ("group.min.session.timeout.ms", 6 * SECOND),
     "group_max_session_ms": ("group.max.session.timeout.ms", 30 * MINUTE),
     "retention_check_ms": ("log.retention.check.interval.ms", 5 * MINUTE),
+    "cleaner_backoff_ms": ("log.cleaner.backoff.ms", 15 * SECOND),
     "transactional_id_expiration_ms": ("transactional.id.expiration.ms", 7 * DAY),
     "producer_expiration_ms": ("producer.id.expiration.ms", DAY),
     "member_session_ms": ("group.consumer.session.timeout.ms", 45 * SECOND),
@@ -45,6 +46,9 @@ TIMEOUTS = {
     "consumer_group_max_size": ("group.consumer.max.size", 2_147_483_647),
     "fetch_session_slots": ("max.incremental.fetch.session.cache.slots", 1_000),
     "default_partitions": ("num.partitions", 1),
+    "retention_hours": ("log.retention.hours", 7 * 24),
+    "retention_minutes": ("log.retention.minutes is not set", 0),
+    "roll_hours": ("log.roll.hours", 7 * 24),
 }
 LOG = {
     "cleanup_policy": ("cleanup.policy", CleanupPolicy.DELETE),
@@ -69,7 +73,7 @@ LOG = {
 
 
 def test_the_timeouts_are_those_of_kafka() -> None:
-    assert asdict(Timeouts()) == {name: value for name, (_, value) in TIMEOUTS.items()}
+    assert dict(Timeouts().numbers) == {name: value for name, (_, value) in TIMEOUTS.items()}
 
 
 def test_the_settings_of_a_topic_are_those_of_kafka() -> None:

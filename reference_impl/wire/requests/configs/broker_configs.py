@@ -61,8 +61,10 @@ OF_TIMEOUTS: Final[Mapping[str, tuple[str, ConfigType]]] = {
     "group.min.session.timeout.ms": ("group_min_session_ms", ConfigType.INT),
     "group.max.session.timeout.ms": ("group_max_session_ms", ConfigType.INT),
     "group.consumer.session.timeout.ms": ("member_session_ms", ConfigType.INT),
+    "group.consumer.assignment.interval.ms": ("member_assignment_ms", ConfigType.INT),
     "group.consumer.heartbeat.interval.ms": ("member_heartbeat_ms", ConfigType.INT),
     "log.retention.check.interval.ms": ("retention_check_ms", ConfigType.LONG),
+    "log.cleaner.backoff.ms": ("cleaner_backoff_ms", ConfigType.LONG),
     "offsets.retention.check.interval.ms": ("offsets_check_ms", ConfigType.LONG),
     "producer.id.expiration.ms": ("producer_expiration_ms", ConfigType.INT),
     "transactional.id.expiration.ms": ("transactional_id_expiration_ms", ConfigType.INT),
@@ -126,9 +128,7 @@ STATIC_CONFIGS: Final[Mapping[str, Static]] = {
 # They have no default: log.retention.hours and log.roll.hours have it.
 _IN_HOURS: Final = frozenset({"log.retention.ms", "log.roll.ms"})
 # Others that Kafka never changes while a broker runs; they have no value here.
-_NO_VALUE: Final = frozenset(
-    {"log.dir", "log.dirs", "process.roles", "controller.quorum.voters"}
-)
+_NO_VALUE: Final = frozenset({"log.dir", "log.dirs", "process.roles", "controller.quorum.voters"})
 
 
 class Refused(ValueError):
