@@ -29,6 +29,7 @@ from reference_impl.controller import (
     topic_configs,
     topics,
 )
+from reference_impl.controller.client_metrics import alter_client_metrics
 from reference_impl.controller.client_quotas import alter_quotas
 from reference_impl.controller.cluster_state import Changes, ClusterState, States
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
@@ -45,6 +46,7 @@ from reference_impl.node.step import (
     TimerKind,
 )
 from reference_impl.node.timeouts import KAFKA_TIMEOUTS, Timeouts
+from reference_impl.protocol.client_metrics import AlterClientMetrics, Subscriptions
 from reference_impl.protocol.client_quotas import AlterQuotas, Quotas
 from reference_impl.protocol.controller import (
     NO_METADATA,
@@ -100,6 +102,7 @@ class Controller:
     deletions: Mapping[str, int] = field(default_factory=dict[str, int])  # by topic
     defaults: TopicDefaults = NO_DEFAULTS
     quotas: Quotas = ()
+    client_metrics: Subscriptions = ()
     image: MetadataImage = NO_METADATA
 
     @classmethod
@@ -130,6 +133,7 @@ class Controller:
             deletions=dict(image.deletions),
             defaults=image.defaults,
             quotas=image.quotas,
+            client_metrics=image.client_metrics,
             image=image,
         )._with_start_defaults()
         return controller, (controller._session_timer(now_ms),)
@@ -161,6 +165,8 @@ class Controller:
                         after, answer = self._alter(request)
                     case AlterQuotas():
                         after, answer = self._alter_quotas(request)
+                    case AlterClientMetrics():
+                        after, answer = self._alter_client_metrics(request)
                     case request if isinstance(request, AdministrationRequest):
                         after, answer = self._administer(request)
                     case ElectLeader():
@@ -372,6 +378,12 @@ class Controller:
             return self, answer
         return replace(self, version=self.version + 1, quotas=quotas), answer
 
+    def _alter_client_metrics(self, request: AlterClientMetrics) -> tuple[Controller, Response]:
+        subscriptions, answer = alter_client_metrics(self.client_metrics, request)
+        if subscriptions == self.client_metrics:
+            return self, answer
+        return replace(self, version=self.version + 1, client_metrics=subscriptions), answer
+
     def _elect(self, request: ElectLeader) -> tuple[Controller, Response]:
         place = request.topic_partition
         state = self.topic_partitions.get(place)
@@ -397,6 +409,7 @@ class Controller:
             deletions=tuple(sorted(self.deletions.items())),
             defaults=self.defaults,
             quotas=self.quotas,
+            client_metrics=self.client_metrics,
         )
         update = UpdateMetadata(image=image)
         return replace(self, image=image), tuple(

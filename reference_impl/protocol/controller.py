@@ -27,6 +27,11 @@ from model.vocabulary import (
     PartitionEpoch,
     TopicPartition,
 )
+from reference_impl.protocol.client_metrics import (
+    AlterClientMetrics,
+    AlteredClientMetrics,
+    Subscriptions,
+)
 from reference_impl.protocol.client_quotas import AlteredQuotas, AlterQuotas, Quotas
 from reference_impl.protocol.messages import NO_BROKER, UNKNOWN_BROKER_EPOCH, ErrorCode
 from reference_impl.protocol.reassignment import (
@@ -95,6 +100,7 @@ class MetadataImage:
     deletions: tuple[tuple[str, int], ...] = ()  # how often topics of each name were deleted
     defaults: TopicDefaults = NO_DEFAULTS
     quotas: Quotas = ()
+    client_metrics: Subscriptions = ()
 
 
 NO_METADATA: Final = MetadataImage()
@@ -310,6 +316,7 @@ AdministrationRequest = (
     | AlterConfigs
     | AlterDefaults
     | AlterQuotas
+    | AlterClientMetrics
     | HoldElection
     | AlterReassignment
     | ListReassignments
@@ -321,6 +328,7 @@ AdministrationResponse = (
     | AlteredConfigs
     | AlteredDefaults
     | AlteredQuotas
+    | AlteredClientMetrics
     | HeldElection
     | AlteredReassignment
     | ListedReassignments

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from checkers.conform.families.appends import appends
 from checkers.conform.families.classic_groups import classic_groups, group_edges
+from checkers.conform.families.client_metrics import client_metrics
 from checkers.conform.families.consumer_groups import consumer_groups
 from checkers.conform.families.draw import Draw
 from checkers.conform.families.fetch_sessions import fetch_sessions
@@ -58,6 +59,7 @@ FAMILIES: Final[Mapping[str, Family]] = {
         1, "access control, tokens, quotas, share and streams groups", switched_off
     ),
     "quotas": Family(1, "client quotas, and folders of replicas", quotas),
+    "client-metrics": Family(1, "subscriptions to metrics of clients", client_metrics),
     "security": Family(1, "SASL where it is off, SCRAM credentials", security),
     "inspection": Family(
         1, "producers, markers, transactions, log sizes, the quorum, elections", inspection

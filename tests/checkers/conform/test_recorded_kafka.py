@@ -27,6 +27,7 @@ FILES = (
     "apache-kafka-4.3.0-fetch-sessions.jsonl.gz",
     "apache-kafka-4.3.0-topic-settings.jsonl.gz",
     "apache-kafka-4.3.0-quotas.jsonl.gz",
+    "apache-kafka-4.3.0-client-metrics.jsonl.gz",
 )
 LEAST = 3_000
 WORKERS = 4 * (os.cpu_count() or 1)  # sequences mostly wait

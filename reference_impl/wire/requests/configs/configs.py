@@ -1,10 +1,11 @@
 """Wire handlers of the configuration requests: describe, change, replace and list.
 
-IncrementalAlterConfigs changes single settings. AlterConfigs replaces all of them: a setting that
-the request does not name gets its default value again.
+Topics, brokers and subscriptions to client metrics have settings (`topic_configs`,
+`broker_configs`, `client_metrics`). IncrementalAlterConfigs changes single settings. AlterConfigs
+replaces all of them: a setting that the request does not name gets its default value again.
 
 Source: KIP-133, KIP-226, KIP-339, KIP-1142; ConfigAdminManager, ControllerApis of Apache Kafka.
-Simplified: only topics and brokers have settings (`topic_configs`, `broker_configs`).
+Simplified: groups have no settings.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from model.vocabulary import TopicPartition
+from reference_impl.protocol.client_metrics import AlterClientMetrics, AlteredClientMetrics
 from reference_impl.protocol.controller import AlterConfigs, AlteredConfigs
 from reference_impl.protocol.inspection import DescribedSettings, DescribeSettings
 from reference_impl.protocol.messages import ErrorCode
@@ -36,6 +38,11 @@ from reference_impl.wire.requests.configs.broker_configs import (
     describe_defaults,
     replaced_defaults,
 )
+from reference_impl.wire.requests.configs.client_metrics import (
+    changed_subscription,
+    describe_subscription,
+    replaced_subscription,
+)
 from reference_impl.wire.requests.configs.topic_configs import (
     DELETE,
     SET,
@@ -50,33 +57,46 @@ LISTED: Final = (TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP)
 ALL_TYPES_SINCE: Final = 1  # ListConfigResources; version 0 lists client metrics
 Change = Callable[[Iterable[Any]], dict[str, Any]]
 ChangeDefaults = Callable[[str, int, Iterable[Any], TopicDefaults], AlterDefaults]
+ChangeSubscription = Callable[[str, Iterable[Any]], AlterClientMetrics]
+
+
+class Changes(NamedTuple):
+    """How a request changes the settings of a topic, of brokers and of a subscription."""
+
+    of_topic: Change
+    of_brokers: ChangeDefaults
+    of_subscription: ChangeSubscription
+
+
+SINGLE: Final = Changes(alter_configs_fields, changed_defaults, changed_subscription)
+ALL: Final = Changes(replace_configs_fields, replaced_defaults, replaced_subscription)
 
 
 async def incremental_alter_configs(broker: ServedBroker, call: Call) -> bytes:
-    return await _altered(broker, call, alter_configs_fields, changed_defaults)
+    return await _altered(broker, call, SINGLE)
 
 
 async def alter_configs(broker: ServedBroker, call: Call) -> bytes:
-    return await _altered(broker, call, replace_configs_fields, replaced_defaults)
+    return await _altered(broker, call, ALL)
 
 
-async def _altered(
-    broker: ServedBroker, call: Call, change: Change, change_defaults: ChangeDefaults
-) -> bytes:
+async def _altered(broker: ServedBroker, call: Call, changes: Changes) -> bytes:
     places = Counter((one.resource_type, one.resource_name) for one in call.body.resources)
 
     async def altered(resource: Any) -> Any:
         rejected = _misformed(resource) or _rejection(resource)
-        answer: AlteredConfigs | AlteredDefaults
+        answer: AlteredConfigs | AlteredDefaults | AlteredClientMetrics
         if places[resource.resource_type, resource.resource_name] > 1:
             why = "Each resource must appear at most once."
             answer = AlteredConfigs(error=ErrorCode.INVALID_REQUEST, message=why)
         elif rejected is not None:
             answer = rejected
         elif resource.resource_type == BROKER:
-            answer = await _change_defaults(broker, call, resource, change_defaults)
+            answer = await _change_defaults(broker, call, resource, changes.of_brokers)
+        elif resource.resource_type == CLIENT_METRICS:
+            answer = await _change_subscription(broker, call, resource, changes.of_subscription)
         else:
-            answer = await _change(broker, call, resource, change)
+            answer = await _change(broker, call, resource, changes.of_topic)
         return call.make(
             "AlterConfigsResourceResponse",
             error_code=answer.error,
@@ -113,6 +133,17 @@ async def _change_defaults(
     return await request_core(broker, request, AlteredDefaults)
 
 
+async def _change_subscription(
+    broker: ServedBroker, call: Call, resource: Any, change: ChangeSubscription
+) -> AlteredClientMetrics:
+    try:
+        request = change(resource.resource_name, resource.configs)
+    except Refused as fault:
+        return AlteredClientMetrics(error=fault.error, message=str(fault))
+    request = replace(request, validate_only=call.body.validate_only)
+    return await request_core(broker, request, AlteredClientMetrics)
+
+
 def _misformed(resource: Any) -> AlteredConfigs | None:
     # Kafka: ConfigAdminManager.preprocess. AlterConfigs has no operations: it sets every value.
     names = [one.name for one in resource.configs]
@@ -130,9 +161,9 @@ def _misformed(resource: Any) -> AlteredConfigs | None:
 
 
 def _rejection(resource: Any) -> AlteredConfigs | None:
-    if resource.resource_type in {TOPIC, BROKER}:
+    if resource.resource_type in {TOPIC, BROKER, CLIENT_METRICS}:
         return None
-    why = "only topics and brokers have a configuration here"
+    why = "only topics, brokers and client metrics have a configuration here"
     return AlteredConfigs(error=ErrorCode.INVALID_REQUEST, message=why)
 
 
@@ -152,6 +183,8 @@ async def describe_configs(broker: ServedBroker, call: Call) -> bytes:
                 unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 raise Refused(unknown, f"topic {name} does not exist")
             return describe(state, seen.defaults)
+        if resource.resource_type == CLIENT_METRICS:
+            return describe_subscription(name, seen.client_metrics)
         if not name:
             return describe_defaults(seen.defaults)
         if name != str(broker.broker_id):
@@ -205,14 +238,21 @@ async def _own_settings(broker: ServedBroker, defaults: TopicDefaults) -> list[D
 
 
 async def list_config_resources(broker: ServedBroker, call: Call) -> bytes:
-    """Handles ListConfigResources; returns the frame with the names of brokers and topics."""
+    """Handles ListConfigResources; returns the frame with the names of brokers, topics and
+    subscriptions to client metrics.
+    """
     wanted = LISTED if call.version >= ALL_TYPES_SINCE else (CLIENT_METRICS,)
     types = getattr(call.body, "resource_types", ()) or wanted
     if not set(types) <= set(wanted):
         return call.respond(error_code=ErrorCode.UNSUPPORTED_VERSION, config_resources=())
-    brokers = [str(one.broker_id) for one in (await image(broker)).brokers]
-    # There are no metrics for clients to subscribe to, and groups have no settings.
-    names = {TOPIC: [*(await topic_ids(broker)).by_name], BROKER: brokers, BROKER_LOGGER: brokers}
+    seen = await image(broker)
+    brokers = [str(one.broker_id) for one in seen.brokers]
+    names = {
+        TOPIC: [*(await topic_ids(broker)).by_name],
+        BROKER: brokers,
+        BROKER_LOGGER: brokers,
+        CLIENT_METRICS: [name for name, _ in seen.client_metrics],
+    }
     return call.respond(
         error_code=0,
         config_resources=tuple(

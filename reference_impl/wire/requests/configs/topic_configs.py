@@ -86,9 +86,9 @@ def _ratio(value: str) -> float:
 def _cleanup_policy(value: str) -> CleanupPolicy:
     words = [word.strip() for word in value.split(",")] if value.strip() else []
     try:
-        return CleanupPolicy(",".join(words))
+        return CleanupPolicy(",".join(dict.fromkeys(words)))
     except ValueError:
-        raise ValueError("must be delete or compact, or both, each once") from None
+        raise ValueError("must be delete or compact, or both") from None
 
 
 def _one_of(**meanings: Any) -> Callable[[str], Any]:

@@ -89,7 +89,6 @@ def test_each_setting_is_a_field_of_a_topic_or_of_its_log() -> None:
         ("retention.ms", "-2", "retention.ms=-2: must be a number of at least -1"),
         ("segment.bytes", None, "segment.bytes=None: must be a number of at least 14"),
         ("cleanup.policy", "both", "cleanup.policy=both: must be delete or compact"),
-        ("cleanup.policy", "compact,compact", "must be delete or compact, or both, each once"),
         ("compression.type", "none", "must be uncompressed or zstd or lz4 or snappy or gzip"),
         ("compression.gzip.level", "0", "must be a number between 1 and 9 or -1"),
         ("compression.lz4.level", "18", "must be a number between 1 and 17"),
