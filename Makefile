@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: verify test lint docs bench bench-kafka clients others tlc hostile trial hunt agreement convictions counterexamples mutants requirements clean
+.PHONY: verify test lint docs bench bench-kafka clients others tlc hostile trial hunt agreement convictions counterexamples mutants changed-mutants sbom image requirements clean
 
 verify: $(READY)
 	$(BIN)/urteil verify
@@ -83,6 +83,21 @@ MUTANTS_SECONDS := 3600
 mutants: $(READY)
 	$(BIN)/python -m tools.mutants --seconds $(MUTANTS_SECONDS)
 
+# Mutants of the lines that differ from BASE, as many as the time permits: fails if one survives.
+BASE := main
+changed-mutants: $(READY)
+	$(BIN)/python -m tools.mutants --changed --base $(BASE) --seconds $(MUTANTS_SECONDS)
+
+# What ships with Urteil, with licences, as a CycloneDX document.
+sbom: $(READY)
+	mkdir -p build
+	$(BIN)/python -m tools.sbom >build/sbom.cdx.json
+
+# The container image; IMAGE_BUILD=docker build --file Containerfile builds it with Docker. It needs the network.
+IMAGE_BUILD := podman build
+image:
+	$(IMAGE_BUILD) --tag urteil .
+
 # Every recorded counterexample of the specs, step by step: a minute.
 counterexamples: $(READY)
 	$(BIN)/python -m tools.counterexamples --replay
@@ -95,10 +110,12 @@ $(READY): requirements.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $(READY)
 
-# Pins anew: universal, hashed, naming no index.
+# Newest pins: universal, hashed, naming no index. Those of the image are the same versions.
 requirements:
 	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \
 	    --no-emit-index-url --no-emit-find-links --no-header --upgrade -o requirements.txt
+	uv pip compile pyproject.toml --extra image --universal --python-version 3.11 --generate-hashes \
+	    --no-emit-index-url --no-emit-find-links --no-header --constraints requirements.txt -o requirements-image.txt
 
 clean:
 	rm -rf $(VENV) runs .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,9 +2,9 @@
 
     python -m tools.reference docs/reference
 
-There is a page for each kind of name that `urteil list` knows. Five more pages have the commands,
-the events, the columns of a history, the differences from Apache Kafka, and the requests that the
-served broker answers. Git ignores the pages.
+There is a page for each kind of name that `urteil list` knows. Six more pages have the commands,
+the events, the columns of a history, the differences from Apache Kafka, the requests that the
+served broker answers, and the licences of the packages. Git ignores the pages.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from checkers.report.spec_page import spec_page
 from checkers.verdicts import EXIT_CODES
 from model.histories import COLUMNS, SCHEMA_VERSION
 from reference_impl.wire.messages.versions import VERSIONS
+from tools.sbom import shipped
 from tools.track_record.table import table as track_record
 from tools.unserved import UNSERVED
 
@@ -80,6 +81,7 @@ def main(folder: Path) -> None:
         "commands": "\n".join(commands()),
         "events": "\n".join(event_page()),
         "history-format": "\n".join(history_format()),
+        "licences": "\n".join(licences()),
         "differences": "\n".join(differences()),
         "served-requests": "\n".join(served_requests()),
         "track-record": "\n".join(("# Track record", "", TRACK_RECORD, "", track_record())),
@@ -255,6 +257,21 @@ def history_format() -> Iterator[str]:
     )
     for name, (kind, nullable, meaning) in COLUMNS.items():
         yield f"| `{name}` | {kind} | {'yes' if nullable else 'no'} | {escaped(meaning)} |"
+
+
+def licences() -> Iterator[str]:
+    """Yields the lines of the page of packages that ship with Urteil, with their licences."""
+    yield from (
+        "# Packages and licences",
+        "",
+        "What `pip install urteil` brings, directly or not. `make sbom` writes the same list, and "
+        "what needs what, as a CycloneDX document.",
+        "",
+        "| package | version | licence | for |",
+        "|---|---|---|---|",
+    )
+    for it in shipped():
+        yield f"| {it.name} | {it.version} | {it.licence} | {escaped(it.about)} |"
 
 
 if __name__ == "__main__":
