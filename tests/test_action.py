@@ -124,6 +124,17 @@ def test_every_nightly_campaign_is_a_target_of_the_makefile() -> None:
     assert {campaign.split()[0] for campaign in campaigns} <= targets
 
 
+def test_a_pull_request_is_tried_with_mutants_of_its_lines() -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "mutants.yml").read_text())["jobs"]
+    checkout, *_, last = jobs["mutants"]["steps"]
+    assert checkout["with"]["fetch-depth"] == 0
+    target, *settings = last["run"].split(maxsplit=2)[1:]
+    makefile = (ROOT / "Makefile").read_text()
+    assert f"\n{target}: " in makefile
+    for name in re.findall(r"([A-Z_]+)=", " ".join(settings)):
+        assert f"\n{name} := " in makefile
+
+
 def test_the_examples_of_other_ci_systems_run_a_suite_keep_histories_and_comment() -> None:
     github = yaml.safe_load((CI / "github.yml").read_text())
     (job,) = github["jobs"].values()

@@ -12,14 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from tools.mutants import __main__ as command
 from tools.mutants import trying
 from tools.mutants.__main__ import changed_lines, main
-from tools.mutants.campaign import NotGreen, cpu_s_if_green, jobs
+from tools.mutants.campaign import Job, NotGreen, cpu_s_if_green, jobs
 from tools.mutants.mutations import Mutant, mutants_of
 from tools.mutants.page import page
 from tools.mutants.record import Tried, Versions, keep, kept, tried, with_reasons_of
 from tools.mutants.rooms import BY_NAME, ROOMS, Room
-from tools.mutants.trying import ROOT, Copy, Selection, Verdict
+from tools.mutants.trying import ROOT, Copy, Outcome, Selection, Verdict
 
 SOURCE = b'''
 """Never changed: 1 < 2."""
@@ -243,6 +244,34 @@ def test_the_changed_lines_of_a_diff_are_those_after_it() -> None:
         )
     )
     assert changed_lines(diff) == {"f.py": {1, 7, 8, 9}}
+
+
+def test_the_mutants_of_changed_lines_are_tried_and_a_survivor_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    room = BY_NAME["reference_impl/transactions"]
+    ours = [mutant for _, mutant in jobs((room,), 1, lambda _: True)][:40]
+    line = ours[0].line
+    here = [it for it in ours if (it.file, it.line) == (ours[0].file, line)]
+    diff = f"+++ b/{ours[0].file}\n@@ -{line} +{line} @@"
+    monkeypatch.setattr(command, "_git_diff", lambda base: diff if base == "v1" else "")
+    result: Outcome = "survived"
+
+    def outcomes(todo: Iterator[Job], **_: object) -> Iterator[Tried]:
+        for one, mutant in todo:
+            if mutant == here[0]:
+                yield tried(one.name, mutant, Verdict(outcome=result))
+
+    monkeypatch.setattr(command, "outcomes", outcomes)
+    changed = ["--room", room.name, "--changed", "--base", "v1"]
+    assert main(changed) == 1
+    printed = capsys.readouterr().out
+    assert f"{here[0].file}:{line}: " in printed
+    assert "mutants of changed lines: 1 survived" in printed
+    result = "killed"
+    assert main(changed) == 0
+    assert main(["--room", room.name, "--changed"]) == 0
+    assert capsys.readouterr().out.endswith("0 mutants of changed lines: none tried\n")
 
 
 def test_an_unknown_room_lists_the_nearest() -> None:

@@ -4,6 +4,7 @@
     python -m tools.mutants --room transactions       # only rooms whose name contains this text
     python -m tools.mutants --survivors               # tries the survivors again
     python -m tools.mutants --changed                 # all mutants of lines that differ from main
+    python -m tools.mutants --changed --base v1       # of lines that differ from another commit
     python -m tools.mutants --page                    # only the page
 
 A room is a part of the product, with the tests that judge its mutants. The record is
@@ -20,6 +21,7 @@ import re
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -46,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--room", default="", help="only rooms whose name contains this text")
     parser.add_argument("--survivors", action="store_true", help="only those that survived")
     parser.add_argument("--changed", action="store_true", help="only lines that differ from main")
+    parser.add_argument("--base", default="main", help="the commit that --changed compares with")
     parser.add_argument("--record", type=Path, default=KEPT, help="the record, as JSON")
     parser.add_argument("--page", action="store_true", help="write only the page")
     options = parser.parse_args(arguments)
@@ -102,19 +105,23 @@ def _versions(seed: int) -> Versions:
 
 
 def _try_changed(rooms: Sequence[Room], options: argparse.Namespace) -> int:
-    lines = changed_lines(_git_diff())
-    todo = jobs(rooms, options.seed, lambda it: it.line in lines.get(it.file, set()))
-    survivors = 0
     until = time.monotonic() + options.seconds
-    for row in outcomes(todo, until=until, processes=options.jobs):
+    lines = changed_lines(_git_diff(options.base))
+    todo = list(jobs(rooms, options.seed, lambda it: it.line in lines.get(it.file, set())))
+    counts: Counter[str] = Counter()
+    for row in outcomes(iter(todo), until=until, processes=options.jobs):
+        counts[row.outcome] += 1
         if row.outcome == "survived":
-            survivors += 1
             sys.stdout.write(f"{row.file}:{row.line}: {row.before} -> {row.after} survived\n")
-    return 1 if survivors else 0
+    results = ", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items()))
+    sys.stdout.write(f"{len(todo)} mutants of changed lines: {results or 'none tried'}\n")
+    if left := len(todo) - counts.total():
+        sys.stdout.write(f"{left} not tried: {options.seconds:.0f} s were not enough\n")
+    return 1 if counts["survived"] else 0
 
 
-def _git_diff() -> str:
-    command = ("git", "diff", "--unified=0", "--merge-base", "main", "--", "*.py")
+def _git_diff(base: str) -> str:
+    command = ("git", "diff", "--unified=0", "--merge-base", base, "--", "*.py")
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 
