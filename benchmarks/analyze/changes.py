@@ -74,10 +74,10 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Returns for each row the time at which its send must begin to be an inversion, or 0.
+        """Returns for each send the time from which its beginning would be an inversion, or 0.
 
-        A send with a higher offset of the same key has ended by then. 0 means that the row is no
-        send, or that no such time exists.
+        At this time, a send of the same key with a higher offset has ended. Rows that are no sends,
+        and sends without such a time, have 0.
         """
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]

@@ -140,7 +140,7 @@ class Authentication:
         return await self._authenticate(call)
 
     async def take_bare_token(self, token: bytes) -> bytes:
-        """Returns the challenge to a token without a request header.
+        """Returns the next SASL challenge, after a token that had no request header.
 
         Raises Refused if the authentication fails.
         """
