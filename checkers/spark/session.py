@@ -197,7 +197,12 @@ def archive(path: Path) -> Path:
 
 
 def _launch(home: Path, *, local: bool) -> Mapping[str, str | None]:
-    here = {"PYSPARK_PYTHON": sys.executable, "SPARK_HOME": None, "PYSPARK_SUBMIT_ARGS": None}
+    here = {
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_HOME": None,
+        "PYSPARK_SUBMIT_ARGS": None,
+        "SPARK_LOCAL_HOSTNAME": "localhost",  # that of a container may have no address
+    }
     return {"JAVA_HOME": str(home), **(here if local else {})}
 
 
