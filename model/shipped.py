@@ -1,7 +1,7 @@
 """The rules of a Kafka release, as each spec has them: a version, and the bugs of that release.
 
 A spec may have rules that no release has: its default version may be a proposal. `shipped` returns
-the rules that a release has, and `fix_of` returns the version that fixes them.
+the rules that a release has, and `fix_of` returns the version that repairs these rules.
 
     >>> of_release = shipped("reassignment", "4.3")
     >>> of_release.version.name, fix_of(of_release.version).name

@@ -142,7 +142,9 @@ def register(value: int, action: RegisterAction) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """An action on a log: it appends a record at the offset, which becomes the last record."""
+    """An action on a log: it appends a record, which gets the offset and is then the
+    last record.
+    """
 
     offset: int
     value: str

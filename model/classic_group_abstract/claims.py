@@ -134,7 +134,7 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def persisted_has_one_owner(s) -> Bool:
         """In the log, a partition has at most one owner.
 
-        True because the log has an earlier state of the group, and the same is true of each state.
+        True because the log has an earlier state of the group, in which this was true.
         """
         return s.has_one_owner(s.persisted)
 
@@ -142,7 +142,7 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def persisted_has_one_member_of_an_instance(s) -> Bool:
         """In the log, no two members have the same group.instance.id.
 
-        True because the log has an earlier state of the group, and the same is true of each state.
+        True because the log has an earlier state of the group, in which this was true.
         """
         return s.has_one_member_of_each_instance(s.persisted)
 

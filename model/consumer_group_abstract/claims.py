@@ -99,7 +99,9 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @witness
     def it_gets_back_what_it_gave_up(s) -> Bool:
-        """Reachable: a member has given up a partition, and the target assignment gives it back."""
+        """Reachable: a member has given up a partition, and is chosen as the partition's target
+        again.
+        """
         return exists(
             all_of(s.has(m, p), s.revoking[m][p], ~s.owns[m][p], s.target[p] == m)
             for m in Member
@@ -133,7 +135,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
     def live_owners_have(s) -> Bool:
         """A member has all partitions that its consumer owns, if its heartbeats are accepted.
 
-        True because the coordinator takes a partition away only after a heartbeat without it.
+        True because the coordinator takes a partition away only after a heartbeat that no longer
+        reports the partition.
         """
         return forall(
             implies(s.is_live_owner(m, p), s.has(m, p)) for m in Member for p in TopicPartition
@@ -183,7 +186,7 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def epochs_are_in_order(s) -> Bool:
-        """For each member: previous epoch <= member epoch <= assignment epoch.
+        """A member's epoch is at least its previous epoch, and at most the assignment epoch.
 
         True because a heartbeat moves the member to the present assignment epoch.
         """

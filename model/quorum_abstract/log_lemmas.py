@@ -124,8 +124,7 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def a_leadership_is_well_formed(s) -> Bool:
-        """Of each epoch, the start offset and all acknowledged offsets are at most the end of its
-        log.
+        """The start offset and all acknowledged offsets of an epoch are at most the end of its log.
 
         A replica has flushed at most up to the end of its log.
         """
@@ -139,7 +138,7 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def no_record_is_of_a_later_epoch(s) -> Bool:
-        """The log of an epoch has no record of a later epoch; nor has the log of a replica in the
+        """The log of an epoch, and the log of a replica in the epoch, have no record of a later
         epoch.
 
         In the log of an epoch, the records of this epoch begin at its start offset.
@@ -183,8 +182,8 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def epoch_logs_share_a_prefix(s) -> Bool:
-        """If an epoch's log has a record of an earlier epoch, both epochs' logs are
-        equal up to it.
+        """If the log of an epoch has a record of an earlier epoch, the logs of both epochs are
+        equal up to this record.
         """
         return forall(
             implies(

@@ -6,8 +6,8 @@ leader has the votes of a majority, which has left all earlier epochs. So each r
 leader is dead, or one of the voters has acknowledged it. Such a voter still has the record, and
 votes only for a candidate that has it. So each leader begins with all records that are not dead.
 
-In this argument, *acknowledged* is only a record of the leader's own epoch. A log that keeps such a
-record keeps all records before it, too. Some claims follow from others in the same state
+In this argument, only a record of the leader's own epoch counts as *acknowledged*. A log that keeps
+such a record keeps all records before it, too. Some claims follow from others in the same state
 (`consequences`).
 """
 
@@ -62,8 +62,9 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def within_an_epoch_nothing_is_lost(s) -> Bool:
-        """While a replica stays in an epoch, it keeps each record of this epoch that it
-        acknowledged.
+        """While a replica stays in an epoch, it keeps all acknowledged records of this epoch.
+
+        These are the records that the replica has acknowledged to the leader that appended them.
         """
         return forall(
             implies(

@@ -254,7 +254,7 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         return all_of(s.listed[x], s.first_offset[x] <= o, o < s.marker_offset[x])
 
     def is_dropped(s, o: Offset) -> Bool:
-        """True if the reader drops the record, because it is inside an aborted transaction of its
+        """True if the reader drops the record: the record is inside an aborted transaction of its
         producer.
 
         Kafka: CompletedFetch.consumeAbortedTransactionsUpTo and isBatchAborted. Without this rule,

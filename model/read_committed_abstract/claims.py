@@ -30,8 +30,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @invariant
     def only_committed_is_delivered(s) -> Bool:
-        """Every delivered record is still in the log; its transaction is committed, or
-        it has none.
+        """Every delivered record is still in the log, and is of a committed transaction
+        or of none.
         """
         return forall(
             implies(

@@ -39,7 +39,8 @@ class Step:
 class Agreement:
     """A predicate of the rich spec and one of the abstract spec that must have the same value.
 
-    They are compared once for each entry of `of`, which gives values to their variables.
+    Both predicates are evaluated once for each entry of `of`, which gives values to their
+    variables.
     """
 
     rich: t.Node

@@ -54,8 +54,8 @@ class TransactionNumbers:
     def carrying(self, state: State, stamped: Stamped, carries: CarriedEpoch) -> list[int]:
         """Returns the numbers of the transactions to which a batch, marker or request belongs.
 
-        It belongs to a transaction with the same producer id and the same epoch. `carries` selects
-        the epoch that is compared: that of the transaction's records, or that of its markers.
+        The transaction must have the same producer id and the same epoch. `carries` selects the
+        epoch that is compared: that of the transaction's records, or that of its markers.
         """
         if stamped.producer_id not in self.transactional_ids:
             return []

@@ -101,7 +101,7 @@ class Lifting:
         return cls(spec, others, free)
 
     def roots(self) -> None:
-        """Raises Differs if a constant of `free` is used in another way than in a sum.
+        """Raises Differs if a constant of `free` is used outside sums.
 
         `Replicas + 1` is a sum; the product `Replicas * Replicas` is none.
         """

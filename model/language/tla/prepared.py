@@ -30,7 +30,9 @@ RESERVED = frozenset(
 
 
 def never(witness: str) -> str:
-    """Returns the name of the invariant that no state satisfies the witness: `NeverTwoLeaders`."""
+    """Returns the name of the invariant "no state satisfies the witness", such as
+    `NeverTwoLeaders`.
+    """
     return f"Never{camel(witness)}"
 
 
