@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: verify test lint docs bench bench-kafka clients others tlc hostile trial hunt agreement convictions counterexamples mutants changed-mutants sbom image requirements clean
+.PHONY: verify test lint docs bench bench-kafka clients others tlc hostile fuzz-histories trial hunt agreement convictions counterexamples mutants changed-mutants sbom image requirements clean
 
 verify: $(READY)
 	$(BIN)/urteil verify
@@ -51,7 +51,12 @@ others: $(READY)
 hostile: $(READY)
 	$(BIN)/python -m benchmarks.hostile_frames
 	$(BIN)/python -m pip install --quiet atheris==3.0.0
-	$(BIN)/python -m tools.fuzz_frames --seconds 3600
+	$(BIN)/python -m tools.fuzz frames --seconds 3600
+
+# The readers of histories on the bytes of a fuzzer: an hour.
+fuzz-histories: $(READY)
+	$(BIN)/python -m pip install --quiet atheris==3.0.0
+	$(BIN)/python -m tools.fuzz histories --seconds 3600
 
 # Real systems on trial: every reproduction, suite and 10,000 pairs of answers. Needs Maven, a network once, and hours.
 # A reproduction exits with 1 where it shows its defect; a suite with 1 where a claim is broken that has a finding, else

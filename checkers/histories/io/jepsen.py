@@ -105,14 +105,14 @@ class _Pairing:
             raise _InvalidEvent(f"{_shown(event)} is not a map, and an event is one")
         self.position += 1
         named = event.get(":process")
-        if isinstance(named, str) and named[0] == ":":
+        if isinstance(named, str) and named.startswith(":"):
             if self.unmapped is not None:
                 self.unmapped[f"events of process {named}"] += 1
             return None
         if self.unmapped is not None:
             self.unmapped.update(f"field {text(key)}" for key in event if key not in _FIELDS)
         kind = event.get(":type")
-        if kind != ":invoke" and kind not in _OUTCOMES:
+        if not isinstance(kind, str) or (kind != ":invoke" and kind not in _OUTCOMES):
             raise _InvalidEvent(f":type is {_shown(kind)}, not :invoke, :ok, :fail or :info")
         process = _integer(named, ":process")
         if event.get(":f") is None:

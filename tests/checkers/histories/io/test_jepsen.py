@@ -170,6 +170,8 @@ def test_a_sample_survives_the_table() -> None:
             "records of a poll are 7, not a vector of",
         ),
         ("{:time 1 :process 0 :f :poll}", "line 1: :type is nil, not :invoke, :ok, :fail or :info"),
+        ("{:time 1 :type [:invoke] :process 0 :f :poll}", r"line 1: :type is \[:invoke\], not"),
+        ('{:time 1 :type :invoke :process "" :f :poll}', ':process is "", not an integer'),
         ("\n{:time 1 :type :invoke :f :poll}", "line 2: :process is nil, not an integer"),
         ('{:time 1 :type :invoke :process "0" :f :poll}', ':process is "0", not an integer'),
         ("{:time 1 :type :invoke :process 0}", "line 1: the event of process 0 has no :f"),

@@ -52,6 +52,12 @@ def batch(data: bytes) -> None:
         assert kept is None or len(decode_batch(kept)) == found.header.record_count
 
 
+def valid_inputs() -> Iterator[bytes]:
+    """Yields a request of each API and version, and a batch of each compression codec."""
+    yield from frames(random.Random(1))
+    yield from batches()
+
+
 def frames(rng: random.Random) -> Iterator[bytes]:
     """Yields a valid input for each API and version."""
     for api in VERSIONS:

@@ -10,8 +10,8 @@ import pytest
 
 from reference_impl.partition import record_validation
 from reference_impl.protocol.record_facts import RecordFacts
-from tools import fuzz_targets
-from tools.fuzz_targets import BATCH, batches, frames, run
+from tools.fuzz import frames as target
+from tools.fuzz.frames import BATCH, batches, frames, run
 
 BEGINNINGS = [*islice(frames(random.Random(1)), 12), *batches()]
 
@@ -26,7 +26,7 @@ def test_an_exception_of_the_decoder_is_raised(monkeypatch: pytest.MonkeyPatch) 
     def overflow(data: bytes) -> Any:
         raise OverflowError(data[:2].hex())
 
-    monkeypatch.setattr(fuzz_targets, "decode", overflow)
+    monkeypatch.setattr(target, "decode", overflow)
     with pytest.raises(OverflowError):
         run(BEGINNINGS[0])
 

@@ -1,0 +1,1 @@
+"""Fuzzing: functions that must not fail on any bytes, and atheris, which looks for such bytes."""

@@ -1,0 +1,48 @@
+"""The readers of histories as a function of bytes, for a fuzzer.
+
+The first byte of an input selects the format, as the ending of a file name does. The other bytes
+are the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from checkers.demo import __file__ as demo
+from checkers.histories.io.parquet_layout import write_part
+from checkers.histories.io.reading import whole
+from checkers.histories.io.recorded import UnreadableHistory
+
+ENDINGS: Final = (".edn", ".ndjson", ".parquet")
+OPERATIONS: Final = 8  # of a valid input
+_FOLDER: Final = tempfile.TemporaryDirectory(prefix="urteil-fuzz-")
+
+
+def run(data: bytes) -> None:
+    """Reads the bytes as a history; an exception other than a refusal is a fault."""
+    if not data:
+        return
+    path = Path(_FOLDER.name) / f"history{ENDINGS[data[0] % len(ENDINGS)]}"
+    path.write_bytes(data[1:])
+    with contextlib.suppress(UnreadableHistory):
+        whole(path)
+
+
+def valid_inputs() -> Iterator[bytes]:
+    """Yields the beginning of the demonstration's history in each format."""
+    history = Path(demo).with_name("three-anomalies.edn")
+    lines = history.read_bytes().splitlines(keepends=True)[:OPERATIONS]
+    rows: pa.Table = whole(history).slice(0, OPERATIONS)
+    present = ({k: v for k, v in row.items() if v is not None} for row in rows.to_pylist())
+    parquet = Path(_FOLDER.name) / "valid.parquet"
+    write_part(rows, parquet)
+    yield b"\0" + b"".join(lines)
+    yield b"\1" + b"".join(json.dumps(row).encode() + b"\n" for row in present)
+    yield b"\2" + parquet.read_bytes()
