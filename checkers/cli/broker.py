@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     "--processes",
     is_flag=True,
     help="Run the controller and each broker in a process, with sockets between them. The process"
-    " ids are printed: kill -9, -STOP, -CONT act as on Kafka. Not with --fault or --applied-log.",
+    " ids are printed: kill -9, -STOP and -CONT act as on Kafka.",
 )
 @click.option(
     "--link-port",

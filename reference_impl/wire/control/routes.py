@@ -30,13 +30,13 @@ from reference_impl.protocol.controller import CreatedTopic, CreateTopic, Metada
 from reference_impl.protocol.coordinators import INTERNAL_TOPICS
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.connections.listening import Address
-from reference_impl.wire.faults.around_requests import AroundRequests
 from reference_impl.wire.faults.cluster_faults import (
     SPREADS_WITHIN_S,
     Faulty,
     carry_out,
-    check_brokers,
+    check_rule,
 )
+from reference_impl.wire.faults.faults_in_force import FaultsInForce
 from reference_impl.wire.faults.reading import document_of, rule_of, when_of
 from reference_impl.wire.faults.request_log import RequestLog
 from reference_impl.wire.faults.rule import ActiveRule, BadFault, OfRequest
@@ -50,9 +50,7 @@ class Controlled(Faulty, Protocol):
     """The cluster that the control port acts on."""
 
     @property
-    def around(self) -> AroundRequests | None:
-        """The faults and the log of requests; None if each broker is a process."""
-        ...
+    def faults(self) -> FaultsInForce: ...
 
     @property
     def now_ms(self) -> int:
@@ -145,8 +143,7 @@ def _state(cluster: Controlled, broker: BrokerId) -> str:
 
 
 async def _reset(cluster: Controlled, asked: Asked) -> Answer:
-    if cluster.around is not None:
-        cluster.around.rules.clear()
+    cluster.faults.rules.clear()
     await cluster.heal()
     for broker in cluster.brokers:
         if cluster.is_up(broker):
@@ -154,8 +151,7 @@ async def _reset(cluster: Controlled, asked: Asked) -> Answer:
         else:
             await cluster.restart(broker)
     await cluster.calm()
-    if cluster.around is not None:
-        _log(cluster).clear()
+    _log(cluster).clear()
     return await _show_cluster(cluster, asked)
 
 
@@ -164,16 +160,16 @@ async def _reset(cluster: Controlled, asked: Asked) -> Answer:
 
 async def _add_fault(cluster: Controlled, asked: Asked) -> Answer:
     rule = rule_of(asked.document())
-    check_brokers(rule, cluster.brokers)
+    check_rule(rule, cluster.brokers, processes=cluster.processes)
     if rule.when is not None:
-        return 201, _described(_around(cluster).rules.add(rule))
+        return 201, _described(cluster.faults.rules.add(rule))
     assert not isinstance(rule.fault, OfRequest), "such a rule always has `when`"
     await carry_out(cluster, rule.fault)
     return 200, document_of(rule)
 
 
 async def _show_faults(cluster: Controlled, asked: Asked) -> Answer:
-    rules = _around(cluster).rules
+    rules = cluster.faults.rules
     if not asked.rest:
         return 200, {"faults": [_described(active) for active in rules]}
     active = rules.of_id(_id(asked))
@@ -187,7 +183,7 @@ async def _show_faults(cluster: Controlled, asked: Asked) -> Answer:
 
 
 async def _end_faults(cluster: Controlled, asked: Asked) -> Answer:
-    rules = _around(cluster).rules
+    rules = cluster.faults.rules
     if not asked.rest:
         rules.clear()
         return 200, {"faults": []}
@@ -196,18 +192,8 @@ async def _end_faults(cluster: Controlled, asked: Asked) -> Answer:
     return 200, _described(active)
 
 
-def _around(cluster: Controlled) -> AroundRequests:
-    if cluster.around is None:
-        raise BadFault(
-            "path",
-            "brokers in processes of their own have no faults and no log of requests; leave out "
-            "--processes, or put a proxy before a broker's port",
-        )
-    return cluster.around
-
-
 def _log(cluster: Controlled) -> RequestLog:
-    log = _around(cluster).log
+    log = cluster.faults.log
     assert log is not None, "a cluster with a control port logs its requests"
     return log
 

@@ -1,4 +1,4 @@
-"""Carries out the fault rules in force on each request, before and after the broker handles it.
+"""Carries out the faults that act on each request, before and after the broker handles it.
 
     before    a rule may delay the request, refuse it with an error, or prevent its handling
     applied   the broker handles the request
@@ -21,11 +21,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from model.vocabulary import BrokerId
 from reference_impl.wire.faults.error_answers import refusal, with_error
-from reference_impl.wire.faults.request_log import RequestLog
+from reference_impl.wire.faults.faults_in_force import Acting, Faults
+from reference_impl.wire.faults.request_log import logged
 from reference_impl.wire.faults.rule import (
-    ActiveRule,
     Crash,
     Delay,
     Disconnect,
@@ -34,9 +33,7 @@ from reference_impl.wire.faults.rule import (
     LosePower,
     OfCluster,
     Request,
-    at_receiver,
 )
-from reference_impl.wire.faults.rules_in_force import RulesInForce
 from reference_impl.wire.faults.session_partitions import with_session_partitions
 from reference_impl.wire.messages.adapter import Call
 from reference_impl.wire.messages.apis import Api
@@ -49,48 +46,46 @@ Handle: TypeAlias = Callable[[Call], Awaitable[Handled]]
 
 @dataclass(slots=True)
 class AroundRequests:
-    """Applies the fault rules of a cluster to its requests, and logs the requests."""
+    """Applies the faults of a cluster to the requests of the brokers in this process."""
 
-    rules: RulesInForce
-    happen: Callable[[OfCluster], None]
-    log: RequestLog | None = None
-    applied: int = 0  # produce requests
-    requests: int = 0
+    faults: Faults
     _stopped: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def is_needed(self) -> bool:
-        return bool(self.rules) or self.log is not None
+        return self.faults.are_possible
 
     def stop(self) -> None:
         """Closes the connections that a fault keeps open without a response.
 
-        Called when the cluster stops.
+        Called when the brokers stop.
         """
         self._stopped.set()
 
     async def carry_out(self, broker: ServedBroker, call: Call, handle: Handle) -> Handled:
         """Returns the result of the request, with the faults of the rules that match it."""
-        self.requests += 1
         named_call = with_session_partitions(call, broker.fetch_sessions)
         request = await self._facts(broker, named_call)
-        entry = None if self.log is None else self.log.begin(request, call)
-        started_s = time.monotonic()
-        acting = self.rules.acting_on(request, applied=False)
+        at_ms, started_s = int(time.time() * 1000), time.monotonic()
+        acting = await self.faults.acting_on(request, applied=False)
         handled = await self._before(acting, request, call, named_call, handle)
+        last: list[OfCluster] = []
         if handled.is_answered and handled.is_applied:
-            self.applied += call.api is Api.PRODUCE and bool(handled.appended)
-            after = self.rules.acting_on(request, applied=True)
+            after = await self.faults.acting_on(request, applied=True)
             acting = [*acting, *after]
-            handled = await self._after(after, request.broker, call, handled)
-        if self.log is not None and entry is not None:
+            last = [one.fault for one in after if isinstance(one.fault, Crash | LosePower)]
+            handled = await self._after(after, call, handled)
+        if self.faults.log_requests:
             took_ms = (time.monotonic() - started_s) * 1000
-            self.log.end(entry, call, handled, took_ms, [one.id for one in acting])
+            acted = [one.rule for one in acting]
+            await self.faults.add_to_log(logged(request, call, handled, at_ms, took_ms, acted))
+        for fault in last:
+            self.faults.begin_after_response(fault)
         return handled
 
     async def _facts(self, broker: ServedBroker, call: Call) -> Request:
         partitions: tuple[tuple[str, int | None], ...] = ()
-        if self.log is not None or self.rules.read_partitions:
+        if self.faults.read_partitions:
             partitions = await _by_name(broker, named(call.body))
         return Request(
             broker=broker.broker_id,
@@ -101,45 +96,44 @@ class AroundRequests:
 
     async def _before(
         self,
-        acting: list[ActiveRule],
+        acting: list[Acting],
         request: Request,
         call: Call,
         named_call: Call,
         handle: Handle,
     ) -> Handled:
-        for active in acting:
-            match active.rule.fault:
+        for rule, planned in acting:
+            match planned:
                 case Delay(ms=ms):
                     await asyncio.sleep(ms / 1000)
                 case Drop():
-                    return self._silent(active)
+                    return self._silent(rule)
                 case Disconnect():
                     return Handled(None, closes=True, is_answered=False)
                 case Error(error=error):
                     return await self._refused(named_call, error, handle)
-                case _ as planned:
-                    fault = at_receiver(planned, request.broker)
-                    self.happen(fault)
+                case fault:
+                    await self.faults.begin(fault)
                     if _ends(fault, request):
                         return self._silent(None)
         return await handle(call)
 
-    async def _after(
-        self, acting: list[ActiveRule], broker: BrokerId, call: Call, handled: Handled
-    ) -> Handled:
-        for active in acting:
-            match active.rule.fault:
+    async def _after(self, acting: list[Acting], call: Call, handled: Handled) -> Handled:
+        for rule, planned in acting:
+            match planned:
                 case Delay(ms=ms):
                     await asyncio.sleep(ms / 1000)
                 case Drop():
-                    return self._silent(active, handled)
+                    return self._silent(rule, handled)
                 case Disconnect():
                     return replace(handled, frame=None, closes=True, is_answered=False)
                 case Error(error=error):
                     if handled.frame is not None:
                         return replace(handled, frame=with_error(call, handled.frame, error))
-                case _ as fault:
-                    self.happen(at_receiver(fault, broker))
+                case Crash() | LosePower():
+                    pass  # begins after the response
+                case fault:
+                    await self.faults.begin(fault)
         return handled
 
     async def _refused(self, call: Call, error: str, handle: Handle) -> Handled:
@@ -151,10 +145,10 @@ class AroundRequests:
             return Handled(None, closes=True, is_answered=False)
         return Handled(refusal(call, error), is_answered=False)
 
-    def _silent(self, active: ActiveRule | None, handled: Handled | None = None) -> Handled:
+    def _silent(self, rule: int | None, handled: Handled | None = None) -> Handled:
         async def silence() -> None:
             ended = asyncio.create_task(
-                self._stopped.wait() if active is None else self.rules.ends(active)
+                self._stopped.wait() if rule is None else self.faults.ends(rule)
             )
             stopped = asyncio.create_task(self._stopped.wait())
             try:

@@ -39,15 +39,16 @@ SPREADS_WITHIN_S: Final = 3.0  # metadata, to all brokers that run
 
 
 class Faulty(Protocol):
-    """A cluster whose brokers can die, start again and be paused.
-
-    If each broker has its own process, the cluster raises BadFault for the faults that it cannot
-    inject.
-    """
+    """A cluster whose brokers can die, start again and be paused."""
 
     @property
     def brokers(self) -> tuple[BrokerId, ...]:
         """All brokers of the cluster."""
+        ...
+
+    @property
+    def processes(self) -> bool:
+        """True if each node has a process of its own."""
         ...
 
     async def call_controller(self, request: Request) -> Response:
@@ -98,9 +99,15 @@ def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
             return False
 
 
-def check_brokers(rule: Rule, brokers: tuple[BrokerId, ...], at: str = "") -> None:
-    """Raises BadFault if the rule or a later one (`then`) names a broker that the cluster lacks."""
+def check_rule(rule: Rule, brokers: tuple[BrokerId, ...], *, processes: bool, at: str = "") -> None:
+    """Raises BadFault if the rule or a later one (`then`) cannot happen in the cluster.
+
+    `processes` is true if each node has a process of its own.
+    """
     fault = rule.fault
+    if isinstance(fault, LosePower) and processes:
+        why = "a broker that is a process has no power to lose; use crash"
+        raise BadFault(f"{at}do", why)
     named: list[tuple[str, Node]] = [("broker", getattr(fault, "broker", None) or brokers[0])]
     if isinstance(fault, Split):
         named += [("brokers", one) for one in fault.brokers]
@@ -112,7 +119,7 @@ def check_brokers(rule: Rule, brokers: tuple[BrokerId, ...], at: str = "") -> No
             place = f"{at}{name}"
             raise BadFault(place, f"{broker} must be {brokers[0]} to {brokers[-1]}")
     if rule.then is not None:
-        check_brokers(rule.then, brokers, f"{at}then.")
+        check_rule(rule.then, brokers, processes=processes, at=f"{at}then.")
 
 
 # ---------------------------------------------------------------- one function for each fault

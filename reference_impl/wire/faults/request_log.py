@@ -13,7 +13,6 @@ again.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
@@ -32,8 +31,7 @@ KEPT: Final = 10_000
 class Logged:
     """One request in the log of a cluster's requests.
 
-    The handled requests have the numbers 1, 2, 3 and so on; `number` is 0 until the request is
-    handled.
+    The requests in the log have the numbers 1, 2, 3 and so on; `number` is 0 before.
     """
 
     number: int = 0
@@ -60,25 +58,10 @@ class RequestLog:
     _entries: deque[Logged] = field(default_factory=lambda: deque[Logged](maxlen=KEPT))
     _added: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def begin(self, request: Request, call: Call) -> Logged:
-        return Logged(request=request, version=call.version, at_ms=int(time.time() * 1000))
-
-    def end(
-        self, entry: Logged, call: Call, handled: Handled, took_ms: float, acted: Sequence[int]
-    ) -> None:
-        """Adds the request to the log, with its number and the errors of its response."""
-        errors = () if handled.frame is None else errors_in(response_in(call, handled.frame))
+    def add(self, entry: Logged) -> None:
+        """Adds a handled request, and gives it the next number."""
         self.last += 1
-        self._entries.append(
-            replace(
-                entry,
-                number=self.last,
-                took_ms=round(took_ms, 3),
-                errors=errors,
-                answered=handled.frame is not None or not handled.closes,
-                faults=tuple(acted),
-            )
-        )
+        self._entries.append(replace(entry, number=self.last))
         self._added.set()  # wakes every waiter; each looks at the log again
         self._added = asyncio.Event()
 
@@ -103,6 +86,24 @@ class RequestLog:
                     await self._added.wait()
         except TimeoutError:
             pass  # the caller sees how many there are
+
+
+def logged(
+    request: Request, call: Call, handled: Handled, at_ms: int, took_ms: float, acted: Sequence[int]
+) -> Logged:
+    """Returns the entry of a handled request, with the errors of its response.
+
+    `acted` has the numbers of the rules that acted on it.
+    """
+    return Logged(
+        request=request,
+        version=call.version,
+        at_ms=at_ms,
+        took_ms=round(took_ms, 3),
+        errors=() if handled.frame is None else errors_in(response_in(call, handled.frame)),
+        answered=handled.frame is not None or not handled.closes,
+        faults=tuple(acted),
+    )
 
 
 def errors_in(entity: Any) -> tuple[str, ...]:

@@ -61,9 +61,9 @@ class RulesInForce:
         self._rules.clear()
         self._wake()
 
-    async def ends(self, active: ActiveRule) -> None:
-        """Waits until the rule is no longer in force."""
-        while self._rules.get(active.id) is active:
+    async def ends(self, number: int) -> None:
+        """Waits until the rule with this number is no longer in force."""
+        while number in self._rules:
             await self._changed.wait()
 
     async def has_acted(self, active: ActiveRule, times: int) -> None:

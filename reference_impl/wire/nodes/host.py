@@ -108,8 +108,8 @@ class Host:
         for broker_id in self.brokers:
             self.start_broker(broker_id)
 
-    def start_controller(self) -> None:
-        self.start_timers()
+    def start_controller(self, ahead_ms: int = 0) -> None:
+        self.start_timers(ahead_ms)
         image = NO_METADATA
         if self.data_dir is not None:
             image, self._started = self.data_dir.metadata.image, self.data_dir.metadata.starts
@@ -118,9 +118,10 @@ class Host:
         )
         self._begin(CONTROLLER, *controller)
 
-    def start_timers(self) -> None:
+    def start_timers(self, ahead_ms: int = 0) -> None:
+        """Starts the clock, which is ahead of the machine's clock by `ahead_ms`."""
         others = () if self.elsewhere is None else self.brokers
-        self.timers.start(frozenset(map(NodeId, others)))
+        self.timers.start(frozenset(map(NodeId, others)), ahead_ms)
 
     def next_start(self, after: int = 0) -> int:
         """Returns a number for the next start of a broker.

@@ -30,7 +30,7 @@ from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.messages import NodeId
 from reference_impl.wire.nodes import rest
 
-_CLOCK_STEP_MS: Final = 100  # when the clock advances: below every timeout between nodes
+CLOCK_STEP_MS: Final = 100  # when the clock advances: below every timeout between nodes
 _CLOCK_CYCLES: Final = 20  # of the loop in each step: a message and its answer take some
 _OF_SILENCE: Final = frozenset({TimerKind.SESSIONS, TimerKind.REPLICA_LAG})
 _TURNS: Final = 8  # of the loop: a timer, its message, the answer, and the next message
@@ -54,10 +54,13 @@ class Timers:
     _changes: rest.ReplicaChanges = field(default_factory=rest.ReplicaChanges)
     _elsewhere: frozenset[NodeId] = frozenset()
 
-    def start(self, elsewhere: frozenset[NodeId] = frozenset()) -> None:
-        """Starts the clock; `elsewhere` has the nodes that may run in other processes."""
+    def start(self, elsewhere: frozenset[NodeId] = frozenset(), ahead_ms: int = 0) -> None:
+        """Starts the clock; `elsewhere` has the nodes that may run in other processes.
+
+        The clock is ahead of the machine's clock by `ahead_ms`.
+        """
         self._elsewhere = elsewhere
-        self._ahead_s = time.time() - asyncio.get_running_loop().time()
+        self._ahead_s = time.time() + ahead_ms / 1000 - asyncio.get_running_loop().time()
         self._wake_resting()
 
     @property
@@ -80,8 +83,8 @@ class Timers:
 
     async def advance(self, ms: int) -> None:
         """Advances the clock in small steps; the nodes exchange messages in between."""
-        for passed in range(0, ms, _CLOCK_STEP_MS):
-            step_s = min(_CLOCK_STEP_MS, ms - passed) / 1000
+        for passed in range(0, ms, CLOCK_STEP_MS):
+            step_s = min(CLOCK_STEP_MS, ms - passed) / 1000
             self._ahead_s += step_s
             for (node_id, timer), handle in [*self._set.items()]:
                 handle.cancel()

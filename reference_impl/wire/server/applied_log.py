@@ -36,6 +36,11 @@ class AppliedLog:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
         return cls(os.open(path, flags, 0o644))
 
+    @classmethod
+    def append_to(cls, path: Path) -> AppliedLog:
+        """Opens the file, to which several processes append whole lines."""
+        return cls(os.open(path, os.O_WRONLY | os.O_APPEND))
+
     def write(
         self, broker_id: BrokerId, appended: Iterable[PartitionProduce], *, answered: bool
     ) -> None:

@@ -14,7 +14,7 @@ from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.messages import CONTROLLER, NodeId
 from reference_impl.wire.connections.in_flight import IN_FLIGHT, InFlightLimits
 from reference_impl.wire.connections.listening import Address
-from reference_impl.wire.faults.cluster_faults import check_brokers
+from reference_impl.wire.faults.cluster_faults import check_rule
 from reference_impl.wire.faults.rule import BadFault, Crash, Rule, Start
 from reference_impl.wire.nodes.host import SERVED
 from reference_impl.wire.security.settings import NO_SECURITY, Security
@@ -76,7 +76,7 @@ class ServeOptions:
                 "for each broker, or none"
             )
         for rule in self.faults:
-            check_brokers(rule, self.broker_ids)
+            check_rule(rule, self.broker_ids, processes=self.processes)
             crashes = isinstance(rule.fault, Crash) and rule.then is not None
             if self.brokers == 1 and (crashes or isinstance(rule.fault, Start)):
                 raise BadFault(
@@ -84,22 +84,13 @@ class ServeOptions:
                     "a restart needs at least two brokers: the others count requests until it",
                 )
         if self.processes:
-            self._check_processes()
+            self._check_links()
         elif self.links or self.link_port:
             raise CannotServe("--link and --link-port need --processes: add it")
         if self.control is not None and not 0 <= self.control <= LAST_PORT:
             raise CannotServe(f"control port {self.control}: the last port is {LAST_PORT}")
 
-    def _check_processes(self) -> None:
-        unsupported: dict[str, object] = {
-            "--fault": self.faults,
-            "--applied-log": self.applied_log,
-        }
-        for name in (name for name, value in unsupported.items() if value):
-            raise CannotServe(
-                f"{name} needs all brokers in one process; leave out --processes, or use signals "
-                "to the brokers' processes (kill -9, -STOP, -CONT) and a proxy before a port"
-            )
+    def _check_links(self) -> None:
         if not 0 <= self.link_port <= LAST_PORT - self.brokers:
             raise CannotServe(
                 f"link port {self.link_port} is the first of {self.brokers + 1}: the last port is "

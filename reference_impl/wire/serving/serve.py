@@ -30,16 +30,8 @@ from reference_impl.wire.connections.in_flight import (
 )
 from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.faults.around_requests import AroundRequests
-from reference_impl.wire.faults.cluster_faults import carry_out, has_happened
+from reference_impl.wire.faults.faults_in_force import FaultsInForce
 from reference_impl.wire.faults.request_log import RequestLog
-from reference_impl.wire.faults.rule import (
-    BadFault,
-    Crash,
-    OfCluster,
-    OfRequest,
-    Pause,
-    Start,
-)
 from reference_impl.wire.faults.rules_in_force import RulesInForce
 from reference_impl.wire.nodes.host import Host
 from reference_impl.wire.requests.cluster.control_plane import CLUSTER_ID
@@ -100,9 +92,9 @@ class Cluster:
     _ports: dict[BrokerId, int] = field(default_factory=dict)  # listened on
     _listeners: dict[BrokerId, Listener] = field(default_factory=dict)
     _applied: AppliedLog | None = None
-    around: AroundRequests = field(init=False)
+    faults: FaultsInForce = field(init=False)
+    _around: AroundRequests = field(init=False)
     control: ControlPort | None = None
-    _moving: set[asyncio.Task[None]] = field(default_factory=set)
     _in_flight: InFlight[Connection] = field(init=False)  # of the connections to all brokers
     _lane: HeavyLane = field(default_factory=HeavyLane)
     _gate: Gate = field(init=False)
@@ -117,14 +109,15 @@ class Cluster:
         self._in_flight = InFlight(options.in_flight)
         self._gate = Gate.of(options.security)
         self._fault_log = FaultLog(options.fault_log)
-        self.around = AroundRequests(
+        self.faults = FaultsInForce(
+            self,
             RulesInForce(options.seed),
-            self._happen,
             None if options.control is None else RequestLog(),
+            self.note,
+            self.failures,
         )
-        for rule in options.faults:
-            if rule.when is not None:
-                self.around.rules.add(rule)
+        self.faults.add(options.faults)
+        self._around = AroundRequests(self.faults)
 
     @property
     def bootstrap_servers(self) -> str:
@@ -138,6 +131,10 @@ class Cluster:
     @property
     def brokers(self) -> tuple[BrokerId, ...]:
         return self.host.brokers
+
+    @property
+    def processes(self) -> bool:
+        return False
 
     @property
     def failures(self) -> list[Exception]:
@@ -164,7 +161,7 @@ class Cluster:
                 broker_id,
                 self.host,
                 self._addresses,
-                self.around,
+                self._around,
                 self._applied,
                 self._in_flight,
                 self._lane,
@@ -179,9 +176,7 @@ class Cluster:
         await self.calm()
         if self.host.failures:
             raise self.host.failures[0]
-        for rule in self.options.faults:
-            if rule.when is None and not isinstance(rule.fault, OfRequest):
-                await carry_out(self, rule.fault)
+        await self.faults.begin_at_start(self.options.faults)
         if self.options.control is not None:
             from reference_impl.wire.control.port import ControlPort
 
@@ -225,47 +220,13 @@ class Cluster:
     async def stop(self) -> None:
         if self.control is not None:
             self.control.close()
-        self.around.stop()
-        for task in self._moving:
-            task.cancel()
+        self._around.stop()
+        self.faults.stop()
         await asyncio.gather(*(listener.close() for listener in self._listeners.values()))
         await self._lane.close()
         self.host.stop()
         if self._applied is not None:
             self._applied.close()
-
-    def _happen(self, fault: OfCluster) -> None:
-        # Runs in parallel to the request that triggered the fault.
-        if has_happened(self, fault):
-            return  # another fault has already killed the broker
-        if isinstance(fault, Pause):  # before the broker's next step
-            self.pause(fault.broker)
-            return
-        match fault:
-            case Crash(broker=broker):
-                applied = self.around.applied
-                self.note(f"broker {broker} is killed after {applied} applied produce requests")
-            case Start(broker=broker):
-                self.note(f"broker {broker} restarts after {self.around.requests} requests")
-            case _:
-                pass
-        task = asyncio.create_task(self._carry_out_planned(fault))
-        self._moving.add(task)
-        task.add_done_callback(self._keep_error)
-
-    async def _carry_out_planned(self, fault: OfCluster) -> None:
-        try:
-            if not has_happened(self, fault):
-                await carry_out(self, fault)
-        except BadFault as bad:
-            self.note(f"a planned fault did not happen: {bad}")
-
-    def _keep_error(self, task: asyncio.Task[None]) -> None:
-        self._moving.discard(task)
-        error = None if task.cancelled() else task.exception()
-        if isinstance(error, Exception):
-            self.note(f"a planned fault failed: {error}")
-            self.host.failures.append(error)
 
     def is_up(self, broker_id: BrokerId) -> bool:
         return self.host.is_up(broker_id)

@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 SIZE: Final = struct.Struct(">I")
+Calls = Mapping[str, Callable[..., Coroutine[Any, Any, Any]]]
+Notices = Mapping[str, Callable[..., object]]
 CALL: Final = 0
 NOTICE: Final = 1
 ANSWER: Final = 2
@@ -35,8 +37,8 @@ class ChannelClosed(ConnectionError):
 class Channel:
     """One end of a channel; `failed` gets the exception of a function that was called here."""
 
-    calls: Mapping[str, Callable[..., Coroutine[Any, Any, Any]]]
-    notices: Mapping[str, Callable[..., object]]
+    calls: Calls
+    notices: Notices
     failed: Callable[[Exception], object]
     _reader: asyncio.StreamReader | None = None
     _writer: asyncio.StreamWriter | None = None
@@ -75,6 +77,8 @@ class Channel:
                 self._handle(*pickle.loads(await self._reader.readexactly(size)))
         except (asyncio.IncompleteReadError, ConnectionError):
             pass  # the other process has ended
+        except Exception as error:
+            self.failed(error)
         finally:
             self._lose_calls()
 

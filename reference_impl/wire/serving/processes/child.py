@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from reference_impl.protocol.messages import NodeId
-from reference_impl.wire.serving.processes.channel import Channel, ChannelClosed
-from reference_impl.wire.serving.processes.settings import name_of
+from reference_impl.wire.connections.listening import Address
+from reference_impl.wire.serving.processes.channel import Calls, Channel, ChannelClosed, Notices
+from reference_impl.wire.serving.processes.settings import NodeSettings, name_of
 
 STOPS_WITHIN_S: Final = 5.0
 ROOT: Final = str(Path(__file__).parents[4])
@@ -42,6 +43,7 @@ class NodeProcess:
     _process: Process
     _channel: Channel
     _serving: asyncio.Task[None] | None = None
+    _opened: asyncio.Event = field(default_factory=asyncio.Event)
     _why: str = "its process has ended"
     is_stopping: bool = field(default=False, init=False)
 
@@ -52,7 +54,10 @@ class NodeProcess:
         note: Callable[[str], None],
         ended: Callable[[NodeProcess], None],
         failed: Callable[[Exception], object],
+        calls: Calls,
+        notices: Notices,
     ) -> NodeProcess:
+        """Starts a process, which may call the functions of `calls` and `notices`."""
         ours, theirs = socket.socketpair()
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-c", PROGRAM, ROOT,
@@ -61,9 +66,9 @@ class NodeProcess:
             start_new_session=True,  # Ctrl-C is for the parent, which then stops its nodes
         )  # fmt: skip
         theirs.close()
-        channel = Channel({}, {}, failed)
+        channel = Channel(calls, {}, failed)
         child = cls(node=node, note=note, ended=ended, _process=process, _channel=channel)
-        channel.notices = {"note": child._note, "cannot": child._cannot}
+        channel.notices = {**notices, "note": child._note, "cannot": child._cannot}
         await channel.open(ours)
         child._serving = asyncio.create_task(child._serve())
         return child
@@ -77,16 +82,30 @@ class NodeProcess:
         return self._process.pid
 
     @property
-    def has_ended(self) -> bool:
-        return self._process.returncode is not None
+    def is_up(self) -> bool:
+        """True if the process runs, until `kill` or `stop` begins to end it."""
+        return not self.is_stopping and self._process.returncode is None
 
     @property
     def exit_code(self) -> int | None:
         """The exit code, or the negative number of the signal; None while the process runs."""
         return self._process.returncode
 
+    async def open(self, settings: NodeSettings) -> tuple[Address | None, Address]:
+        """Returns where the node listens for clients and for other nodes; raises NodeEnded."""
+        found: tuple[Address | None, Address] = await self._called("open", settings)
+        self._opened.set()
+        return found
+
     async def call(self, name: str, *args: Any) -> Any:
-        """Returns the result of a function of the node; raises NodeEnded if its process ends."""
+        """Returns the result of a function of the node, which must be open, or opens meanwhile.
+
+        Raises NodeEnded if its process ends.
+        """
+        await self._opened.wait()
+        return await self._called(name, *args)
+
+    async def _called(self, name: str, *args: Any) -> Any:
         try:
             return await self._channel.call(name, *args)
         except ChannelClosed as closed:
@@ -122,6 +141,7 @@ class NodeProcess:
     async def _serve(self) -> None:
         await self._channel.serve()
         await self._process.wait()
+        self._opened.set()  # wakes those that wait; their calls fail
         await self._channel.close()
         self.ended(self)
 

@@ -24,6 +24,7 @@ import secrets
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,18 +35,25 @@ from reference_impl.protocol.controller import MetadataImage
 from reference_impl.protocol.messages import CONTROLLER, NodeId
 from reference_impl.protocol.requests import Request, Response
 from reference_impl.wire.connections.listening import Address
+from reference_impl.wire.faults.faults_in_force import FaultsInForce
+from reference_impl.wire.faults.request_log import RequestLog
 from reference_impl.wire.faults.rule import BadFault
+from reference_impl.wire.faults.rules_in_force import RulesInForce
 from reference_impl.wire.nodes.links import SECRET_BYTES
+from reference_impl.wire.nodes.timers import CLOCK_STEP_MS
+from reference_impl.wire.server.applied_log import AppliedLog
 from reference_impl.wire.serving.fault_log import FaultLog
 from reference_impl.wire.serving.options import CALM_WITHIN_S, CannotServe, ServeOptions
 from reference_impl.wire.serving.processes.child import NodeEnded, NodeProcess
 from reference_impl.wire.serving.processes.node_process import CANNOT_START
+from reference_impl.wire.serving.processes.remote_faults import calls_to, notices_to
 from reference_impl.wire.serving.processes.settings import NodeSettings, Places
 
 if TYPE_CHECKING:
     from reference_impl.wire.control.port import ControlPort
 
 ANSWERS_WITHIN_S: Final = 5.0  # a node that is not stopped by a signal
+MESSAGES_IN_STEP: Final = 3  # of the clock: a message, its answer, and the next message
 
 
 class NodeFailed(RuntimeError):
@@ -65,17 +73,33 @@ class ProcessCluster:
     _started: int = 0  # the newest number of a broker's start
     _clients: dict[BrokerId, Address] = field(default_factory=dict)  # where brokers listen
     _links: dict[NodeId, Address] = field(default_factory=dict)  # where nodes listen
+    _starting: set[NodeId] = field(default_factory=set)
     _paused: set[NodeId] = field(default_factory=set)
     _split: set[frozenset[NodeId]] = field(default_factory=set)
     _temporary: TemporaryDirectory[str] | None = None
+    _ahead_ms: int = 0  # of the cluster's clock before the machine's
     _fault_log: FaultLog = field(init=False)
+    faults: FaultsInForce = field(init=False)
 
     def __post_init__(self) -> None:
-        self._fault_log = FaultLog(self.options.fault_log)
+        options = self.options
+        self._fault_log = FaultLog(options.fault_log)
+        self.faults = FaultsInForce(
+            self,
+            RulesInForce(options.seed),
+            None if options.control is None else RequestLog(),
+            self.note,
+            self.failures,
+        )
+        self.faults.add(options.faults)
 
     @property
     def brokers(self) -> tuple[BrokerId, ...]:
         return self.options.broker_ids
+
+    @property
+    def processes(self) -> bool:
+        return True
 
     @property
     def _nodes(self) -> tuple[NodeId, ...]:
@@ -91,18 +115,14 @@ class ProcessCluster:
         return dict(zip(self.brokers, listens, strict=True))
 
     @property
-    def around(self) -> None:
-        """There are no faults and no log of requests: clients' requests go to other processes."""
-
-    @property
     def pids(self) -> Mapping[BrokerId, int]:
         """The process id of each broker that runs."""
         found = ((one, self._processes[NodeId(one)]) for one in self.brokers)
-        return {one: process.pid for one, process in found if not process.has_ended}
+        return {one: process.pid for one, process in found if process.is_up}
 
     @property
     def now_ms(self) -> int:
-        return int(time.time() * 1000)
+        return int(time.time() * 1000) + self._ahead_ms
 
     # ------------------------------------------------------------ starting and stopping
 
@@ -111,6 +131,8 @@ class ProcessCluster:
 
         Raises CannotServe if a port is in use.
         """
+        if self.options.applied_log is not None:
+            AppliedLog.open(self.options.applied_log).close()  # the brokers append to it
         if self.options.data_dir is None:
             self._temporary = TemporaryDirectory(prefix="urteil-broker-")
             self.options = replace(self.options, data_dir=Path(self._temporary.name))
@@ -125,6 +147,7 @@ class ProcessCluster:
                 await self._are_ready()
             except NodeEnded as error:
                 raise CannotServe(str(error)) from error
+        await self.faults.begin_at_start(self.options.faults)
         if self.options.control is not None:
             from reference_impl.wire.control.port import ControlPort
 
@@ -132,14 +155,23 @@ class ProcessCluster:
 
     async def _spawn(self, node: NodeId) -> None:
         self._processes[node] = await NodeProcess.start(
-            node, self.note, self._ended, self.failures.append
+            node,
+            self.note,
+            self._ended,
+            self.failures.append,
+            calls_to(self.faults),
+            notices_to(self.faults),
         )
 
     async def _open(self, node: NodeId) -> None:
         options = self.options
         _, link_port = self._links.get(node, ("", self._link_port(node)))
         settings = NodeSettings(
-            options=options, node=node, link_port=link_port, secret=self._secret
+            options=options,
+            node=node,
+            link_port=link_port,
+            secret=self._secret,
+            ahead_ms=self._ahead_ms,
         )
         if node != CONTROLLER:
             first = options.port + node - 1 if options.port else 0
@@ -147,7 +179,7 @@ class ProcessCluster:
             number, image = await self._call(CONTROLLER, "next_start", self._started)
             self._started = max(self._started, number)
             settings = replace(settings, port=port, incarnation=number, image=image)
-        clients, self._links[node] = await self._call(node, "open", settings)
+        clients, self._links[node] = await self._processes[node].open(settings)
         if clients is not None:
             self._clients[BrokerId(node)] = clients
 
@@ -195,6 +227,7 @@ class ProcessCluster:
         """Stops all brokers at once, then the controller."""
         if self.control is not None:
             self.control.close()
+        self.faults.stop()
         controller = self._processes.pop(CONTROLLER, None)
         await asyncio.gather(*(process.stop() for process in self._processes.values()))
         if controller is not None:
@@ -236,7 +269,8 @@ class ProcessCluster:
     # ------------------------------------------------------------ faults
 
     def is_up(self, broker_id: BrokerId) -> bool:
-        return not self._processes[NodeId(broker_id)].has_ended
+        node = NodeId(broker_id)
+        return node in self._starting or self._processes[node].is_up
 
     def is_paused(self, broker_id: BrokerId) -> bool:
         """True if `pause` has stopped the process; signals of others are not seen."""
@@ -263,25 +297,46 @@ class ProcessCluster:
         await self._separate()
 
     async def _separate(self) -> None:
-        await asyncio.gather(*map(self._separate_node, self._processes))
-
-    async def _separate_node(self, node: NodeId) -> None:
         # A stopped node does not answer, and does nothing before it has read its list. The other
-        # nodes have read theirs, and one list of the two is enough.
-        within_s = 0 if node in self._paused else ANSWERS_WITHIN_S
-        try:
-            async with asyncio.timeout(within_s):
-                await self._call(node, "separate", self._separated(node))
-        except (TimeoutError, NodeEnded):
-            pass  # a node that starts gets the list in its `Places`
+        # nodes have read theirs, and one list of the two is enough. A node that starts gets the
+        # list in its `Places`.
+        lists = {node: (self._separated(node),) for node in self._processes}
+        await self._call_all("separate", lists, self._paused)
 
     def _separated(self, node: NodeId) -> frozenset[NodeId]:
         pairs = (pair for pair in self._split if node in pair)
         return frozenset(other for pair in pairs for other in pair if other != node)
 
     async def advance_clock(self, ms: int) -> None:
-        del ms
-        raise self._no_fault("the clock of processes is the machine's; leave out --processes")
+        """Advances all clocks in small steps; the nodes exchange messages in between.
+
+        The clock of a paused node advances when the node continues.
+        """
+        silent, nodes = {*self._paused}, [*self._processes]
+        for passed in range(0, ms, CLOCK_STEP_MS):
+            step_ms = min(CLOCK_STEP_MS, ms - passed)
+            self._ahead_ms += step_ms
+            silent |= await self._call_all("advance", dict.fromkeys(nodes, (step_ms,)), silent)
+            for _ in range(MESSAGES_IN_STEP):
+                silent |= await self._call_all("settle", dict.fromkeys(nodes, ()), silent)
+
+    async def _call_all(
+        self, name: str, args: Mapping[NodeId, tuple[Any, ...]], silent: set[NodeId]
+    ) -> set[NodeId]:
+        """Calls nodes, and waits for the answers of all but the silent ones, at most some seconds.
+
+        Returns the nodes that have not answered.
+        """
+
+        async def answers(node: NodeId) -> bool:
+            with suppress(TimeoutError, NodeEnded):
+                async with asyncio.timeout(0 if node in silent else ANSWERS_WITHIN_S):
+                    await self._call(node, name, *args[node])
+                    return True
+            return False
+
+        answered = await asyncio.gather(*map(answers, args))
+        return {node for node, has in zip(args, answered, strict=True) if not has}
 
     @staticmethod
     def _no_fault(why: str) -> BadFault:
@@ -294,10 +349,7 @@ class ProcessCluster:
         self._paused.discard(NodeId(broker_id))
 
     async def lose_power(self, broker_id: BrokerId) -> None:
-        """Cannot happen to one process of a machine: raises BadFault."""
-        raise self._no_fault(
-            f"broker {broker_id} is a process, which has no power to lose; crash it"
-        )
+        raise NotImplementedError(f"broker {broker_id}: `check_rule` refuses this fault")
 
     async def restart(self, broker_id: BrokerId) -> None:
         """Starts a broker whose process has ended, and returns when it listens at its old ports.
@@ -306,10 +358,14 @@ class ProcessCluster:
         the broker does not start.
         """
         node = NodeId(broker_id)
-        await self._spawn(node)
+        self._starting.add(node)
         try:
+            await self._processes[node].kill()  # it may not be gone yet
+            await self._spawn(node)
             await self._open(node)
             await self._begin(node)
         except NodeEnded as error:
             raise CannotServe(str(error)) from error
+        finally:
+            self._starting.discard(node)
         self._fault_log.write("restart", broker_id)

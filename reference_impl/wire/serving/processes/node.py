@@ -10,8 +10,7 @@ The command's process may call each function in `calls`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Final
+from typing import Final
 
 from model.vocabulary import BrokerId
 from reference_impl.disk.data_dir import DataDir
@@ -24,21 +23,21 @@ from reference_impl.wire.authentication.gate import Gate
 from reference_impl.wire.connections.in_flight import InFlight
 from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.faults.around_requests import AroundRequests
-from reference_impl.wire.faults.rules_in_force import RulesInForce
 from reference_impl.wire.memory.frozen_imports import freeze_imports
 from reference_impl.wire.nodes.encoding import Message
 from reference_impl.wire.nodes.host import Host
 from reference_impl.wire.nodes.links import LOOPBACK, Links
 from reference_impl.wire.requests.cluster.control_plane import CLUSTER_ID
+from reference_impl.wire.server.applied_log import AppliedLog
 from reference_impl.wire.server.heavy_lane import HeavyLane
 from reference_impl.wire.server.server import Listener
 from reference_impl.wire.serving.options import port_in_use
-from reference_impl.wire.serving.processes.channel import Channel
+from reference_impl.wire.serving.processes.channel import Calls, Channel
+from reference_impl.wire.serving.processes.remote_faults import RemoteFaults
 from reference_impl.wire.serving.processes.settings import NodeSettings, Places
 
 SHUTS_DOWN_WITHIN_S: Final = 3.0
 LOOKS_EVERY_S: Final = 0.01
-Calls = Mapping[str, Callable[..., Coroutine[Any, Any, Any]]]
 
 
 class Node:
@@ -58,7 +57,13 @@ class Node:
 
     @property
     def calls(self) -> Calls:
-        return {"begin": self.begin, "places": self.places, "separate": self.separate}
+        return {
+            "begin": self.begin,
+            "places": self.places,
+            "separate": self.separate,
+            "advance": self.advance,
+            "settle": self.settle,
+        }
 
     def note(self, line: str) -> None:
         self._parent.notify("note", line)
@@ -88,6 +93,14 @@ class Node:
     async def separate(self, others: frozenset[NodeId]) -> None:
         """Loses all messages from and to these nodes, until the next call."""
         self._links.separated = others
+
+    async def advance(self, ms: int) -> None:
+        """Advances the clock of this node, and sends the messages of its due timers."""
+        await self.host.timers.advance(ms)
+
+    async def settle(self) -> None:
+        """Handles the messages that have arrived before this call."""
+        await asyncio.sleep(0)
 
     async def shut_down(self) -> None:
         """Hands over what other nodes need, before `stop`."""
@@ -128,7 +141,7 @@ class ControllerNode(Node):
             folder, cluster_id=CLUSTER_ID, topic_id=topic_id, note=self.note
         )
         await super().begin(places)
-        self.host.start_controller()
+        self.host.start_controller(self.settings.ahead_ms)
 
     async def request(self, request: Request) -> Response:
         return await self.host.requests.call(BrokerId(CONTROLLER), request)
@@ -161,6 +174,9 @@ class BrokerNode(Node):
         options = settings.options
         self.host.on_unfenced = self._accept
         self._addresses: dict[BrokerId, Address] = {}
+        self._around = AroundRequests(RemoteFaults(parent, options))
+        log = options.applied_log
+        self._applied = None if log is None else AppliedLog.append_to(log)
         self._lane = HeavyLane()
         self._gate = Gate.of(options.security)
         self._gate.credentials.can_change = False  # a change would not reach the other brokers
@@ -168,8 +184,8 @@ class BrokerNode(Node):
             settings.broker_id,
             self.host,
             self._addresses,
-            AroundRequests(RulesInForce(options.seed), lambda _fault: None),
-            None,
+            self._around,
+            self._applied,
             InFlight(options.in_flight),
             self._lane,
             options.auto_creates_topics,
@@ -202,7 +218,7 @@ class BrokerNode(Node):
             note=self.note,
         )
         await super().begin(places)
-        self.host.start_timers()
+        self.host.start_timers(settings.ahead_ms)
         self.host.start_broker(settings.broker_id, settings.incarnation)
 
     async def places(self, places: Places) -> None:
@@ -233,6 +249,9 @@ class BrokerNode(Node):
             self.note("the controller does not answer; the broker stops without it")
 
     async def stop(self) -> None:
+        self._around.stop()
         await self._listener.close()
         await self._lane.close()
         await super().stop()
+        if self._applied is not None:
+            self._applied.close()

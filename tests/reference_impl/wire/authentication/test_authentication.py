@@ -360,7 +360,7 @@ def test_faults_act_on_authentication_and_the_log_has_it(connect: Connect) -> No
             assert (client.receive_frame() is None) is is_lost
         served = cluster._cluster  # pyright: ignore[reportPrivateUsage]
         assert isinstance(served, Cluster)
-        log = served.around.log
+        log = served.faults.log
         assert log is not None
         logged = [(entry.request.api, entry.answered) for entry in log.matching(When())]
         assert logged == [

@@ -20,6 +20,7 @@ class Control:
 
     bootstrap_servers: str
     port: int
+    processes: bool  # each broker has a process of its own
 
     def call(self, method: str, path: str, document: Any = None) -> tuple[int, Any]:
         connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
@@ -57,11 +58,18 @@ class Control:
         return listed
 
 
+# For `pytestmark`: the tests of a module run with all brokers in one process, and with processes.
+IN_ONE_AND_MANY_PROCESSES = pytest.mark.parametrize(
+    "shared", [False, True], indirect=True, ids=["one-process", "processes"], scope="module"
+)
+
+
 @pytest.fixture(scope="module")
-def shared() -> Iterator[Control]:
-    with serving(ServeOptions(control=0)) as cluster:
+def shared(request: pytest.FixtureRequest) -> Iterator[Control]:
+    processes: bool = getattr(request, "param", False)
+    with serving(ServeOptions(control=0, processes=processes)) as cluster:
         assert cluster.control_port is not None
-        yield Control(cluster.bootstrap_servers, cluster.control_port)
+        yield Control(cluster.bootstrap_servers, cluster.control_port, processes)
 
 
 @pytest.fixture

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from tests.reference_impl.wire.control.conftest import Control
+from tests.reference_impl.wire.control.conftest import IN_ONE_AND_MANY_PROCESSES, Control
+
+pytestmark = IN_ONE_AND_MANY_PROCESSES
 
 QUIET = {"log_level": 0, "topic.metadata.refresh.interval.ms": 100, "retry.backoff.ms": 10}
 

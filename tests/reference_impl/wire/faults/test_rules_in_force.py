@@ -123,7 +123,7 @@ def test_a_removed_rule_acts_no_more_and_its_held_requests_continue() -> None:
     async def waited() -> list[int]:
         rules = in_force({"do": "drop", "when": {}})
         (active,) = rules
-        ends = asyncio.create_task(rules.ends(active))
+        ends = asyncio.create_task(rules.ends(active.id))
         await asyncio.sleep(0)
         rules.remove(active)
         await asyncio.wait_for(ends, 5)

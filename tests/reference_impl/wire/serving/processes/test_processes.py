@@ -19,7 +19,6 @@ from confluent_kafka.cimpl import NewTopic
 from model.vocabulary import BrokerId
 from reference_impl.node.bugs import bugs_named
 from reference_impl.protocol.messages import ErrorCode
-from reference_impl.wire.faults.rule import Drop, Rule, When
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.nodes.host import SERVED
 from reference_impl.wire.requests.cluster.sasl import NO_CHANGE
@@ -277,18 +276,6 @@ def test_credentials_that_a_data_directory_has_are_known(tmp_path: Path, connect
         asked = connect(cluster.bootstrap_servers)
         described = asked.call(Api.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, users=None)
         assert [result.user for result in described.results] == ["erik"]
-
-
-@pytest.mark.parametrize(
-    ("name", "option"),
-    [
-        ("--applied-log", {"applied_log": Path("log")}),
-        ("--fault", {"faults": (Rule(fault=Drop(), when=When()),)}),
-    ],
-)
-def test_options_for_one_process_are_refused(name: str, option: dict[str, Any]) -> None:
-    with pytest.raises(CannotServe, match=f"{name} needs all brokers in one process; leave out"):
-        ServeOptions(processes=True, **option)
 
 
 def test_a_port_in_use_is_named_and_no_process_stays() -> None:

@@ -1,0 +1,175 @@
+"""The faults of a cluster: the rules in force, the log of requests, and the planned faults.
+
+    a broker                      FaultsInForce
+    a request has arrived    ->   the rules that act on it; each rule counts it
+    a rule has `do: crash`   ->   the fault begins, in parallel to the request
+    the response is ready    ->   the rules with `applied` that act on it
+    the response is decided  ->   the log of requests
+
+One object counts the requests to all brokers. A broker in a process of its own sees it through the
+interface `Faults`, so a rule acts on the same request numbers there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from reference_impl.wire.faults.cluster_faults import Faulty, carry_out, has_happened
+from reference_impl.wire.faults.request_log import Logged, RequestLog
+from reference_impl.wire.faults.rule import (
+    BadFault,
+    Crash,
+    Fault,
+    OfCluster,
+    OfRequest,
+    Pause,
+    Request,
+    Rule,
+    Start,
+)
+from reference_impl.wire.faults.rules_in_force import RulesInForce
+from reference_impl.wire.messages.apis import Api
+
+
+class Acting(NamedTuple):
+    """A fault that acts on a request, and the number of its rule."""
+
+    rule: int
+    fault: Fault
+
+
+class Faults(Protocol):
+    """The faults of a cluster, as one of its brokers sees them."""
+
+    @property
+    def are_possible(self) -> bool:
+        """True if a rule may act on a request, or if requests are logged."""
+        ...
+
+    @property
+    def read_partitions(self) -> bool:
+        """True if the rules or the log need the topic partitions of requests."""
+        ...
+
+    @property
+    def log_requests(self) -> bool: ...
+
+    async def acting_on(self, request: Request, *, applied: bool) -> list[Acting]:
+        """Returns the faults that act on a request, before or after it was applied."""
+        ...
+
+    async def ends(self, rule: int) -> None:
+        """Waits until the rule is no longer in force."""
+        ...
+
+    async def begin(self, fault: OfCluster) -> None:
+        """Begins a fault of the cluster; a broker that pauses itself does nothing else before."""
+        ...
+
+    def begin_after_response(self, fault: OfCluster) -> None:
+        """Begins a fault of the cluster once the caller's response is written."""
+        ...
+
+    async def add_to_log(self, entry: Logged) -> None: ...
+
+
+@dataclass(slots=True)
+class FaultsInForce:
+    """The faults of a cluster whose brokers may be in this process or in others.
+
+    A planned fault that fails adds its exception to `failures`.
+    """
+
+    cluster: Faulty
+    rules: RulesInForce
+    log: RequestLog | None
+    note: Callable[[str], None]
+    failures: list[Exception]
+    _requests: int = 0
+    _applied: int = 0  # produce requests
+    _happening: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def add(self, rules: tuple[Rule, ...]) -> None:
+        """Puts the rules into force that act on requests."""
+        for rule in rules:
+            if rule.when is not None:
+                self.rules.add(rule)
+
+    async def begin_at_start(self, rules: tuple[Rule, ...]) -> None:
+        """Lets the faults happen whose rules have no `when`; raises BadFault if one cannot."""
+        for rule in rules:
+            if rule.when is None and not isinstance(rule.fault, OfRequest):
+                await carry_out(self.cluster, rule.fault)
+
+    def stop(self) -> None:
+        """Cancels the planned faults that are happening."""
+        for task in self._happening:
+            task.cancel()
+
+    @property
+    def are_possible(self) -> bool:
+        return bool(self.rules) or self.log is not None
+
+    @property
+    def read_partitions(self) -> bool:
+        return self.log is not None or self.rules.read_partitions
+
+    @property
+    def log_requests(self) -> bool:
+        return self.log is not None
+
+    async def acting_on(self, request: Request, *, applied: bool) -> list[Acting]:
+        if applied:
+            self._applied += request.api is Api.PRODUCE
+        else:
+            self._requests += 1
+        return [
+            Acting(one.id, one.rule.at(request.broker).fault)
+            for one in self.rules.acting_on(request, applied=applied)
+        ]
+
+    async def ends(self, rule: int) -> None:
+        await self.rules.ends(rule)
+
+    async def begin(self, fault: OfCluster) -> None:
+        self.begin_after_response(fault)
+
+    def begin_after_response(self, fault: OfCluster) -> None:
+        if has_happened(self.cluster, fault):
+            return  # another fault has already killed the broker
+        match fault:
+            case Pause(broker=broker):  # before the broker's next step
+                self.cluster.pause(broker)
+                return
+            case Crash(broker=broker):
+                self.note(
+                    f"broker {broker} is killed after {self._applied} applied produce requests"
+                )
+            case Start(broker=broker):
+                self.note(f"broker {broker} restarts after {self._requests} requests")
+            case _:
+                pass
+        task = asyncio.create_task(self._carry_out(fault))
+        self._happening.add(task)
+        task.add_done_callback(self._keep_error)
+
+    async def add_to_log(self, entry: Logged) -> None:
+        if self.log is not None:
+            self.log.add(entry)
+
+    async def _carry_out(self, fault: OfCluster) -> None:
+        try:
+            if not has_happened(self.cluster, fault):
+                await carry_out(self.cluster, fault)
+        except BadFault as bad:
+            self.note(f"a planned fault did not happen: {bad}")
+
+    def _keep_error(self, task: asyncio.Task[None]) -> None:
+        self._happening.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, Exception):
+            self.note(f"a planned fault failed: {error}")
+            self.failures.append(error)

@@ -1,0 +1,70 @@
+"""The faults of a cluster, as a broker in a process of its own sees them.
+
+The command's process has the rules, counts the requests to all brokers, and has the log. A broker
+calls it before and after each request. So rules act on the same requests as in one process, and a
+response is in the log before its client has it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from functools import partial
+
+from reference_impl.wire.faults.faults_in_force import Acting, Faults, FaultsInForce
+from reference_impl.wire.faults.request_log import Logged
+from reference_impl.wire.faults.rule import OfCluster, Request
+from reference_impl.wire.serving.options import ServeOptions
+from reference_impl.wire.serving.processes.channel import Calls, Channel, Notices
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFaults(Faults):
+    """Calls the command's process for each decision."""
+
+    parent: Channel
+    options: ServeOptions
+
+    @property
+    def are_possible(self) -> bool:
+        return self.log_requests or bool(self.options.faults)
+
+    @property
+    def read_partitions(self) -> bool:
+        return True  # the rules are in the other process
+
+    @property
+    def log_requests(self) -> bool:
+        return self.options.control is not None
+
+    async def acting_on(self, request: Request, *, applied: bool) -> list[Acting]:
+        found: list[Acting] = await self.parent.call("after" if applied else "before", request)
+        return found
+
+    async def ends(self, rule: int) -> None:
+        await self.parent.call("ends", rule)
+
+    async def begin(self, fault: OfCluster) -> None:
+        await self.parent.call("begin", fault)
+
+    def begin_after_response(self, fault: OfCluster) -> None:
+        # The response is written in this turn of the loop.
+        asyncio.get_running_loop().call_soon(self.parent.notify, "begin_after_response", fault)
+
+    async def add_to_log(self, entry: Logged) -> None:
+        await self.parent.call("add_to_log", entry)
+
+
+def calls_to(faults: FaultsInForce) -> Calls:
+    """Returns the functions that a broker calls."""
+    return {
+        "before": partial(faults.acting_on, applied=False),
+        "after": partial(faults.acting_on, applied=True),
+        "ends": faults.ends,
+        "begin": faults.begin,
+        "add_to_log": faults.add_to_log,
+    }
+
+
+def notices_to(faults: FaultsInForce) -> Notices:
+    return {"begin_after_response": faults.begin_after_response}
