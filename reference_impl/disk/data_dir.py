@@ -35,7 +35,8 @@ from model.vocabulary import BrokerEpoch, BrokerId, Offset, TopicPartition
 from reference_impl.broker.broker import Broker, Disk
 from reference_impl.disk import checkpoints, log_folder
 from reference_impl.disk.cluster_metadata import ClusterMetadata
-from reference_impl.disk.files import BadDataDir, delete_folder, flush, flush_folder, make_folder
+from reference_impl.disk.deferred_deletion import OF_FOLDER, DeferredDeletion, mark_folder
+from reference_impl.disk.files import BadDataDir, delete_files, flush, flush_folder, make_folder
 from reference_impl.disk.recovery import Checkpointed, Note, recovered
 from reference_impl.disk.stored_batches import with_stored_segments
 from reference_impl.log.partition_log import FIRST_OFFSET, PartitionLog
@@ -58,6 +59,7 @@ class LogDirectory:
     logs: dict[TopicPartition, PartitionLog] = field(default_factory=dict)
     recovery_points: dict[TopicPartition, Offset] = field(default_factory=dict)
     _seen: Mapping[TopicPartition, object] = field(default_factory=dict)
+    _deletion: DeferredDeletion = field(default_factory=DeferredDeletion)
 
     def load(self, note: Note) -> None:
         """Reads and repairs all logs of the folder."""
@@ -90,12 +92,15 @@ class LogDirectory:
         kept = checkpoints.read_topic_id(file)
         return now if kept in {None, self.topic_id(place.topic, now)} else DELETED
 
-    def keep(self, broker: Broker) -> Broker:
+    def keep(self, broker: Broker, now_ms: int) -> Broker:
         """Writes the logs that have changed, and returns the broker.
+
+        Also deletes the files whose deletion is due.
 
         In the returned broker, some closed segments are no longer in memory but read from their
         files.
         """
+        self._deletion.run(now_ms)
         if broker.replicas is self._seen:
             return broker
         logs, is_checkpointed = self.logs, True
@@ -104,7 +109,8 @@ class LogDirectory:
             before, after = logs.get(place), replica.log
             if after is before:
                 continue
-            self._write(place, after)
+            gone = self._write(place, after)
+            self._deletion.add(gone, now_ms + replica.state.log_config.file_delete_delay_ms)
             if before is not None:
                 folder = self.folder / str(place)
                 log_folder.index_aborts(folder, before, after, replica.producers.transactions)
@@ -116,8 +122,9 @@ class LogDirectory:
                 if logs[place] is not after:
                     smaller[place] = replace(replica, log=logs[place])
         if len(logs) > len(broker.replicas) + len(broker.unassigned):
+            delay_ms = broker.image.defaults.value("file_delete_delay_ms")
             for place in logs.keys() - broker.replicas.keys() - broker.unassigned.keys():
-                self._delete(place)
+                self._deletion.add([self._mark_deleted(place)], now_ms + delay_ms)
             is_checkpointed = False
         if not is_checkpointed:
             self._checkpoint()
@@ -129,12 +136,12 @@ class LogDirectory:
     def keep_logs(self, logs: Disk) -> None:
         """Writes the logs of a stopped broker, without the records that a power loss removed."""
         for place, log in logs.items():
-            self._write(place, log)
+            self._write(place, log)  # the next start deletes the files that the log does not have
         self._checkpoint()
 
-    def close(self, broker: Broker) -> None:
+    def close(self, broker: Broker, now_ms: int) -> None:
         """Flushes all logs of the broker, and marks its shutdown as clean."""
-        broker = self.keep(broker)
+        broker = self.keep(broker, now_ms)
         for place, replica in broker.replicas.items():
             self.logs[place] = replica.log.on_disk()
             self._flush(place, replica.log)
@@ -143,10 +150,12 @@ class LogDirectory:
         self._checkpoint()
         checkpoints.write_clean_shutdown(self.folder, broker.broker_epoch)
 
-    def _write(self, place: TopicPartition, after: PartitionLog) -> None:
+    def _write(self, place: TopicPartition, after: PartitionLog) -> list[Path]:
+        # Returns the files that were renamed, and are to be deleted.
         folder, before = self.folder / str(place), self.logs.get(place)
+        gone = list[Path]()
         if before is not None and before.incarnation != after.incarnation:
-            self._delete(place)
+            gone.append(self._mark_deleted(place))
             before = None
         if before is None:
             log_folder.create(folder, after)
@@ -159,8 +168,9 @@ class LogDirectory:
                 # The new end may be overwritten by records that are not flushed.
                 self.recovery_points[place] = after.end_offset
                 self._checkpoint_recovery_points()
-            log_folder.write(folder, before, after)
+            gone += log_folder.write(folder, before, after)
         self.logs[place] = after
+        return gone
 
     def _flushed(self, place: TopicPartition) -> Offset:
         return self.recovery_points.get(place, FIRST_OFFSET)
@@ -175,10 +185,10 @@ class LogDirectory:
             flush_folder(self.folder)
         self.recovery_points[place] = log.end_offset
 
-    def _delete(self, place: TopicPartition) -> None:
+    def _mark_deleted(self, place: TopicPartition) -> Path:
         del self.logs[place]
         self.recovery_points.pop(place, None)
-        delete_folder(self.folder / str(place))
+        return mark_folder(self.folder / str(place))
 
     def _checkpoint(self) -> None:
         logs = self.logs
@@ -266,13 +276,13 @@ class DataDir:
         self._brokers[broker_id] = kept
         return dict(kept.logs), epoch
 
-    def keep_broker(self, broker_id: BrokerId, broker: Broker) -> Broker:
+    def keep_broker(self, broker_id: BrokerId, broker: Broker, now_ms: int) -> Broker:
         """Writes what has changed in the broker's logs, and returns the broker.
 
         In the returned broker, some closed segments are no longer in memory but read from their
         files. Raises OSError if the disk fails.
         """
-        return self._brokers[broker_id].keep(broker)
+        return self._brokers[broker_id].keep(broker, now_ms)
 
     def keep_metadata(self, image: MetadataImage, starts: int) -> None:
         """Writes the changes of the cluster metadata; raises OSError if the disk fails."""
@@ -281,14 +291,14 @@ class DataDir:
     def keep_logs(self, broker_id: BrokerId, logs: Disk) -> None:
         self._brokers[broker_id].keep_logs(logs)
 
-    def stop_broker(self, broker_id: BrokerId, broker: Broker) -> None:
+    def stop_broker(self, broker_id: BrokerId, broker: Broker, now_ms: int) -> None:
         """Flushes all logs of the broker, and marks its shutdown as clean."""
-        self._brokers[broker_id].close(broker)
+        self._brokers[broker_id].close(broker, now_ms)
 
-    def close(self, running: Mapping[BrokerId, Broker]) -> None:
+    def close(self, running: Mapping[BrokerId, Broker], now_ms: int) -> None:
         """Marks the shutdown of the running brokers as clean, and releases the directory."""
         for broker_id, broker in running.items():
-            self.stop_broker(broker_id, broker)
+            self.stop_broker(broker_id, broker, now_ms)
         os.close(self._lock)
 
 
@@ -314,9 +324,8 @@ def _locked(folder: Path) -> int:
 def _partitions(folder: Path) -> Iterator[TopicPartition]:
     for one in sorted(folder.iterdir()):
         topic, _, index = one.name.rpartition("-")
-        if one.is_dir() and index == "delete":
-            # left by an interrupted deletion of a partition
-            delete_folder(one)
+        if one.is_dir() and one.name.endswith(OF_FOLDER):
+            delete_files(one)
         elif one.is_dir() and topic and index.isdecimal():
             yield TopicPartition(topic, int(index))
 

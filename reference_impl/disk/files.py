@@ -65,21 +65,32 @@ def delete(path: Path) -> None:
         return
 
 
+def rename_file(path: Path, new: Path) -> bool:
+    """Renames the file, and replaces another of the new name; returns False if it is missing."""
+    try:
+        os.replace(path, new)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def rename_folder(path: Path, new: Path) -> None:
+    """Renames the folder; after a power loss it has the new name."""
+    os.rename(path, new)
+    flush_folder(path.parent)
+
+
 def make_folder(path: Path) -> None:
     """Creates the folder, if it does not exist; its parent must exist."""
     if not path.exists():
         os.mkdir(path)
 
 
-def delete_folder(path: Path) -> None:
-    """Renames the folder, so that it is never seen half deleted, and deletes it with its files."""
-    gone = path if path.name.endswith("-delete") else path.with_name(f"{path.name}.deleted-delete")
-    if gone != path:
-        os.rename(path, gone)
-        flush_folder(path.parent)
-    for file in gone.iterdir():
+def delete_files(folder: Path) -> None:
+    """Deletes the folder with its files."""
+    for file in folder.iterdir():
         os.unlink(file)
-    os.rmdir(gone)
+    os.rmdir(folder)
 
 
 def flush(path: Path) -> None:

@@ -10,13 +10,14 @@
 A change is written as the difference between the old and the new log. Most changes append to the
 last segment, by one write(). Truncated segments are deleted from the end, and a compacted segment
 replaces its file as a whole. So the folder stays readable if the process is killed during a change.
+The module `deferred_deletion` deletes files.
 
 Source: LogSegment, UnifiedLog, LogFileUtils of Kafka.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from pathlib import Path
 from typing import Final
@@ -24,6 +25,7 @@ from typing import Final
 from model.vocabulary import Offset, ProducerId
 from reference_impl.disk import producer_snapshot, segment_index
 from reference_impl.disk.checkpoints import LEADER_EPOCHS, write_leader_epochs
+from reference_impl.disk.deferred_deletion import mark_file
 from reference_impl.disk.files import append, delete, make_folder, replace_file, truncate
 from reference_impl.log.open_transactions import PartitionTransactions
 from reference_impl.log.partition_log import NO_SNAPSHOT, PartitionLog
@@ -48,13 +50,15 @@ def create(folder: Path, log: PartitionLog) -> None:
     write(folder, NEVER_WRITTEN, log)
 
 
-def write(folder: Path, before: PartitionLog, after: PartitionLog) -> None:
+def write(folder: Path, before: PartitionLog, after: PartitionLog) -> list[Path]:
     """Writes the difference between two versions of the log to its folder.
 
-    The folder must contain the older version.
+    The folder must contain the older version. Returns the files that were renamed because the newer
+    version does not have them; the caller deletes them.
     """
+    gone: list[Path] = []
     if after.snapshots is not before.snapshots:
-        _write_snapshots(folder, before, after)
+        gone += _write_snapshots(folder, before, after)
     if _only_grew(before, after):
         last = len(before.segments) - 1
         _append(folder, before.segments[last], after.segments[last])
@@ -65,13 +69,21 @@ def write(folder: Path, before: PartitionLog, after: PartitionLog) -> None:
     elif after.segments is not before.segments or after.end_offset != before.end_offset:
         old, new = _files(before), _files(after)
         for base_offset in old.keys() | new.keys():
-            if old.get(base_offset) is not new.get(base_offset):
-                segment_index.delete(segment_path(folder, base_offset))
-        _write_segments(folder, old, new)
+            path = segment_path(folder, base_offset)
+            if base_offset not in new:
+                gone += _marked(segment_index.files(path))
+            elif old.get(base_offset) is not new[base_offset]:
+                segment_index.delete(path)
+        gone += _write_segments(folder, old, new)
         _write_indexes(folder, after)
         _write_open_index(folder, after)
     if after.epochs is not before.epochs:
         write_leader_epochs(folder / LEADER_EPOCHS, after.epochs)
+    return gone
+
+
+def _marked(paths: Iterable[Path]) -> list[Path]:
+    return [gone for path in paths for gone in mark_file(path)]
 
 
 def _write_indexes(folder: Path, log: PartitionLog, first: int = 0) -> None:
@@ -169,19 +181,17 @@ def _files(log: PartitionLog) -> Mapping[int, Segment]:
     return {first: NO_SEGMENT, **files}
 
 
-def _write_segments(folder: Path, old: Mapping[int, Segment], new: Mapping[int, Segment]) -> None:
+def _write_segments(
+    folder: Path, old: Mapping[int, Segment], new: Mapping[int, Segment]
+) -> list[Path]:
     # In this order the process may die at any time: a record may be in two files, but the files
     # never lack a record between two others.
     last = max(new)
     gone = sorted(old.keys() - new.keys(), reverse=True)
-    for base_offset in gone:
-        if base_offset > last:
-            delete(segment_path(folder, base_offset))
+    marked = _marked(segment_path(folder, base) for base in gone if base > last)
     for base_offset, segment in sorted(new.items(), reverse=True):
         _write_segment(segment_path(folder, base_offset), old.get(base_offset), segment)
-    for base_offset in gone:
-        if base_offset < last:
-            delete(segment_path(folder, base_offset))
+    return marked + _marked(segment_path(folder, base) for base in gone if base < last)
 
 
 def _write_segment(path: Path, old: Segment | None, new: Segment) -> None:
@@ -195,12 +205,12 @@ def _write_segment(path: Path, old: Segment | None, new: Segment) -> None:
         replace_file(path, b"".join(batch.data for batch in new.batches))
 
 
-def _write_snapshots(folder: Path, before: PartitionLog, after: PartitionLog) -> None:
+def _write_snapshots(folder: Path, before: PartitionLog, after: PartitionLog) -> list[Path]:
     old = {kept.offset: kept for kept in before.snapshots}
     new = {kept.offset: kept for kept in after.snapshots}
-    for offset in old.keys() - new.keys():
-        delete(snapshot_path(folder, offset))
+    gone = _marked(snapshot_path(folder, offset) for offset in old.keys() - new.keys())
     for offset, kept in new.items():
         if old.get(offset) is not kept:
             data = producer_snapshot.encoded(kept.producers)
             replace_file(snapshot_path(folder, offset), data, flushes=False)
+    return gone

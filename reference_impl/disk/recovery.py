@@ -26,6 +26,7 @@ from pathlib import Path
 from model.vocabulary import Offset
 from reference_impl.disk import log_folder, producer_snapshot
 from reference_impl.disk.checkpoints import LEADER_EPOCHS, read_leader_epochs
+from reference_impl.disk.deferred_deletion import DELETED
 from reference_impl.disk.files import BadDataDir, delete, truncate
 from reference_impl.disk.log_folder import snapshot_path
 from reference_impl.disk.stored_batches import stored
@@ -80,7 +81,7 @@ def recovered(folder: Path, known: Checkpointed, note: Note) -> PartitionLog:
         end = _end(found, end)
         if fault:
             break
-    for leftover in folder.glob("*.tmp"):
+    for leftover in (*folder.glob("*.tmp"), *folder.glob(f"*{DELETED}")):
         delete(leftover)
     replay.take_up_to(end)
     for beyond, _ in replay.pending:

@@ -88,8 +88,13 @@ def _entry(ended: Ended, still_open: Iterable[Offset]) -> bytes:
 
 def delete(path: Path) -> None:
     """Deletes the index files of a segment file, if there are any."""
-    for suffix in SUFFIXES:
-        delete_file(path.with_suffix(suffix))
+    for file in files(path):
+        delete_file(file)
+
+
+def files(path: Path) -> tuple[Path, ...]:
+    """Returns the paths of the index files of a segment file; some may not exist."""
+    return tuple(path.with_suffix(suffix) for suffix in SUFFIXES)
 
 
 def indexes(segment: Segment, open_before: Open) -> dict[str, bytes]:

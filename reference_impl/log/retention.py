@@ -13,7 +13,6 @@ So a record stays at least as long as configured. Retention does not wait for co
 transactions. If the last segment is deleted too, a new segment is begun first.
 
 Source: KIP-107; docs/kafka-rules.md A11.
-Simplified: the files of a deleted segment disappear at once; Kafka deletes them after a delay.
 """
 
 from __future__ import annotations

@@ -66,6 +66,7 @@ class LogConfig:
     min_compaction_lag_ms: int = 0  # min.compaction.lag.ms: how long a record is not compacted
     max_compaction_lag_ms: int = LARGEST_MS  # max.compaction.lag.ms: then compaction is due
     delete_retention_ms: int = 86_400_000  # delete.retention.ms: how long a tombstone stays
+    file_delete_delay_ms: int = 60_000  # file.delete.delay.ms: until a deleted file disappears
     max_message_bytes: int = 1_048_588  # max.message.bytes: of a batch with its header
     flush_messages: int = 2**63 - 1  # flush.messages: records in the log between two flushes
     compression_type: CompressionType = CompressionType.PRODUCER  # compression.type

@@ -35,6 +35,7 @@ class TopicSettings:
     retention_bytes: int | None = None
     segment_bytes: int | None = None
     delete_retention_ms: int | None = None
+    file_delete_delay_ms: int | None = None
     max_message_bytes: int | None = None
     flush_messages: int | None = None
     compression_type: CompressionType | None = None

@@ -181,7 +181,8 @@ class Host:
                     BrokerId(node_id): node
                     for node_id, node in nodes.items()
                     if isinstance(node, Broker)
-                }
+                },
+                self.now_ms,
             )
 
     def shut_down(self, broker_id: BrokerId) -> None:
@@ -306,7 +307,7 @@ class Host:
         node = self._nodes[node_id]
         try:
             if isinstance(node, Broker):
-                self._nodes[node_id] = data_dir.keep_broker(BrokerId(node_id), node)
+                self._nodes[node_id] = data_dir.keep_broker(BrokerId(node_id), node, self.now_ms)
             else:
                 data_dir.keep_metadata(node.image, self._started)
         except OSError as error:
@@ -335,7 +336,7 @@ class Host:
                 case Stopped():
                     node = self._nodes[source]
                     if self.data_dir is not None and isinstance(node, Broker):
-                        self.data_dir.stop_broker(BrokerId(source), node)
+                        self.data_dir.stop_broker(BrokerId(source), node, self.now_ms)
                     self.kill_broker(BrokerId(source))
 
     def _deliver(

@@ -103,14 +103,14 @@ def start(folder: Path) -> tuple[DataDir, dict[TopicPartition, list[bytes]]]:
 def check(recorded: Recorded, folder: Path, cut: int) -> None:
     expected = recorded.flushed_at(cut)
     opened, values = start(folder)
-    opened.close({})
+    opened.close({}, 0)
     assert values.get(FLUSHED, [])[: len(expected)] == expected, "flushed, and lost"
     known = {place for place, _ in opened.metadata.image.topic_partitions}
     assert not expected or FLUSHED in known
     for place in (FLUSHED, LAZY):
         assert set(values.get(place, [])) <= recorded.sent
     opened, again = start(folder)
-    opened.close({})
+    opened.close({}, 0)
     assert again == values, "the second start finds nothing to repair"
 
 
@@ -139,7 +139,7 @@ def test_nothing_is_lost_after_a_clean_stop(recorded: Recorded, loss: Loss, tmp_
         disk.apply(operation)
     write(disk.left(loss), tmp_path / "left")
     opened, values = start(tmp_path / "left")
-    opened.close({})
+    opened.close({}, 0)
     assert len(values[FLUSHED]) == len(values[LAZY]) == 4
 
 

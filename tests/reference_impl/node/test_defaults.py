@@ -57,6 +57,7 @@ LOG = {
     "segment_bytes": ("segment.bytes", GIB),
     "min_cleanable_dirty_ratio": ("min.cleanable.dirty.ratio", 0.5),
     "delete_retention_ms": ("delete.retention.ms", DAY),
+    "file_delete_delay_ms": ("file.delete.delay.ms", MINUTE),
     "max_message_bytes": ("max.message.bytes", MIB + 12),
     "flush_messages": ("flush.messages", 9_223_372_036_854_775_807),
     "compression_type": ("compression.type", CompressionType.PRODUCER),

@@ -123,6 +123,9 @@ CONFIGS: Final[Mapping[str, Config]] = {
     "delete.retention.ms": Config(
         "delete_retention_ms", _LONG, at_least(0), "log.cleaner.delete.retention.ms"
     ),
+    "file.delete.delay.ms": Config(
+        "file_delete_delay_ms", _LONG, at_least(0), "log.segment.delete.delay.ms"
+    ),
     "flush.messages": Config("flush_messages", _LONG, at_least(1), "log.flush.interval.messages"),
     "max.message.bytes": Config("max_message_bytes", _INT, at_least(0), "message.max.bytes"),
     "compression.type": Config(

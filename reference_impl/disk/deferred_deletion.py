@@ -1,0 +1,59 @@
+"""Files and folders that are renamed at once and deleted after file.delete.delay.ms.
+
+    00000000000000000042.log    00000000000000000042.log.deleted
+    orders-0                    orders-0.6f0a0f3e0c0e4d4e8d5775727465696c-delete
+
+A start of the broker deletes all of them, whatever is left of their delay.
+
+Source: LocalLog.deleteSegmentFiles, LogManager.asyncDelete and UnifiedLog.logDeleteDirName of
+Apache Kafka.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+from reference_impl.disk.files import delete, delete_files, rename_file, rename_folder
+
+DELETED: Final = ".deleted"
+OF_FOLDER: Final = "-delete"
+LONGEST: Final = 255  # bytes of a name in common file systems
+
+
+def mark_file(path: Path) -> tuple[Path, ...]:
+    """Renames the file; returns its new path, or nothing if the file does not exist."""
+    gone = path.with_name(path.name + DELETED)
+    return (gone,) if rename_file(path, gone) else ()
+
+
+def mark_folder(path: Path) -> Path:
+    """Renames the folder, so that it is never seen half deleted; returns its new path."""
+    suffix = f".{uuid4().hex}{OF_FOLDER}"
+    gone = path.with_name(path.name[: LONGEST - len(suffix)] + suffix)
+    rename_folder(path, gone)
+    return gone
+
+
+@dataclass(slots=True)
+class DeferredDeletion:
+    """The renamed files and folders of one broker, each with the time of its deletion."""
+
+    _due: list[tuple[int, Path]] = field(default_factory=list[tuple[int, Path]])
+
+    def add(self, paths: Iterable[Path], at_ms: int) -> None:
+        for path in paths:
+            heapq.heappush(self._due, (at_ms, path))
+
+    def run(self, now_ms: int) -> None:
+        """Deletes the files and folders whose time has come."""
+        while self._due and self._due[0][0] <= now_ms:
+            _, path = heapq.heappop(self._due)
+            if path.is_dir():
+                delete_files(path)
+            else:
+                delete(path)
