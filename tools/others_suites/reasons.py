@@ -41,8 +41,8 @@ SHARED: Final = (
 
 _CONFLUENT: Final[Mapping[str, str]] = {
     "test_basic_operations::test_basic_operations": (
-        "Open: topics have no `file.delete.delay.ms`. A later step of the test needs ACLs, which"
-        " the served broker does not have."
+        "A step of the test needs ACLs. The served broker has no access control, and answers as a"
+        " Kafka without an authorizer."
     ),
     "test_describe_operations::test_describe_operations[sasl_cluster0]": (
         "The test restricts operations by ACLs. The served broker has no access control, and"
@@ -51,12 +51,12 @@ _CONFLUENT: Final[Mapping[str, str]] = {
 }
 _KFAKE: Final[Mapping[str, str]] = {
     "TestCompactBackgroundTicker": (
-        "Open: `--broker-config` does not have log.cleaner.backoff.ms. Compaction runs with"
-        " retention."
+        "The test wants compaction of the segment that is written to. Kafka compacts closed"
+        " segments only (LogCleanerManager.cleanableOffsets)."
     ),
     "TestPersistBrokerConfigsRestart": (
         "The test wants a setting of the first start after a second start without it; Kafka does"
-        " not keep such settings. Open: a broker cannot start with log.retention.ms."
+        " not keep such settings."
     ),
     "TestIncrementalAlterConfigAppendSubtract": (
         "The test wants INVALID_REQUEST for APPEND to a setting that is no list. Kafka answers"
@@ -92,7 +92,10 @@ _KFAKE: Final[Mapping[str, str]] = {
     "TestApiVersionsLiteralRequest": (
         "The test needs version 5 of ApiVersions; Kafka 4.3.0 has versions 0 to 4."
     ),
-    "TestClientMetricsSubscriptions": "Open: the settings of client metrics are refused (KIP-714).",
+    "TestClientMetricsSubscriptions": (
+        "The test wants INVALID_CONFIG for a setting without a value. Kafka answers INVALID_REQUEST"
+        " (ConfigAdminManager.preprocess)."
+    ),
     "TestDescribeProducersShowsActiveTransaction": IDLE_PRODUCERS,
     "TestDescribeProducersAfterCommit": IDLE_PRODUCERS,
     "Test848EmptyGroupDescribe": NEW_CLUSTER,
