@@ -108,7 +108,7 @@ def campaign(frames: int, connections: int, seed: int) -> dict[str, Any]:
     """
     with served() as server:
         quiet, _ = measured(server, lambda: time.sleep(QUIET_S))
-        cpu_s = server.cpu_s
+        cpu_s, priority = server.cpu_s, os.nice(0)
         began_s = time.perf_counter()
         hostile, sent = measured(
             server, lambda: asyncio.run(attack(server, frames, connections, seed))
@@ -117,6 +117,7 @@ def campaign(frames: int, connections: int, seed: int) -> dict[str, Any]:
             "frames": frames,
             "seed": seed,
             "hostile_connections": connections,
+            "niceness": {"server, healthy client": priority, "hostile process": os.nice(0)},
             "sent": dict(sorted(sent.items())),
             "seconds": round(time.perf_counter() - began_s, 1),
             "cpu_seconds_of_the_server": round(server.cpu_s - cpu_s, 1),
