@@ -17,6 +17,7 @@ Source: LogSegment, UnifiedLog, LogFileUtils of Kafka.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from pathlib import Path
@@ -65,18 +66,23 @@ def write(folder: Path, before: PartitionLog, after: PartitionLog) -> list[Path]
         for segment in after.segments.since(last + 1):
             _append(folder, NO_SEGMENT, segment)
         if len(after.segments) > len(before.segments):
-            _write_indexes(folder, after, last)
+            _write_indexes(folder, after, [*after.segments.since(last)][:-1])
     elif after.segments is not before.segments or after.end_offset != before.end_offset:
         old, new = _files(before), _files(after)
-        for base_offset in old.keys() | new.keys():
+        was_open, is_open = max(old), max(new)
+        changed = {at for at in old.keys() | new.keys() if old.get(at) is not new.get(at)}
+        if was_open != is_open:
+            changed |= {was_open, is_open}
+        for base_offset in changed:
             path = segment_path(folder, base_offset)
-            if base_offset not in new:
-                gone += _marked(segment_index.files(path))
-            elif old.get(base_offset) is not new[base_offset]:
+            if base_offset in new:
                 segment_index.delete(path)
+            else:
+                gone += _marked(segment_index.files(path))
         gone += _write_segments(folder, old, new)
-        _write_indexes(folder, after)
-        _write_open_index(folder, after)
+        _write_indexes(folder, after, [new[at] for at in sorted(changed & new.keys() - {is_open})])
+        if is_open in changed:
+            _write_open_index(folder, after)
     if after.epochs is not before.epochs:
         write_leader_epochs(folder / LEADER_EPOCHS, after.epochs)
     return gone
@@ -86,9 +92,8 @@ def _marked(paths: Iterable[Path]) -> list[Path]:
     return [gone for path in paths for gone in mark_file(path)]
 
 
-def _write_indexes(folder: Path, log: PartitionLog, first: int = 0) -> None:
-    # of the closed segments, beginning with the segment of this number
-    for segment in log.segments[first:-1]:
+def _write_indexes(folder: Path, log: PartitionLog, closed: Iterable[Segment]) -> None:
+    for segment in closed:
         path = segment_path(folder, segment.base_offset)
         segment_index.write(path, segment, _open_before(log, segment.base_offset))
 
@@ -125,7 +130,7 @@ def restore_indexes(folder: Path, log: PartitionLog) -> None:
         for file in folder.glob(f"*{suffix}"):
             if file.stem not in known:
                 delete(file)
-    _write_indexes(folder, log)
+    _write_indexes(folder, log, log.segments[:-1])
     _write_open_index(folder, log)
 
 
@@ -137,8 +142,8 @@ def close(folder: Path, log: PartitionLog) -> list[Path]:
 
 
 def _open_before(log: PartitionLog, offset: int) -> Mapping[ProducerId, Offset]:
-    known = [kept for kept in log.snapshots if kept.offset <= offset]
-    start, producers = known[-1] if known else NO_SNAPSHOT
+    known = bisect_right(log.snapshots, offset, key=lambda kept: kept.offset)
+    start, producers = log.snapshots[known - 1] if known else NO_SNAPSHOT
     # A segment begins at its snapshot, unless a compaction has removed the segment before it.
     between = takewhile(lambda batch: batch.header.base_offset < offset, log.batches(start))
     return producers.after_all(between).transactions.open
@@ -206,8 +211,13 @@ def _write_segment(path: Path, old: Segment | None, new: Segment) -> None:
 
 
 def _write_snapshots(folder: Path, before: PartitionLog, after: PartitionLog) -> list[Path]:
-    old = {kept.offset: kept for kept in before.snapshots}
-    new = {kept.offset: kept for kept in after.snapshots}
+    # Most often there is one more snapshot at the end.
+    same = len(before.snapshots)
+    is_longer = 0 < same <= len(after.snapshots)
+    if not (is_longer and after.snapshots[same - 1] is before.snapshots[-1]):
+        same = 0
+    old = {kept.offset: kept for kept in before.snapshots.since(same)}
+    new = {kept.offset: kept for kept in after.snapshots.since(same)}
     gone = _marked(snapshot_path(folder, offset) for offset in old.keys() - new.keys())
     for offset, kept in new.items():
         if old.get(offset) is not kept:

@@ -19,6 +19,7 @@ Simplified: the aborted-transaction index is computed from all batches.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from reference_impl.disk.deferred_deletion import DELETED
 from reference_impl.disk.files import BadDataDir, delete, truncate
 from reference_impl.disk.log_folder import snapshot_path
 from reference_impl.disk.stored_batches import stored
+from reference_impl.disk.stored_producers import without_producers
 from reference_impl.log.chain import Chain
 from reference_impl.log.partition_log import FIRST_OFFSET, EpochStart, PartitionLog, Snapshot
 from reference_impl.log.producer_state import ProducerStates
@@ -84,7 +86,7 @@ def recovered(folder: Path, known: Checkpointed, note: Note) -> PartitionLog:
     for leftover in (*folder.glob("*.tmp"), *folder.glob(f"*{DELETED}")):
         delete(leftover)
     replay.take_up_to(end)
-    for beyond, _ in replay.pending:
+    for beyond in replay.pending:
         delete(snapshot_path(folder, beyond))
     log = PartitionLog(
         segments=Chain(segments),
@@ -126,30 +128,22 @@ def _end(found: list[Batch], end: Offset) -> Offset:
 
 @dataclass(slots=True)
 class _Replay:
-    pending: list[tuple[Offset, ProducerStates]]  # from the files
+    folder: Path
+    pending: deque[Offset]  # of the snapshot files that were not read yet
     epochs: list[EpochStart]
     snapshots: list[Snapshot] = field(default_factory=list)
     states: ProducerStates = field(default_factory=ProducerStates)
 
     @classmethod
     def of(cls, folder: Path, note: Note) -> _Replay:
-        """Reads the leader epochs and producer snapshots of a log folder, before any batch is read.
-
-        Deletes snapshot files that a killed process left incomplete.
-        """
-        pending = list[tuple[Offset, ProducerStates]]()
-        for file in sorted(folder.glob("*.snapshot")):
-            states = producer_snapshot.decoded(file.read_bytes())
-            if states is None:
-                delete(file)
-            else:
-                pending.append((Offset(int(file.stem)), states))
+        """Reads the leader epochs of a log folder, and finds its producer snapshots."""
+        files = sorted(folder.glob("*.snapshot"))
         try:
             epochs = read_leader_epochs(folder / LEADER_EPOCHS)
         except BadDataDir as fault:
             note(f"{fault.args[0].partition(';')[0]}; the leader epochs are read from the records")
             epochs = ()
-        return cls(pending, [*epochs])
+        return cls(folder, deque(Offset(int(file.stem)) for file in files), [*epochs])
 
     def advance(self, found: Sequence[Batch]) -> None:
         for head in (batch.header for batch in found):
@@ -157,7 +151,7 @@ class _Replay:
                 self.epochs.append(EpochStart(head.leader_epoch, head.base_offset))
         while found and self.pending:  # later batches are in no snapshot
             self.take_up_to(found[0].header.base_offset)
-            until = self.pending[0][0] if self.pending else found[0].header.base_offset
+            until = self.pending[0] if self.pending else found[0].header.base_offset
             below = [batch for batch in found if batch.header.base_offset < until]
             self.states = self.states.after_all(below)
             found = found[len(below) :]
@@ -165,11 +159,19 @@ class _Replay:
     def take_up_to(self, offset: Offset) -> None:
         """Takes the pending producer snapshots up to this offset, inclusive.
 
-        The last of them becomes the producer state. If none is pending, nothing changes.
+        The last of them becomes the producer state. If none is pending, nothing changes. Deletes
+        snapshot files that a killed process left incomplete.
         """
-        while self.pending and self.pending[0][0] <= offset:
-            at, kept = self.pending.pop(0)
+        while self.pending and self.pending[0] <= offset:
+            at = self.pending.popleft()
+            file = snapshot_path(self.folder, at)
+            kept = producer_snapshot.decoded(file.read_bytes())
+            if kept is None:
+                delete(file)
+                continue
             # A snapshot file has no aborted transactions: those read from the batches stay.
             transactions = replace(self.states.transactions, open=kept.transactions.open)
             self.states = ProducerStates(kept.producers, transactions)
+            if self.snapshots:
+                self.snapshots[-1] = without_producers(self.snapshots[-1], self.folder)
             self.snapshots.append(Snapshot(at, self.states))

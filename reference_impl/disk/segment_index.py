@@ -127,7 +127,7 @@ def _aborted(batches: Iterable[Batch], open_before: Open) -> bytes:
             marker = transaction_marker.read(batch.data)
             known = len(transactions.aborted)
             transactions = transactions.with_marker(batch, marker)
-            for ended in transactions.aborted[known:]:
+            for ended in transactions.aborted.since(known):
                 out += _entry(ended, transactions.open.values())
         elif head.is_transactional:
             transactions = transactions.with_records(batch)

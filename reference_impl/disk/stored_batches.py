@@ -5,19 +5,22 @@ slow consumer, a compaction or a truncation needs them. The offsets and the size
 in memory, so a search and retention read no file.
 
 Source: LogSegment, FileRecords of Kafka.
-Simplified: a segment is read as a whole. The segments that were read last stay in memory.
+Simplified: a segment is read as a whole. The segments that were read last stay in memory, up to 32
+MiB of them.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import count, takewhile
+from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
+from threading import Lock
 from typing import Final, overload
 
 from reference_impl.disk.log_folder import segment_path
+from reference_impl.disk.stored_producers import without_producers
 from reference_impl.log.chain import Chain
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.record_batch import batches
@@ -25,7 +28,7 @@ from reference_impl.log.segment import Batch, Segment
 
 IN_MEMORY: Final = 8  # closed segments of a log
 IN_MEMORY_BYTES: Final = 4 * 2**20  # of the closed segments of a log
-READ_SEGMENTS: Final = 32  # of all logs
+READ_BYTES: Final = 32 * 2**20  # of all segments of all logs that were read last
 _NUMBERS: Final = count()
 
 
@@ -33,7 +36,8 @@ _NUMBERS: Final = count()
 class StoredBatches(Sequence[Batch]):
     """The batches in a segment file; a sequence like the tuple of these batches."""
 
-    path: Path
+    folder: Path
+    base_offset: int
     size: int
     number: int  # unique: a file of the same name may get other content later
 
@@ -45,7 +49,7 @@ class StoredBatches(Sequence[Batch]):
     @overload
     def __getitem__(self, at: slice) -> Sequence[Batch]: ...
     def __getitem__(self, at: int | slice) -> Batch | Sequence[Batch]:
-        return _read(self.path, self.number)[at]
+        return _LAST_READ.batches(self)[at]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
@@ -61,30 +65,52 @@ def stored(segment: Segment, folder: Path) -> Segment:
     """
     if isinstance(segment.batches, StoredBatches):
         return segment
-    path = segment_path(folder, segment.base_offset)
-    return segment._replace(batches=StoredBatches(path, len(segment.batches), next(_NUMBERS)))
+    batches = StoredBatches(folder, segment.base_offset, len(segment.batches), next(_NUMBERS))
+    return segment._replace(batches=batches)
 
 
-def with_stored_segments(log: PartitionLog, folder: Path) -> PartitionLog:
+def with_stored_segments(log: PartitionLog, folder: Path, *, most: int = IN_MEMORY) -> PartitionLog:
     """Returns the log with fewer batches in memory, if its closed segments need much memory.
 
-    This happens when 8 closed segments, or 4 MiB of them, are in memory. The batches of all closed
-    segments are then only in their files. The last segment is not closed, and stays in memory.
+    This happens when `most` closed segments, or 4 MiB of them, are in memory. The batches of all
+    closed segments are then only in their files, and so are the producers of all snapshots but the
+    newest. The last segment is not closed, and stays in memory.
     """
-    closed = len(log.segments) - 1
-    in_memory = [
-        *takewhile(
-            lambda segment: not isinstance(segment.batches, StoredBatches),
-            (log.segments[at] for at in range(closed - 1, -1, -1)),
-        )
-    ]
-    size = sum(segment.size for segment in in_memory)
-    if len(in_memory) < IN_MEMORY and size < IN_MEMORY_BYTES:
+    closed = first = max(0, len(log.segments) - 1)
+    size = 0
+    while first and not isinstance(log.segments[first - 1].batches, StoredBatches):
+        first -= 1
+        size += log.segments[first].size
+    if closed - first < most and size < IN_MEMORY_BYTES:
         return log
-    segments = [stored(segment, folder) for segment in log.segments[:-1]]
-    return replace(log, segments=Chain((*segments, log.segments[-1])))
+    segments = [*log.segments]
+    segments[first:-1] = [stored(segment, folder) for segment in segments[first:-1]]
+    snapshots = [*log.snapshots]
+    newer = slice(-1 - len(segments) + first, -1)  # those of earlier segments are stored already
+    snapshots[newer] = [without_producers(kept, folder) for kept in snapshots[newer]]
+    return replace(log, segments=Chain(segments), snapshots=Chain(snapshots))
 
 
-@lru_cache(maxsize=READ_SEGMENTS)
-def _read(path: Path, _number: int) -> tuple[Batch, ...]:
-    return tuple(Batch.of(data) for data in batches(path.read_bytes()))
+@dataclass(slots=True)
+class _LastRead:
+    """The batches of the segments that were read last, in all logs of the process."""
+
+    _found: OrderedDict[int, tuple[Batch, ...]] = field(default_factory=OrderedDict)
+    _size: int = 0  # bytes
+    _lock: Lock = field(default_factory=Lock)  # two clusters of a process have threads of their own
+
+    def batches(self, stored: StoredBatches) -> tuple[Batch, ...]:
+        with self._lock:
+            if stored.number in self._found:
+                self._found.move_to_end(stored.number)
+                return self._found[stored.number]
+            data = segment_path(stored.folder, stored.base_offset).read_bytes()
+            read = self._found[stored.number] = tuple(Batch.of(one) for one in batches(data))
+            self._size += len(data)
+            while self._size > READ_BYTES and len(self._found) > 1:
+                _, oldest = self._found.popitem(last=False)
+                self._size -= sum(len(batch.data) for batch in oldest)
+            return read
+
+
+_LAST_READ: Final = _LastRead()

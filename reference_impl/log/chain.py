@@ -65,7 +65,7 @@ class Chain(Sequence[T]):
     def __getitem__(self, at: slice) -> Chain[T]: ...
     def __getitem__(self, at: int | slice) -> T | Chain[T]:
         if isinstance(at, slice):
-            return Chain(self[one] for one in range(*at.indices(len(self))))
+            return Chain([*self][at])
         size = len(self)
         index = at + size if at < 0 else at
         if not 0 <= index < size:

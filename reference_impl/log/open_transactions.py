@@ -19,9 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from model.vocabulary import Offset, ProducerId
+from reference_impl.log.chain import Chain
 from reference_impl.log.segment import Batch
 from reference_impl.log.transaction_marker import Marker
 from reference_impl.protocol.messages import AbortedTransaction
@@ -37,13 +38,16 @@ class Ended(NamedTuple):
     marker_offset: Offset
 
 
+NO_ABORTED: Final = Chain[Ended]()
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionTransactions:
     """The open and ended transactions of a log; `open` is ordered by first offset."""
 
     open: Mapping[ProducerId, Offset] = field(default_factory=dict[ProducerId, Offset])
     unreplicated: tuple[Ended, ...] = ()  # ended; the marker may be above the high watermark
-    aborted: tuple[Ended, ...] = ()  # in the order of their markers
+    aborted: Chain[Ended] = NO_ABORTED  # in the order of their markers
 
     def with_records(self, batch: Batch) -> PartitionTransactions:
         """Returns the state after a transactional batch, which opens its producer's transaction."""
@@ -62,7 +66,7 @@ class PartitionTransactions:
         return PartitionTransactions(
             {id_: first for id_, first in self.open.items() if id_ != head.producer_id},
             (*self.unreplicated, ended),
-            (*self.aborted, ended) if marker.result is TxnResult.ABORT else self.aborted,
+            self.aborted.plus(ended) if marker.result is TxnResult.ABORT else self.aborted,
         )
 
     def replicated_to(self, high_watermark: Offset) -> PartitionTransactions:
@@ -87,7 +91,7 @@ class PartitionTransactions:
         """Returns the state without aborted transactions whose abort marker is below the offset."""
         if not self.aborted or self.aborted[0].marker_offset >= offset:
             return self
-        left = tuple(ended for ended in self.aborted if ended.marker_offset >= offset)
+        left = Chain(ended for ended in self.aborted if ended.marker_offset >= offset)
         return replace(self, aborted=left)
 
     def aborted_between(self, start: Offset, end: Offset) -> tuple[AbortedTransaction, ...]:

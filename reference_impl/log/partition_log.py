@@ -20,8 +20,9 @@ values at the last checkpoint.
 Source: KIP-101, KIP-107; docs/kafka-rules.md A1, A8, A11, B9, C4.
 Simplified: a batch that a power loss has torn is removed as a whole, as its wrong checksum demands;
 there is no index, and a position is found by bisection. A segment is closed after `SEGMENT_BATCHES`
-batches, even below segment.bytes. One whose first batch has no timestamp is never closed because of
-its age. segment.jitter.ms is 0. Deleted segments do not reappear after a power loss.
+batches or `SEGMENT_BYTES`, even below segment.bytes: the open segment is held in memory. One whose
+first batch has no timestamp is never closed because of its age. segment.jitter.ms is 0. Deleted
+segments do not reappear after a power loss.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG, LogConfig
 
 FIRST_OFFSET: Final = Offset(0)
 SEGMENT_BATCHES: Final = 128
+SEGMENT_BYTES: Final = 4 * 2**20
 
 
 class EpochStart(NamedTuple):
@@ -124,7 +126,7 @@ class PartitionLog:
         last = self.segments[-1]
         first_ms = last.batches[0].header.max_timestamp_ms
         is_old = batch.header.max_timestamp_ms - first_ms > config.max_segment_ms
-        is_large = last.size + len(batch.data) > config.segment_bytes
+        is_large = last.size + len(batch.data) > min(config.segment_bytes, SEGMENT_BYTES)
         return is_large or len(last.batches) >= SEGMENT_BATCHES or (is_old and first_ms >= 0)
 
     def _rolled(self, producers: ProducerStates) -> PartitionLog:

@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from model.vocabulary import LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence
-from reference_impl.disk import log_folder
+from reference_impl.disk import log_folder, segment_index
 from reference_impl.disk.recovery import Checkpointed, recovered
+from reference_impl.disk.stored_batches import with_stored_segments
 from reference_impl.log.compaction import compacted
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.producer_state import ProducerStates
@@ -77,6 +78,16 @@ class Written:
         end = self.log.end_offset
         self.become(compacted(self.log, (), COMPACTED, stable=end, now_ms=0))
 
+    def store(self) -> None:
+        self.log = with_stored_segments(self.log, self.folder, most=1)
+
+    def indexes(self) -> dict[str, bytes]:
+        """Returns the content of the index files."""
+        found = {
+            file for suffix in segment_index.SUFFIXES for file in self.folder.glob(f"*{suffix}")
+        }
+        return {file.name: file.read_bytes() for file in found}
+
     def read(self, known: Checkpointed | None = None) -> PartitionLog:
         checkpointed = known or Checkpointed(
             high_watermark=self.log.high_watermark,
@@ -131,6 +142,14 @@ def test_truncation_removes_later_segments_and_their_snapshots(written: Written)
     assert written.read().end_offset == 2
 
 
+def test_a_truncation_at_the_end_of_a_segment_opens_the_segment(written: Written) -> None:
+    while len(written.log.segments) < 3:
+        written.append()
+    assert len(written.indexes()) == 4
+    written.truncate(written.log.segments[-1].base_offset)
+    assert len(written.indexes()) == 2, "an open segment has no index of offsets or times"
+
+
 def test_a_follower_that_truncates_fully_has_one_empty_segment_at_its_offset(
     written: Written,
 ) -> None:
@@ -170,10 +189,11 @@ steps = st.one_of(
     st.builds(lambda offset: lambda it: it.restart_at(offset), st.integers(0, 3)),
     st.builds(lambda count: lambda it: it.retain(count), st.integers(0, 2)),
     st.just(lambda it: it.compact()),
+    st.just(lambda it: it.store()),
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=60)
 @given(st.lists(steps, max_size=25))
 def test_after_any_changes_the_folder_contains_the_log(
     changes: list[Callable[[Written], None]],
@@ -182,10 +202,26 @@ def test_after_any_changes_the_folder_contains_the_log(
         written = Written(Path(folder) / "orders-0")
         for change in changes:
             change(written)
+        indexes = written.indexes()
         log = written.read()
         assert content(log) == content(written.log)
         assert log.producers().producers == written.log.producers().producers
         assert not written.notes
+        assert written.indexes() == indexes, "a start writes no index again"
+
+
+def test_retention_and_an_append_read_no_stored_segment(
+    written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(20):
+        written.append()
+    written.store()
+    monkeypatch.setattr(Path, "read_bytes", None)  # a read would fail
+    written.retain(2)
+    for _ in range(5):
+        written.append()
+    monkeypatch.undo()
+    assert content(written.read()) == content(written.log)
 
 
 class Killed(Exception):

@@ -13,6 +13,7 @@ from reference_impl.disk.recovery import Checkpointed, recovered
 from reference_impl.disk.stored_batches import (
     IN_MEMORY,
     IN_MEMORY_BYTES,
+    READ_BYTES,
     StoredBatches,
     with_stored_segments,
 )
@@ -84,6 +85,21 @@ def test_the_bytes_of_stored_segments_are_freed(folder: Path) -> None:
         tracemalloc.stop()
     assert before > 4 * IN_MEMORY_BYTES
     assert after < 2 * IN_MEMORY_BYTES
+
+
+def test_few_bytes_of_stored_segments_stay_in_memory_after_they_were_read(folder: Path) -> None:
+    """The limit is that of all logs, and the segment that was read last always stays."""
+    log = log_of(12, value=bytes(READ_BYTES // 4), segment_bytes=1)
+    log_folder.create(folder, log)
+    log = with_stored_segments(log, folder)
+    tracemalloc.start()
+    try:
+        for batch in log.batches():
+            assert len(batch.data) > READ_BYTES // 4
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert READ_BYTES // 4 < kept <= READ_BYTES
 
 
 def test_a_changed_log_is_written_over_stored_segments(folder: Path) -> None:

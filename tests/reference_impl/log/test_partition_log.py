@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.vocabulary import LeaderEpoch, Offset
-from reference_impl.log.partition_log import SEGMENT_BATCHES, PartitionLog
+from reference_impl.log.partition_log import SEGMENT_BATCHES, SEGMENT_BYTES, PartitionLog
 from reference_impl.log.producer_state import NO_PRODUCERS
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import batches, encode, header
@@ -114,6 +114,16 @@ def test_a_long_log_has_many_segments_and_reads_as_one() -> None:
     cut = log.truncate_to(Offset(SEGMENT_BATCHES))
     assert cut.end_offset == SEGMENT_BATCHES
     assert len(cut.segments) == 1
+
+
+def test_a_segment_of_many_bytes_is_closed_before_it_has_many_batches() -> None:
+    log, value = PartitionLog(), bytes(SEGMENT_BYTES // 3)
+    for offset in range(5):
+        data = encode(
+            [Record(value=value)], base_offset=Offset(offset), leader_epoch=LeaderEpoch(0)
+        )
+        log = log.append(Batch.of(data))
+    assert [len(segment.batches) for segment in log.segments] == [2, 2, 1]
 
 
 def test_a_batch_must_follow_the_log_end() -> None:

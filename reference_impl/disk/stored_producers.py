@@ -1,0 +1,65 @@
+"""The producers of a snapshot, which leave the memory and are read again from the snapshot's file.
+
+Each segment begins with a snapshot of the producer state. Only the newest one is often read: after
+a truncation or a restart the producer state continues from it. So the producers of the earlier ones
+are only in their files.
+
+Source: ProducerStateManager of Kafka, which keeps no earlier snapshot in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+from model.vocabulary import ProducerId
+from reference_impl.disk import producer_snapshot
+from reference_impl.disk.files import BadDataDir
+from reference_impl.disk.log_folder import snapshot_path
+from reference_impl.log.partition_log import Snapshot
+from reference_impl.log.producer_state import Producer
+
+_NUMBERS: Final = count()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredProducers(Mapping[ProducerId, Producer]):
+    """The producers in a snapshot file; a mapping like the dictionary of these producers."""
+
+    folder: Path
+    offset: int
+    number: int  # unique: a file of the same name may get other content later
+
+    def __getitem__(self, producer_id: ProducerId) -> Producer:
+        return _read(self.folder, self.offset, self.number)[producer_id]
+
+    def __iter__(self) -> Iterator[ProducerId]:
+        return iter(_read(self.folder, self.offset, self.number))
+
+    def __len__(self) -> int:
+        return len(_read(self.folder, self.offset, self.number))
+
+
+def without_producers(snapshot: Snapshot, folder: Path) -> Snapshot:
+    """Returns the snapshot with its producers on disk only: they are read from the file if needed.
+
+    The file must exist already. A snapshot without producers needs no file and stays as it is.
+    """
+    known = snapshot.producers.producers
+    if isinstance(known, StoredProducers) or not known:
+        return snapshot
+    stored = StoredProducers(folder, snapshot.offset, next(_NUMBERS))
+    return snapshot._replace(producers=replace(snapshot.producers, producers=stored))
+
+
+@lru_cache(maxsize=1)
+def _read(folder: Path, offset: int, _number: int) -> Mapping[ProducerId, Producer]:
+    path = snapshot_path(folder, offset)
+    states = producer_snapshot.decoded(path.read_bytes())
+    if states is None:
+        raise BadDataDir(f"{path} is no whole snapshot; stop the broker, delete it and start again")
+    return states.producers
