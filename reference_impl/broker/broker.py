@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from model.vocabulary import BrokerEpoch, BrokerId, ProducerEpoch, TopicPartition
 from reference_impl.broker import coordinators as coordinators_of
@@ -63,6 +63,7 @@ from reference_impl.partition.roles import (
     Replica,
     apply_state,
     compact,
+    flush_log,
     not_leader_error,
     refusal,
     retain,
@@ -95,6 +96,7 @@ from reference_impl.protocol.messages import (
     Produced,
 )
 from reference_impl.protocol.replacing import replace
+from reference_impl.protocol.topic_config import LARGEST_MS as NEVER
 from reference_impl.protocol.transactions import (
     AddOffsetsToTxn,
     AddPartitionsToTxn,
@@ -105,6 +107,13 @@ from reference_impl.protocol.transactions import (
 from reference_impl.protocol.truncation import Truncation
 
 Disk = Mapping[TopicPartition, PartitionLog]
+# The timers that a broker sets again and again: the field of `Timeouts` with their interval.
+_PERIODS: Final[Mapping[TimerKind, str]] = {
+    TimerKind.CHECKPOINT: "checkpoint_ms",
+    TimerKind.RETENTION: "retention_check_ms",
+    TimerKind.COMPACTION: "cleaner_backoff_ms",
+    TimerKind.FLUSH: "flush_check_ms",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,9 +178,8 @@ class Broker:
             correlation=incarnation << 32,
             unassigned=dict(disk or {}),
         )
-        checkpoint = SetTimer(Timer(TimerKind.CHECKPOINT), now_ms + config.timeouts.checkpoint_ms)
-        cleaning = (broker._retention_timer(now_ms), broker._compaction_timer(now_ms))
-        return broker, (*broker._call_controller(now_ms), checkpoint, *cleaning)
+        timers = (broker._timer(kind, now_ms) for kind in _PERIODS if broker._period(kind) < NEVER)
+        return broker, (*broker._call_controller(now_ms), *timers)
 
     def step(self, now_ms: int, event: Input) -> StepResult[Broker]:
         """Returns the broker after one input, and the effects of the step."""
@@ -370,9 +378,11 @@ class Broker:
             case TimerKind.CHECKPOINT:
                 return self._checkpoint(now_ms)
             case TimerKind.RETENTION:
-                return self._each(now_ms, retain), (self._retention_timer(now_ms),)
+                return self._with_each(retain, timer.kind, now_ms)
             case TimerKind.COMPACTION:
-                return self._each(now_ms, compact), (self._compaction_timer(now_ms),)
+                return self._with_each(compact, timer.kind, now_ms)
+            case TimerKind.FLUSH:
+                return self._with_each(flush_log, timer.kind, now_ms)
             case TimerKind.SHUT_DOWN:
                 broker = replace(self, channel=replace(self.channel, shutting_down=True))
                 return broker, (broker._heartbeat(),)
@@ -408,21 +418,21 @@ class Broker:
             else replace(replica, log=log)
             for topic_partition, replica in self.replicas.items()
         }
-        again = SetTimer(Timer(TimerKind.CHECKPOINT), now_ms + self.config.timeouts.checkpoint_ms)
-        return replace(self, replicas=replicas), (again,)
+        return replace(self, replicas=replicas), (self._timer(TimerKind.CHECKPOINT, now_ms),)
 
-    def _each(self, now_ms: int, clean: Callable[[Replica, Context], Replica]) -> Broker:
+    def _with_each(
+        self, change: Callable[[Replica, Context], Replica], kind: TimerKind, now_ms: int
+    ) -> StepResult[Broker]:
         context = self._context(now_ms)
-        replicas = {place: clean(replica, context) for place, replica in self.replicas.items()}
-        return replace(self, replicas=replicas)
+        replicas = {place: change(replica, context) for place, replica in self.replicas.items()}
+        return replace(self, replicas=replicas), (self._timer(kind, now_ms),)
 
-    def _retention_timer(self, now_ms: int) -> SetTimer:
-        at_ms = now_ms + self.config.timeouts.retention_check_ms
-        return SetTimer(Timer(TimerKind.RETENTION), at_ms)
+    def _timer(self, kind: TimerKind, now_ms: int) -> SetTimer:
+        return SetTimer(Timer(kind), now_ms + self._period(kind))
 
-    def _compaction_timer(self, now_ms: int) -> SetTimer:
-        at_ms = now_ms + self.config.timeouts.cleaner_backoff_ms
-        return SetTimer(Timer(TimerKind.COMPACTION), at_ms)
+    def _period(self, kind: TimerKind) -> int:
+        period_ms: int = getattr(self.config.timeouts, _PERIODS[kind])
+        return period_ms
 
     def _context(self, now_ms: int) -> Context:
         return Context(

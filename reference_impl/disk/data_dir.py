@@ -11,14 +11,14 @@ The nodes do not use files. After each step the host gives the new state of the 
 `keep_broker` or `keep_metadata`, which write the difference to the files. Only then does the host
 deliver the messages of the step. So each record is written before it is acknowledged or counted as
 replicated, and each partition registration before a broker acts on it. A write is flushed only if
-flush.messages requires it. As with Kafka, unflushed records survive a killed process, but not a
-power loss: all replicas of a record may lose it, although its producer has an acknowledgement with
-acks=all. Flushed are the cluster metadata, the checkpoints and the segments that a compaction
-wrote.
+flush.messages or flush.ms requires it. As with Kafka, unflushed records survive a killed process,
+but not a power loss: all replicas of a record may lose it, although its producer has an
+acknowledgement with acks=all. Flushed are the cluster metadata, the checkpoints and the segments
+that a compaction wrote.
 
 Source: LogManager, UnifiedLog.append of Kafka.
-Simplified: one log directory for each broker. flush.ms has no effect, as in Kafka with the default
-log.flush.scheduler.interval.ms. A closed segment is not flushed.
+Simplified: one log directory for each broker. A closed segment is not flushed. A flush waits in the
+step of the broker, whereas Kafka flushes for flush.ms in a thread.
 """
 
 from __future__ import annotations
@@ -114,7 +114,9 @@ class LogDirectory:
             if before is not None:
                 folder = self.folder / str(place)
                 log_folder.index_aborts(folder, before, after, replica.producers.transactions)
-            if replica.state.log_config.flush_messages <= after.end_offset - self._flushed(place):
+            unflushed = after.end_offset - self._flushed(place)
+            has_many = unflushed >= replica.state.log_config.flush_messages
+            if has_many or (before is not None and _was_flushed(before, after)):
                 self._flush(place, after)
             is_checkpointed &= before is not None and _checkpoints(before) == _checkpoints(after)
             if before is None or len(before.segments) != len(after.segments):
@@ -328,6 +330,10 @@ def _partitions(folder: Path) -> Iterator[TopicPartition]:
             delete_files(one)
         elif one.is_dir() and topic and index.isdecimal():
             yield TopicPartition(topic, int(index))
+
+
+def _was_flushed(before: PartitionLog, after: PartitionLog) -> bool:
+    return after.timed_flush.end_offset > before.timed_flush.end_offset
 
 
 def _checkpoints(log: PartitionLog) -> tuple[Offset, Offset, Offset]:

@@ -14,7 +14,8 @@ the log start past the high watermark. A follower that adopts a higher log start
 watermark too (KAFKA-9491). Each segment begins with a snapshot of the producer state.
 
 After a crash of the process the whole log remains. After a power loss the flushed part remains, and
-perhaps some unflushed records. In both cases the high watermark and the log start return to their
+perhaps some unflushed records. A log is flushed after flush.messages records, after flush.ms, and
+at each checkpoint. In both cases the high watermark and the log start return to their
 values at the last checkpoint.
 
 Source: KIP-101, KIP-107; docs/kafka-rules.md A1, A8, A11, B9, C4.
@@ -59,6 +60,17 @@ class Snapshot(NamedTuple):
     producers: ProducerStates
 
 
+class TimedFlush(NamedTuple):
+    """The last flush that flush.ms required: its time, and the log end then.
+
+    Before the first one, the time is that of the first check of a log with records.
+    """
+
+    at_ms: int
+    end_offset: Offset = FIRST_OFFSET
+
+
+NEVER_CHECKED: Final = TimedFlush(-1)
 NO_SNAPSHOT: Final = Snapshot(FIRST_OFFSET, NO_PRODUCERS)
 NO_SEGMENTS: Final = Chain[Segment]()
 NO_SNAPSHOTS: Final = Chain[Snapshot]()
@@ -79,6 +91,7 @@ class PartitionLog:
     checkpoint: Offset = FIRST_OFFSET  # of the high watermark
     start_checkpoint: Offset = FIRST_OFFSET  # of the log start
     flushed: Offset = FIRST_OFFSET
+    timed_flush: TimedFlush = NEVER_CHECKED
     incarnation: int = 0  # of the topic; Kafka: the topic id in the file partition.metadata
 
     @property
@@ -112,11 +125,13 @@ class PartitionLog:
         epochs = self.epochs
         if head.leader_epoch > self.last_epoch:
             epochs = (*epochs, EpochStart(head.leader_epoch, head.base_offset))
+        is_flushed = head.next_offset - log.flushed >= config.flush_messages
         return replace(
             log,
             segments=log.segments.with_last(log.segments[-1].append(batch)),
             epochs=epochs,
             end_offset=head.next_offset,
+            flushed=head.next_offset if is_flushed else log.flushed,
         )
 
     def _is_full(self, batch: Batch, config: LogConfig) -> bool:
@@ -183,6 +198,7 @@ class PartitionLog:
             high_watermark=min(self.high_watermark, end),
             checkpoint=min(self.checkpoint, end),
             flushed=min(self.flushed, end),
+            timed_flush=TimedFlush(self.timed_flush.at_ms, min(self.timed_flush.end_offset, end)),
         )
 
     def truncate_fully_and_start_at(self, offset: Offset) -> PartitionLog:
@@ -303,6 +319,22 @@ class PartitionLog:
             start_checkpoint=self.log_start,
             flushed=self.end_offset,
         )
+
+    def flushed_at(self, now_ms: int, flush_ms: int) -> PartitionLog:
+        """Returns the log after the flush that flush.ms requires; the same object if none is due.
+
+        It is due if the last one was `flush_ms` ago and the log end has changed since. The time
+        begins with the first check.
+        """
+        last = self.timed_flush
+        if last.end_offset == self.end_offset:
+            return self
+        if last == NEVER_CHECKED:
+            return replace(self, timed_flush=TimedFlush(now_ms))
+        if now_ms - last.at_ms < flush_ms:
+            return self
+        timed = TimedFlush(now_ms, self.end_offset)
+        return replace(self, flushed=self.end_offset, timed_flush=timed)
 
     def after_process_crash(self) -> PartitionLog:
         """Returns the log after a crash of the process: all records, with the

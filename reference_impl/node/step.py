@@ -41,6 +41,7 @@ class TimerKind(Enum):
     FETCH = "fetch"  # of a topic partition: a follower fetches again
     RETENTION = "retention"  # old records are deleted, inactive producers expire
     COMPACTION = "compaction"  # logs are compacted, and their old records deleted
+    FLUSH = "flush"  # a broker flushes the logs whose flush.ms has passed
     COORDINATOR = "coordinator"  # of an internal topic partition: retries and timeouts
     SESSIONS = "sessions"  # the controller fences brokers whose session has expired
     SHUT_DOWN = "shut-down"  # a broker shuts down in a controlled way

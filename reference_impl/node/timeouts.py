@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
+from reference_impl.protocol.topic_config import LARGEST_MS
 from reference_impl.protocol.topic_settings import BUILT_IN, NO_SETTINGS, TopicSettings
 
 MINUTE_MS: Final = 60_000
@@ -39,6 +40,7 @@ class Timeouts:
     group_max_session_ms: int = 1_800_000  # group.max.session.timeout.ms
     retention_check_ms: int = 300_000  # log.retention.check.interval.ms
     cleaner_backoff_ms: int = 15_000  # log.cleaner.backoff.ms: between two looks for dirty logs
+    flush_check_ms: int = LARGEST_MS  # log.flush.scheduler.interval.ms: never
     transactional_id_expiration_ms: int = 604_800_000  # transactional.id.expiration.ms
     producer_expiration_ms: int = 86_400_000  # producer.id.expiration.ms
     member_session_ms: int = 45_000  # group.consumer.session.timeout.ms

@@ -47,6 +47,7 @@ from reference_impl.protocol.messages import (
     Produced,
 )
 from reference_impl.protocol.requests import Response
+from reference_impl.protocol.topic_config import LARGEST_MS
 from reference_impl.protocol.transactions import (
     AddedPartitionsToTxn,
     WriteTxnMarker,
@@ -151,6 +152,18 @@ def _with(replica: Replica, log: PartitionLog, producers: ProducerStates) -> Rep
     if log is replica.log and producers is replica.producers:
         return replica
     return replace(replica, log=log, producers=producers)
+
+
+def flush_log(replica: Replica, context: Context) -> Replica:
+    """Returns the replica after the flush that flush.ms requires, if it is due.
+
+    A topic without flush.ms has the interval of the checks. Kafka: LogManager.flushDirtyLogs.
+    """
+    every_ms = replica.state.log_config.flush_ms
+    log = replica.log.flushed_at(
+        context.now_ms, context.timeouts.flush_check_ms if every_ms == LARGEST_MS else every_ms
+    )
+    return replica if log is replica.log else replace(replica, log=log)
 
 
 def not_leader_error(replica: Replica | None, request: LeaderRequest, *, exists: bool) -> ErrorCode:

@@ -69,6 +69,7 @@ class LogConfig:
     file_delete_delay_ms: int = 60_000  # file.delete.delay.ms: until a deleted file disappears
     max_message_bytes: int = 1_048_588  # max.message.bytes: of a batch with its header
     flush_messages: int = 2**63 - 1  # flush.messages: records in the log between two flushes
+    flush_ms: int = LARGEST_MS  # flush.ms: the longest time between two flushes
     compression_type: CompressionType = CompressionType.PRODUCER  # compression.type
     gzip_level: int = GZIP_LEVEL  # compression.gzip.level
     lz4_level: int = LZ4_LEVEL  # compression.lz4.level

@@ -38,6 +38,7 @@ class TopicSettings:
     file_delete_delay_ms: int | None = None
     max_message_bytes: int | None = None
     flush_messages: int | None = None
+    flush_ms: int | None = None
     compression_type: CompressionType | None = None
     gzip_level: int | None = None
     lz4_level: int | None = None

@@ -30,6 +30,7 @@ from reference_impl.node.step import RequestReceived, TimerFired
 from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.messages import CONTROLLER, FIRST_CLIENT, NO_BROKER, NodeId
+from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG, LogConfig
 from reference_impl.protocol.truncation import Truncation
 from reference_impl.simulation.clients import TICK, Leadership
 from reference_impl.simulation.consumer import Consumer
@@ -73,6 +74,7 @@ class Cluster(Machines):
         elr: bool = True,
         unclean_leader_election: bool = False,
         verifies_transactions: bool = True,
+        log_config: LogConfig = DEFAULT_LOG_CONFIG,
     ) -> None:
         like = BrokerConfig(
             broker_id=NO_BROKER,
@@ -94,6 +96,7 @@ class Cluster(Machines):
                 replication_factor=len(self.broker_ids),
                 min_insync_replicas=min_insync_replicas,
                 unclean_leader_election=unclean_leader_election,
+                log_config=log_config,
             )
         )
 

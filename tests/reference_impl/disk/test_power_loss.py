@@ -12,6 +12,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -32,23 +33,32 @@ from reference_impl.wire.serving.serving import serving
 from tests.reference_impl.disk.power import LOSSES, Disk, Loss, Operation, Recorder, write
 from tests.reference_impl.wire.conftest import Connection
 from tests.reference_impl.wire.one_topic import leader, produce
+from tests.reference_impl.wire.waiting import until
 
-TIMEOUTS = replace(SERVED, heartbeat_ms=50, session_timeout_ms=400)
+TIMEOUTS = replace(SERVED, heartbeat_ms=50, session_timeout_ms=400, flush_check_ms=10)
 ONE = BrokerId(1)
 FLUSHED, LAZY = TopicPartition("flushed", 0), TopicPartition("lazy", 0)
+TIMED = TopicPartition("timed", 0)
 
 
 @dataclass(slots=True)
 class Recorded:
-    """The changes of a cluster's files, and when each record of `flushed` was acknowledged."""
+    """The changes of a cluster's files, and after which of them each record must be safe.
+
+    A record of `flushed` is safe when it is acknowledged, one of `timed` when its log is flushed.
+    """
 
     root: Path
     operations: list[Operation] = field(default_factory=list[Operation])
-    acknowledged: list[tuple[int, bytes]] = field(default_factory=list[tuple[int, bytes]])
+    safe: list[tuple[int, TopicPartition, bytes]] = field(default_factory=list[Any])
     sent: set[bytes] = field(default_factory=set[bytes])
 
-    def flushed_at(self, cut: int) -> list[bytes]:
-        return [value for at, value in self.acknowledged if at <= cut]
+    def safe_at(self, cut: int, place: TopicPartition) -> list[bytes]:
+        return [value for at, of, value in self.safe if at <= cut and of == place]
+
+    def is_flushed(self, place: TopicPartition, since: int) -> bool:
+        log = self.root / "broker-1" / str(place) / "00000000000000000000.log"
+        return ("flush", log) in self.operations[since:]
 
 
 def record(root: Path, patched: pytest.MonkeyPatch) -> Recorded:
@@ -64,18 +74,22 @@ def record(root: Path, patched: pytest.MonkeyPatch) -> Recorded:
         ):
             if not life:
                 create(connection, "flushed", **{"flush.messages": "1"})
-                create(connection, "lazy")
+                create(connection, "lazy", **{"flush.ms": "3600000"})
+                create(connection, "timed", **{"flush.ms": "20"})
                 create(connection, "gone")
             for number in range(4):
-                for topic in ("lazy", "flushed"):
-                    value = f"{topic}-{life}-{number}".encode()
+                for place in (LAZY, FLUSHED, TIMED):
+                    value = f"{place.topic}-{life}-{number}".encode()
                     found.sent.add(value)
-                    sequence = 4 * life + number
+                    sent_at, sequence = len(recorder.operations), 4 * life + number
                     connection.call(
-                        Api.PRODUCE, 9, **produce(topic, value, sequence=sequence, acks=-1)
+                        Api.PRODUCE, 9, **produce(place.topic, value, sequence=sequence, acks=-1)
                     )
-                    if topic == "flushed":
-                        found.acknowledged.append((len(recorder.operations), value))
+                    if place == TIMED:
+                        until(partial(found.is_flushed, TIMED, sent_at))
+                        leader(connection, "timed")  # answered after the step that flushes
+                    if place != LAZY:
+                        found.safe.append((len(recorder.operations), place, value))
             if not life:
                 connection.call(Api.DELETE_TOPICS, 5, topic_names=["gone"], timeout=5000)
             else:
@@ -101,13 +115,14 @@ def start(folder: Path) -> tuple[DataDir, dict[TopicPartition, list[bytes]]]:
 
 
 def check(recorded: Recorded, folder: Path, cut: int) -> None:
-    expected = recorded.flushed_at(cut)
     opened, values = start(folder)
     opened.close({}, 0)
-    assert values.get(FLUSHED, [])[: len(expected)] == expected, "flushed, and lost"
     known = {place for place, _ in opened.metadata.image.topic_partitions}
-    assert not expected or FLUSHED in known
-    for place in (FLUSHED, LAZY):
+    for place in (FLUSHED, TIMED):
+        expected = recorded.safe_at(cut, place)
+        assert values.get(place, [])[: len(expected)] == expected, "flushed, and lost"
+        assert not expected or place in known
+    for place in (FLUSHED, LAZY, TIMED):
         assert set(values.get(place, [])) <= recorded.sent
     opened, again = start(folder)
     opened.close({}, 0)
@@ -140,7 +155,7 @@ def test_nothing_is_lost_after_a_clean_stop(recorded: Recorded, loss: Loss, tmp_
     write(disk.left(loss), tmp_path / "left")
     opened, values = start(tmp_path / "left")
     opened.close({}, 0)
-    assert len(values[FLUSHED]) == len(values[LAZY]) == 4
+    assert len(values[FLUSHED]) == len(values[LAZY]) == len(values[TIMED]) == 4
 
 
 @pytest.mark.parametrize("unflushed", [".log", ".ndjson", ".tmp", "folders"])

@@ -258,3 +258,34 @@ def test_a_segment_ends_by_the_timestamps_of_its_records(
 def test_a_segment_whose_first_record_has_no_timestamp_does_not_end_by_time() -> None:
     log = timed(PartitionLog(), -1, 100, 200, config=LogConfig(segment_ms=10))
     assert len(log.segments) == 1
+
+
+# ---------------------------------------------------------------- flushes
+
+
+def test_a_log_is_flushed_when_flush_ms_has_passed_since_the_last_flush() -> None:
+    log = PartitionLog().append(batch_at(0, 0)).flushed_at(1_000, 50)
+    assert log.flushed == 0, "the time begins with the first check"
+    assert log.flushed_at(1_049, 50) is log
+    flushed = log.flushed_at(1_050, 50)
+    assert flushed.flushed == 1
+    assert flushed.flushed_at(9_999, 50) is flushed, "without another record no flush is due"
+    longer = flushed.append(batch_at(1, 0))
+    assert longer.flushed_at(1_099, 50) is longer
+    assert longer.flushed_at(1_100, 50).flushed == 2
+
+
+def test_records_after_a_truncation_are_flushed_although_the_log_end_is_the_same() -> None:
+    log = log_of([Shape(1, 0)] * 3)[0].flushed_at(0, 50).flushed_at(50, 50)
+    again = log.truncate_to(Offset(2)).append(batch_at(2, 1))
+    assert (log.flushed, again.flushed, again.end_offset) == (3, 2, 3)
+    assert again.flushed_at(100, 50).flushed == 3
+
+
+def test_a_log_is_flushed_after_flush_messages() -> None:
+    log, config = PartitionLog(), LogConfig(flush_messages=3)
+    flushed: list[int] = []
+    for offset in (0, 2, 4, 6):
+        log = log.append(batch_at(offset, 0, records=2), config=config)
+        flushed.append(log.flushed)
+    assert flushed == [0, 4, 4, 8]

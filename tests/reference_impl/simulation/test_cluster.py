@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from model.histories import EndOffset, Operation, Poll, Send
 from reference_impl.protocol.messages import ACKS_LEADER, ACKS_NONE, NO_BROKER, NodeId
-from reference_impl.simulation.cluster import Cluster
+from reference_impl.protocol.topic_config import LARGEST_MS, LogConfig
+from reference_impl.simulation.cluster import QUICK, Cluster
 from reference_impl.simulation.producer import ProducerConfig
 from reference_impl.simulation.world import NoProgress
 
@@ -165,6 +168,34 @@ def test_a_power_loss_of_all_brokers_loses_acknowledged_records() -> None:
         cluster.lose_power(broker)
     cluster.recover()
     assert values(cluster) == ["first"]
+
+
+@pytest.mark.parametrize(
+    ("config", "flush_check_ms", "kept"),
+    [
+        (LogConfig(), LARGEST_MS, []),
+        (LogConfig(flush_messages=2), LARGEST_MS, ["a", "b"]),
+        (LogConfig(flush_messages=4), LARGEST_MS, []),
+        (LogConfig(flush_ms=50), LARGEST_MS, []),  # as in Kafka, nothing checks whether it is due
+        (LogConfig(flush_ms=50), 20, ["a", "b", "c"]),
+        (LogConfig(flush_ms=10_000), 20, []),
+        (LogConfig(), 20, ["a", "b", "c"]),
+    ],
+)
+def test_a_power_loss_of_all_brokers_keeps_what_the_settings_flush(
+    config: LogConfig, flush_check_ms: int, kept: list[str]
+) -> None:
+    timeouts = replace(QUICK, checkpoint_ms=60_000, flush_check_ms=flush_check_ms)
+    cluster = Cluster(timeouts=timeouts, brokers=1, log_config=config)
+    cluster.run_for(1_000)
+    producer = cluster.add_producer()
+    for value in ("a", "b", "c"):
+        cluster.send(producer, value)
+        cluster.run_for(5)
+    cluster.run_for(100)
+    cluster.lose_power(cluster.broker_ids[0])
+    cluster.recover()
+    assert values(cluster) == kept
 
 
 def test_faults_of_no_broker_do_nothing() -> None:

@@ -65,6 +65,7 @@ OF_TIMEOUTS: Final[Mapping[str, tuple[str, ConfigType]]] = {
     "group.consumer.heartbeat.interval.ms": ("member_heartbeat_ms", ConfigType.INT),
     "log.retention.check.interval.ms": ("retention_check_ms", ConfigType.LONG),
     "log.cleaner.backoff.ms": ("cleaner_backoff_ms", ConfigType.LONG),
+    "log.flush.scheduler.interval.ms": ("flush_check_ms", ConfigType.LONG),
     "offsets.retention.check.interval.ms": ("offsets_check_ms", ConfigType.LONG),
     "producer.id.expiration.ms": ("producer_expiration_ms", ConfigType.INT),
     "transactional.id.expiration.ms": ("transactional_id_expiration_ms", ConfigType.INT),
@@ -125,8 +126,9 @@ STATIC_CONFIGS: Final[Mapping[str, Static]] = {
         ConfigType.INT, lambda broker: broker.times_ms["retention_minutes"] or None, None
     ),
 }
-# They have no default: log.retention.hours and log.roll.hours have it.
-_IN_HOURS: Final = frozenset({"log.retention.ms", "log.roll.ms"})
+# They have no default: log.retention.hours, log.roll.hours and log.flush.scheduler.interval.ms have
+# it.
+_WITHOUT_DEFAULT: Final = frozenset({"log.retention.ms", "log.roll.ms", "log.flush.interval.ms"})
 # Others that Kafka never changes while a broker runs; they have no value here.
 _NO_VALUE: Final = frozenset({"log.dir", "log.dirs", "process.roles", "controller.quorum.voters"})
 
@@ -175,8 +177,8 @@ def describe_defaults(defaults: TopicDefaults) -> list[Described]:
 
 def _dynamic(name: str, config: Config, defaults: TopicDefaults) -> Described:
     value, source = default_of(config.field, defaults)
-    is_in_hours = source == DEFAULT and name in _IN_HOURS
-    return Described(name, None if is_in_hours else text(value), source, config.type)
+    has_none = source == DEFAULT and name in _WITHOUT_DEFAULT
+    return Described(name, None if has_none else text(value), source, config.type)
 
 
 # ---------------------------------------------------------------- changes

@@ -127,6 +127,7 @@ CONFIGS: Final[Mapping[str, Config]] = {
         "file_delete_delay_ms", _LONG, at_least(0), "log.segment.delete.delay.ms"
     ),
     "flush.messages": Config("flush_messages", _LONG, at_least(1), "log.flush.interval.messages"),
+    "flush.ms": Config("flush_ms", _LONG, at_least(0), "log.flush.interval.ms"),
     "max.message.bytes": Config("max_message_bytes", _INT, at_least(0), "message.max.bytes"),
     "compression.type": Config(
         "compression_type",

@@ -74,6 +74,8 @@ def test_a_broker_describes_the_settings_that_it_has(
     assert found["broker.id"] == ("1", STATIC, True)
     assert found["log.retention.bytes"] == ("-1", DEFAULT, False)
     assert found["log.retention.ms"] == (None, DEFAULT, False)
+    assert found["log.flush.interval.ms"] == (None, DEFAULT, False)
+    assert found["log.flush.scheduler.interval.ms"] == (str(2**63 - 1), DEFAULT, True)
     assert found["auto.create.topics.enable"] == ("false", STATIC, True)
     assert found["min.insync.replicas"] == ("1", FOR_ALL, False)
     assert found["transactional.id.expiration.ms"] == ("604800000", DEFAULT, True)
