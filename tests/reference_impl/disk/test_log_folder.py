@@ -292,5 +292,6 @@ def interrupt_after(operations: int, patched: pytest.MonkeyPatch) -> None:
         (log_folder, "replace_file"),
         (os, "truncate"),
         (os, "unlink"),
+        (os, "replace"),
     ):
         patched.setattr(owner, name, counted(getattr(owner, name)))
