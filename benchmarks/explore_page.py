@@ -51,7 +51,10 @@ requestAnimationFrame(frame);
 
 
 def measure() -> dict[str, Any]:
-    """Returns the frame rates with all messages and, to show the machine's load, with none."""
+    """Returns two frame rates: with all messages and without messages.
+
+    The frame rate without messages shows the load of the machine.
+    """
     browser = started()
     explorer = Explorer(opened={"spec": "replication", "path": ""})
     with Server(explorer) as server:

@@ -178,8 +178,10 @@ def by_proof(claim: Claim, decider: Decider) -> Iterator[Decided]:
 
 
 def by_history(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields the verdicts of history analysis on a claim, for each sweep (runs from many seeds) of
-    a correct broker and for each seeded bug.
+    """Yields the verdicts of history analysis on a claim.
+
+    There is one verdict for each sweep of a correct broker, and one for each seeded bug that breaks
+    the claim. A sweep is a set of simulated runs from many seeds.
     """
     sweeps = [sweep for sweep in SWEEPS if _observations(decider.name, sweep)]
     for sweep in sweeps:

@@ -37,9 +37,10 @@ from properties.anomalies.real_time.stale_end_offset import StaleEndOffset
 
 
 class Changes:
-    """Changes some operations of one window of a synthetic history.
+    """Changes operations in one window of a synthetic history, so that they break a rule.
 
-    The window's operations are numbered in completion order; `first_op` is the first number.
+    A window is a period of time. Its operations are numbered in completion order; `first_op` is
+    the first number.
     """
 
     def __init__(self, window: Operations, first_op: int) -> None:
@@ -74,10 +75,10 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Returns for each send the time from which its beginning would be an inversion, or 0.
+        """Returns, for each row, the time from which on its send would begin too late, or 0.
 
-        At this time, a send of the same key with a higher offset has ended. Rows that are no sends,
-        and sends without such a time, have 0.
+        A send begins too late if a send of the same key with a higher offset has ended: this is an
+        offset-order-inversion. A row that is no send, or has no such time, has 0.
         """
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]

@@ -160,8 +160,12 @@ class Cluster:
     # ------------------------------------------------------------ senders
 
     def _sends(self, size: int) -> tuple[Operations, Ints, Ints, Ints]:
-        """Returns a period's sends; and for each record append time, transaction end and result."""
-        # The fate is 0 lost, 1 aborted, 2 effective. The sends have no offsets yet.
+        """Returns the sends of a period, and three arrays with an element for each record.
+
+        The arrays have the time of the record's append, the time at which its transaction ended,
+        and its fate: 0 if it was lost, 1 if it was aborted, 2 if it took effect. The sends have no
+        offsets yet.
+        """
         rng, shape = self.rng, (SENDERS, size)
         duration = rng.integers(200 * US, 1_400 * US, shape)
         pause = rng.integers(10 * US, 90 * US, shape)

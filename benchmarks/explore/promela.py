@@ -97,9 +97,9 @@ class PromelaCompiler(Compiler):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env
     ) -> list[tuple[int, Code]]:
-        """Returns each byte of a state that `variable[keys]` can mean, with a condition in Promela.
+        """Returns each byte of a state that may store `variable[keys]`, and a condition.
 
-        The condition is true if the keys select this byte.
+        The condition, in Promela, is true if the values of the keys select this byte.
         """
         sizes = [self.at.size(key) for key in variable.keys]
         codes = [self.in_sort(key, env) for key in keys]

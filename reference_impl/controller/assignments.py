@@ -53,7 +53,7 @@ def reassigned(state: PartitionState, target: Members, bugs: Bugs = NO_BUGS) -> 
 
 
 def completed(wanted: Assignment) -> Assignment:
-    """Returns the assignment after the reassignment; the same one if it cannot complete yet."""
+    """Returns the assignment after the reassignment, or `wanted` if it cannot complete yet."""
     if not (wanted.adding or wanted.removing):
         return wanted
     isr = _without(wanted.isr, wanted.removing)

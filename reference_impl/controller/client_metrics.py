@@ -1,4 +1,4 @@
-"""The controller's checks of subscriptions to metrics of clients, and those after a change.
+"""The controller's checks of subscriptions to client metrics, and the subscriptions after a change.
 
     no name, an unknown setting, an interval out of range          INVALID_REQUEST
     a value of the wrong type, an empty word, an illegal pattern   INVALID_CONFIG
@@ -45,7 +45,10 @@ Refusal = tuple[ErrorCode, str]
 def alter_client_metrics(
     before: Subscriptions, request: AlterClientMetrics
 ) -> tuple[Subscriptions, AlteredClientMetrics]:
-    """Returns the subscriptions after the request, and the response; without a change, the same."""
+    """Returns the subscriptions after the request, and the response.
+
+    A request that is rejected, or only validates, changes nothing.
+    """
     known = dict(before)
     settings = {} if request.replaces_all else dict(known.get(request.name, ()))
     for key, value in request.changes:

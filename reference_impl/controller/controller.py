@@ -117,8 +117,8 @@ class Controller:
     ) -> StepResult[Controller]:
         """Returns a controller with the stored metadata, and the timer of its first session check.
 
-        This check fences the stored brokers that have not registered again. The defaults of topics
-        with which the brokers of an earlier start were started are replaced.
+        This check fences the stored brokers that have not registered again. The topic defaults that
+        an earlier start has set are replaced by those of this start.
         """
         expired_ms = now_ms - timeouts.session_timeout_ms
         known = {state.broker_id: state for state in image.brokers}

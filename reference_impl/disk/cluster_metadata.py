@@ -39,7 +39,7 @@ class ClusterMetadata:
 
     @classmethod
     def of(cls, image: MetadataImage) -> ClusterMetadata:
-        """Returns metadata that another process keeps in its file."""
+        """Returns the metadata without a file; another process writes the file."""
         changes = MetadataChanges()
         changes.to(image)
         return cls(Path(), _changes=changes)

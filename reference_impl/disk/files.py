@@ -4,7 +4,7 @@ A small file is replaced as a whole: a killed process leaves either the old file
 append may be cut short; whoever reads the file later removes the torn end.
 
 A power loss may undo any change that was not flushed. A file's content is flushed by `flush`, and
-names in a folder by `flush_folder`. `replace_file` flushes both, unless its caller can do without.
+names in a folder by `flush_folder`. `replace_file` flushes both, unless `flushes` is false.
 
 Source: Utils.atomicMoveWithFallback, Utils.flushDir and CheckpointFile of Kafka.
 """
@@ -66,7 +66,10 @@ def delete(path: Path) -> None:
 
 
 def rename_file(path: Path, new: Path) -> bool:
-    """Renames the file, and replaces another of the new name; returns False if it is missing."""
+    """Renames the file, and replaces any file with the new name.
+
+    Returns False if there is no file to rename.
+    """
     try:
         os.replace(path, new)
     except FileNotFoundError:
@@ -75,7 +78,7 @@ def rename_file(path: Path, new: Path) -> bool:
 
 
 def rename_folder(path: Path, new: Path) -> None:
-    """Renames the folder; after a power loss it has the new name."""
+    """Renames the folder and flushes its name, so a power loss does not undo this."""
     os.rename(path, new)
     flush_folder(path.parent)
 

@@ -3,9 +3,9 @@
     {"version": 7, "brokers": [...], "changed": [[topic, partition, state], ...],
      "deleted": [[topic, partition], ...]}
 
-The object has only the parts that differ from the previous image. Topic partitions that have not
-changed keep the same `PartitionState` object on both sides, so a broker that applies the new image
-sees which ones have changed.
+The object has only the parts that differ from the previous image. The receiver applies it to its
+own previous image. A topic partition that has not changed keeps its `PartitionState` object. So the
+broker finds the changed ones by a comparison of objects.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ _HINTS: Final = get_type_hints(MetadataImage)
 
 @dataclass(slots=True)
 class MetadataChanges:
-    """The last image of a sequence, to which the next change refers."""
+    """The last image of a sequence of metadata images.
+
+    For the next image, `to` returns the change from the last one, and `apply` applies a change.
+    """
 
     _image: MetadataImage = NO_METADATA
     _known: dict[TopicPartition, PartitionState] = field(default_factory=dict)
@@ -38,7 +41,7 @@ class MetadataChanges:
         return self._image
 
     def to(self, image: MetadataImage) -> dict[str, Any]:
-        """Returns the change from the last image to this one, which is then the last one."""
+        """Returns the change from the last image to `image`, and makes `image` the last one."""
         before, partitions = self.image, dict(image.topic_partitions)
         change: dict[str, Any] = {
             name: json_values.written(getattr(image, name))

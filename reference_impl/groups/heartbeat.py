@@ -97,7 +97,7 @@ def heartbeat_error(
 ) -> ErrorCode:
     """Returns the error that rejects a heartbeat, or NONE.
 
-    A group with `most_members` admits no other member, also no replacement of a static one.
+    A group of `most_members` members admits no new member, not even in place of a static one.
     """
     epoch = request.member_epoch
     malformed = malformed_error(request)

@@ -41,7 +41,7 @@ class OffsetRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupOffsets:
-    """The committed and pending offsets of all groups in the log below the offset `read_to`."""
+    """The committed and pending offsets of all groups; the log was read up to `read_to`."""
 
     committed: Mapping[GroupPartition, OffsetRecord] = field(
         default_factory=dict[GroupPartition, OffsetRecord]
@@ -119,7 +119,7 @@ class GroupOffsets:
         return found
 
     def has_group(self, group: str) -> bool:
-        """True if an offset commit has created the group, which has not been removed since.
+        """True if an offset commit has created the group, and the group was not removed afterwards.
 
         Kafka: OffsetMetadataManager.replay, GroupMetadataManager.maybeDeleteGroup.
         """

@@ -42,7 +42,10 @@ class Entry(NamedTuple):
 
 
 class Schema(NamedTuple):
-    """The formats of one kind of record; no key is flexible."""
+    """The formats of the key and the value of one kind of record.
+
+    If `flexible` is true, the value has the flexible format (KIP-482); a key never has.
+    """
 
     type: int
     key: Fields

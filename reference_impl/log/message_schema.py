@@ -26,7 +26,7 @@ Message = Mapping[str, Plain]
 
 
 class Field(NamedTuple):
-    """A field of a message; one with a tag is written after the others.
+    """A field of a message; fields with a tag are written after all fields without a tag.
 
     The type is the name of a scalar, or the fields of a struct. A field with `many` is an array.
     """

@@ -161,8 +161,7 @@ class ProducerStates:
     ) -> SequenceCheck:
         """Returns `InSequence` if the leader may append the batch, else `Duplicate` or `Rejected`.
 
-        `verification` has facts about the first batches of a transaction. It is None for other
-        batches.
+        Only for the first batches of a transaction, `verification` is not None.
 
         Kafka: UnifiedLog.analyzeAndValidateProducerState, then ProducerAppendInfo.appendDataBatch.
         """

@@ -63,7 +63,7 @@ def target_compression(producers: Compression, config: LogConfig) -> Compression
 
 
 def level_of(codec: Compression, config: LogConfig) -> int | None:
-    """Returns the topic's level for its own codec, else None: the codec's usual level.
+    """Returns the topic's compression level; None, the codec's usual level, for another codec.
 
     Kafka: LogConfig.getCompression.
     """

@@ -43,7 +43,7 @@ class TooManyBytes(CorruptBatch):
 
 
 def scan(batch: bytes, head: Header, most_bytes: int = DECOMPRESSED_BYTES) -> RecordFacts:
-    """Returns the largest timestamp, and whether keys are missing and offset deltas are 0, 1, 2.
+    """Returns the facts about the records of a batch.
 
     Raises CorruptBatch for malformed records, Undecompressable if decompression fails, and
     TooManyBytes if the decompressed records have more than `most_bytes`.

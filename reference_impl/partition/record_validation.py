@@ -12,7 +12,7 @@ whole, whereas Kafka skips its key and value. Compressed records may have at mos
 ones get MESSAGE_TOO_LARGE. Kafka has no such limit.
 
 An uncompressed batch keeps its offset deltas, even if they are not 0, 1, 2 and so on. Readers then
-get other offsets than the producer, as of Kafka. A compressed batch with such deltas is rebuilt.
+get other offsets than the producer, as in Kafka. A compressed batch with such deltas is rebuilt.
 
 Deviates: two kinds of batches are rejected that Kafka appends. No client sends them.
 

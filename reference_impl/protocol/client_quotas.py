@@ -36,11 +36,11 @@ class AlterQuotas:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlteredQuotas:
-    """Response: of each entity, the error that rejects its changes, or NONE, and the message."""
+    """Response: for each entity, the error that rejects its changes (or NONE), and a message."""
 
     results: tuple[tuple[Entity, ErrorCode, str], ...]
 
 
 def entity_of(parts: dict[str, str | None]) -> Entity:
-    """Returns the entity with these names by type."""
+    """Returns the entity that `parts` describes: names by entity type, such as `client-id`."""
     return tuple(sorted(parts.items()))

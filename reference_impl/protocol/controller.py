@@ -186,8 +186,8 @@ class CreatedPartitions:
 class AlterConfigs(TopicSettings):
     """Request: change a topic's configuration.
 
-    A setting that is None keeps its value; one in `deleted` gets its default value. Of a setting
-    that is a list, `lists` changes single words.
+    A setting that is None keeps its value. A setting in `deleted` gets its default value. `lists`
+    adds or removes single words of a setting that is a list.
     """
 
     topic: str

@@ -27,10 +27,10 @@ INTERNAL_TOPICS: Final = (TRANSACTION_STATE, CONSUMER_OFFSETS)
 
 @dataclass(frozen=True, slots=True)
 class Coordinators:
-    """Finds the coordinator of a group or transactional id, and the ids of the topics in its log.
+    """Finds the coordinators of groups and transactional ids in a broker's metadata.
 
     The coordinator is the leader of one partition of an internal topic. For each topic name,
-    `incarnations` counts the deleted topics of this name. Both fields are from a broker's metadata.
+    `incarnations` counts the deleted topics of this name; topic ids are computed from it.
     """
 
     leaders: Mapping[TopicPartition, BrokerId] = field(
@@ -40,7 +40,7 @@ class Coordinators:
 
     @classmethod
     def of(cls, image: MetadataImage) -> Coordinators:
-        """Returns the leader of each topic partition in a metadata image."""
+        """Returns the leaders and incarnations in a metadata image."""
         return cls(
             {topic_partition: state.leader for topic_partition, state in image.topic_partitions},
             {place.topic: state.incarnation for place, state in image.topic_partitions},

@@ -23,7 +23,7 @@ from reference_impl.protocol.topic_settings import BUILT_IN, NO_SETTINGS, TopicS
 class TopicDefaults(TopicSettings):
     """The dynamic defaults of all topics; None for a default that is not set.
 
-    `at_start` has the defaults with which the brokers were started. As in Kafka, the dynamic
+    `at_start` has the defaults that the brokers got at their start. As in Kafka, the dynamic
     default of min.insync.replicas is set from the first start on.
     """
 
@@ -35,11 +35,11 @@ class TopicDefaults(TopicSettings):
         return {**dict(self.at_start.set_values()), **dict(self.set_values())}
 
     def value(self, name: str) -> Any:
-        """Returns the value of a topic that does not have the setting itself."""
+        """Returns the setting's value in a topic that does not set it itself."""
         return self.changed_values().get(name, BUILT_IN[name])
 
     def started(self, at_start: TopicSettings, *, is_first: bool) -> TopicDefaults:
-        """Returns the defaults after a start of the cluster; those of an earlier start are gone.
+        """Returns the defaults after a start of the cluster; `at_start` replaces earlier ones.
 
         Kafka: ConfigurationControlManager.maybeGenerateElrSafetyRecords.
         """

@@ -99,7 +99,7 @@ def is_of_log(name: str) -> bool:
 
 
 def parted(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns the settings of the topic, and those of its log."""
+    """Divides settings by `is_of_log`: returns those of the topic, and those of its log."""
     of_log = {name: value for name, value in values.items() if is_of_log(name)}
     return {name: value for name, value in values.items() if name not in of_log}, of_log
 

@@ -85,7 +85,7 @@ class Application:
     ) -> None:
         """Begins an operation of the history.
 
-        `did` contains the micro-operations known so far; `end` may add others, or replace them.
+        `did` has the micro-operations known so far. `end` may add others, or replace all of them.
         """
         assert self.open is None, f"{self.open} is open"
         self.now_ns += 1
@@ -173,7 +173,7 @@ class ProgramClient:
         return () if self.app.open is None else (self.app.open,)
 
     def close(self) -> None:
-        """Kills the application; the program is not resumed any more."""
+        """Kills the application: its program never runs again."""
         self.over = True
         self.program.close()
 

@@ -89,7 +89,7 @@ def _peers(broker: BrokerId) -> tuple[NodeId, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """What a simulated run consists of: a workload, faults, and a cluster.
+    """The description of a simulated run: a workload, faults, and a cluster.
 
     Each producer sends at a fixed interval.
     """

@@ -23,7 +23,7 @@ RETURNS_AFTER: Final = 400  # requests to the others, while one broker is down
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """A topic of a scenario: its name is the scenario's topic and `suffix`."""
+    """A topic of a scenario; its name is the name of the scenario's topic, followed by `suffix`."""
 
     suffix: str = ""
     partitions: int = 1

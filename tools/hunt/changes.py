@@ -1,9 +1,9 @@
 """Requests changes of a running cluster: reassignments, elections, and settings of topics.
 
 No acknowledged record may be lost because of such a change. Each change is one request, to any
-broker that answers. Reassignments and elections are of any partition that Metadata lists, so also
-of internal topics. Only topics of the workload get other settings. Each change is recorded with its
-answer, even if it was refused.
+broker that answers. A reassignment or an election may concern any partition that Metadata lists,
+also one of an internal topic. Settings are changed for topics of the workload only. Each change is
+recorded with its answer, even if it was refused.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Tried:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Versions:
-    """The seed and the versions on which the outcomes depend, besides the sources."""
+    """The seed of the campaign, and the versions of the tools that can change its outcomes."""
 
     seed: int
     python: str

@@ -22,7 +22,7 @@ _GO: Final[dict[str, Outcome]] = {"PASS": "passed", "FAIL": "failed", "SKIP": "s
 def go_result(test: str, output: str, seconds: float, limit_s: float | None = None) -> Result:
     """Returns the result of one Go test from the output of its process with `-test.v`.
 
-    `limit_s` is the time limit if the process was ended because of it.
+    `limit_s` is the time limit that ended the process; None if the process ended by itself.
     """
     if limit_s is not None or "panic: test timed out after" in output:
         note = f"not finished after {seconds if limit_s is None else limit_s:.0f} s"

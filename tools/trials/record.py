@@ -51,7 +51,7 @@ class Decided:
 
     @property
     def key(self) -> tuple[str, str, str, Place, str]:
-        """System, suite, claim, side and setting; `record.json` has one row for each key.
+        """The key of a row of `record.json`: system, suite, claim, side and setting.
 
         The side is `inside` if the claim must hold in the setting, otherwise `outside`.
         """

@@ -95,7 +95,9 @@ class Authentication:
     _again_at_ms: int | None = None  # when it last began to authenticate again
 
     def admits(self, frame: bytes) -> bool:
-        """Returns False if the request must go to `handle`, because it is part of authentication.
+        """Returns True if the client is authenticated and the request may be served.
+
+        Otherwise the request is part of the authentication, and the caller calls `handle`.
 
         Raises MalformedFrame if the session has ended.
         """

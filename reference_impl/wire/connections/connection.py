@@ -256,7 +256,7 @@ class Connection(asyncio.Protocol):
 
 @coroutine
 def _continued(running: Coroutine[Any, Any, R], waits_for: Any) -> Generator[Any, Any, R]:
-    """Runs a started coroutine, which waits for `waits_for`, to its end."""
+    """Runs a coroutine to its end; it was started before, and now waits for `waits_for`."""
     while True:
         error: BaseException | None = None
         sent: Any = None

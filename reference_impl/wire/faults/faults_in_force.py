@@ -66,7 +66,7 @@ class Faults(Protocol):
         ...
 
     async def begin(self, fault: OfCluster) -> None:
-        """Begins a fault of the cluster; a broker that pauses itself does nothing else before."""
+        """Begins a fault of the cluster; a broker that pauses itself pauses at once."""
         ...
 
     def begin_after_response(self, fault: OfCluster) -> None:
@@ -93,13 +93,13 @@ class FaultsInForce:
     _happening: set[asyncio.Task[None]] = field(default_factory=set)
 
     def add(self, rules: tuple[Rule, ...]) -> None:
-        """Puts the rules into force that act on requests."""
+        """Puts those rules into force that act on requests."""
         for rule in rules:
             if rule.when is not None:
                 self.rules.add(rule)
 
     async def begin_at_start(self, rules: tuple[Rule, ...]) -> None:
-        """Lets the faults happen whose rules have no `when`; raises BadFault if one cannot."""
+        """Begins the fault of each rule without `when`; raises BadFault if this is impossible."""
         for rule in rules:
             if rule.when is None and not isinstance(rule.fault, OfRequest):
                 await carry_out(self.cluster, rule.fault)

@@ -23,11 +23,11 @@
 A rule without `applied` acts before the request is applied. After `drop`, `disconnect` or `error`,
 the request is never applied.
 
-A rule with `applied` acts after the request was applied, before its response is sent. It does not
-count a produce request whose batches were all rejected, because such a request was not applied.
+A rule with `applied` acts after the request was applied, before its response is sent. Such a rule
+does not count a produce request whose batches were all rejected, because it was not applied.
 
-A rule of a crash, a power loss or a pause may leave out `broker`: it acts on the broker that gets
-the selected request. A rule in its `then` that leaves out `broker` acts on the same broker.
+If a crash, a power loss or a pause leaves out `broker`, it acts on the broker that gets the
+selected request. A later rule (`then`) that leaves out `broker` acts on the same broker.
 
 A rule is triggered by a number of requests, never by the time. So a rule acts on the same request
 numbers in each run, although clients over TCP are not deterministic.
@@ -295,7 +295,7 @@ class Rule:
             raise BadFault("broker", 'is missing; only a rule with "when" may leave it out')
 
     def at(self, broker: BrokerId) -> Rule:
-        """Returns the rule with this broker as the one that gets the selected request."""
+        """Returns the rule with `broker` in place of `RECEIVER`, also in the rule of `then`."""
         if isinstance(self.fault, OfRequest):
             return self
         then = None if self.then is None else self.then.at(broker)
@@ -303,7 +303,7 @@ class Rule:
 
 
 def at_receiver(fault: OfCluster, broker: BrokerId) -> OfCluster:
-    """Returns the fault with this broker, if the fault acts on the one that gets the request."""
+    """Returns the fault with `broker` in place of `RECEIVER`, the broker that gets the request."""
     if isinstance(fault, OfOneBroker) and fault.broker == RECEIVER:
         return replace(fault, broker=broker)
     return fault

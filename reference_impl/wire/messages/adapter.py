@@ -145,7 +145,7 @@ def _missing(entity: Any) -> str | None:
 
 @cache
 def _checked(kind: Any) -> tuple[tuple[str, bool, bool], ...]:
-    """Returns (name, may be null, has nested structures) of each field to check."""
+    """Returns (name, may be null, has nested structures) of each field that `_missing` checks."""
     found = [
         (field.name, "None" in str(field.type), _has_parts(field.type)) for field in fields(kind)
     ]
@@ -180,7 +180,10 @@ def _response(api: Api, version: int) -> tuple[str, Any]:
 
 @cache
 def _parts(api: Api, version: int) -> dict[str, tuple[Any, tuple[str, ...], tuple[str, ...]]]:
-    """Returns the classes of `parts` of the response, with all fields and those of error codes."""
+    """Returns the structures in a response by name: class, fields, and fields with an error code.
+
+    For example, `{"PartitionData": (PartitionData, ("error_code", ...), ("error_code",))}`.
+    """
     return {
         name: (kind, takes, tuple(field for field in takes if field.endswith("error_code")))
         for name, (kind, takes) in parts(api, version, EntityType.response).items()

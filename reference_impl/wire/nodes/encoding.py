@@ -9,7 +9,7 @@
     mapping              an array of pairs
 
 The receiver reads each value by the annotation of its field, and makes only objects of the classes
-of `protocol`. So bytes from a socket never choose what is called, as a pickle does.
+of `protocol`. So bytes from a socket cannot choose a function to call, as a pickle can.
 
 UpdateMetadata has the whole image. A connection carries it as the change from its last image, see
 `metadata_changes`. So each connection has an encoder and a decoder of its own.

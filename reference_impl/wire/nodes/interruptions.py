@@ -43,7 +43,7 @@ class Interruptions:
         return waiting
 
     def holds(self, node: NodeId, event: Input, life: int | None) -> bool:
-        """Keeps the event if the node is paused; returns whether it is."""
+        """Returns True if the node is paused; the event then waits until the node resumes."""
         if node not in self._paused:
             return False
         self._paused[node].append((event, life))

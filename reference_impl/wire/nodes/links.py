@@ -132,7 +132,7 @@ class Links:
 
 
 class _Outgoing(asyncio.Protocol):
-    """The messages of this node to another one, over one connection after the other."""
+    """Sends this node's messages to another node, and connects again after a lost connection."""
 
     def __init__(self, links: Links, to: NodeId) -> None:
         self._links = links
@@ -162,7 +162,7 @@ class _Outgoing(asyncio.Protocol):
             self._transport.abort()
 
     async def _dial(self) -> None:
-        """Connects while messages wait; those that wait for a connection that fails are lost."""
+        """Connects while messages wait; if a connection fails, the waiting messages are lost."""
         while self._waiting:
             if not await self._connect():
                 self._waiting.clear()

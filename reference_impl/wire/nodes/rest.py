@@ -50,7 +50,8 @@ def reason_to_rest(
 
     While these replicas stay the same, the timer would change nothing. The nodes of `elsewhere`
     may run in other processes, so their replicas are unknown. A follower always fetches from a
-    leader on such a node. A leader rests only if all its followers on such nodes are in the ISR.
+    leader on such a node. The timer of a leader may rest only if all its followers on such nodes
+    are in the ISR.
     """
     reason = present(nodes, node_id, timer)
     match reason:

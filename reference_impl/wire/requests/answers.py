@@ -101,7 +101,7 @@ ANSWERS: Final[Mapping[Api, Callable[[ServedBroker, Call], Coroutine[Any, Any, b
 
 
 async def answer(broker: ServedBroker, call: Call) -> bytes | Handled:
-    """Returns the response frame of a request; of a Produce request also what it appended."""
+    """Returns the response frame of a request; for Produce, also the appended batches."""
     if call.api is not Api.PRODUCE:
         return await ANSWERS[call.api](broker, call)
     result = await produce.produce(broker, call)

@@ -44,7 +44,7 @@ class Served:
 
     @property
     def pids(self) -> Mapping[BrokerId, int]:
-        """The process id of each running broker of `processes`; empty without this option."""
+        """The process id of each running broker; empty if all brokers are in this process."""
         return self._cluster.pids
 
     def kill(self, broker_id: BrokerId) -> None:

@@ -66,7 +66,7 @@ def test_an_analysis_executes_stages_of_the_plan(
 
 
 def kernels_in_code() -> frozenset[Site]:
-    """Returns where the code makes a kernel: the file, and the first and last line."""
+    """Returns each place in the code that makes a `Kernel`: the file, the first and last line."""
     return frozenset(
         (str(file), node.lineno, node.end_lineno or 0)
         for file in ROOM.rglob("*.py")
@@ -78,7 +78,7 @@ def kernels_in_code() -> frozenset[Site]:
 
 
 def kernels_explained(monkeypatch: pytest.MonkeyPatch, h: History) -> frozenset[Site]:
-    """Returns the kernels in the code that explanations make, if plans are executed on `h`."""
+    """Returns the places of the kernels that an explanation makes if it executes plans on `h`."""
     lines: dict[str, set[int]] = {}
     initialise: Any = Kernel.__init__
 

@@ -1,4 +1,4 @@
-"""Kernels and literal definitions agree, however a history is partitioned and shuffled."""
+"""The analysis agrees with the literal definitions for any partitions and any shuffle."""
 
 from __future__ import annotations
 

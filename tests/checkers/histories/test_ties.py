@@ -1,4 +1,4 @@
-"""Kernels agree with the definitions where times, offsets and log starts are equal.
+"""The analysis agrees with the definitions where times, offsets and log starts are equal.
 
 An operation that ends when another begins is not before it. The record at the log start must still
 exist. The histories here have only a few different times and offsets, so many of them are equal.

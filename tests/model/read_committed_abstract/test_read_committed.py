@@ -80,7 +80,7 @@ def test_a_reader_waits_until_the_marker_is_replicated(play: Begin) -> None:
 
 
 def test_after_a_restart_of_kafka_the_last_stable_offset_goes_back(play: Begin) -> None:
-    """The schedule of docs/findings/last-stable-offset-goes-back.md."""
+    """The steps of docs/findings/last-stable-offset-goes-back.md break the claim in Kafka 4.3."""
     run = play(Kafka43()).do(*WITH_AN_UNREPLICATED_MARKER, "restart", "read 1", "change_leader 1")
     assert run.broken() == {"stable_offset_never_goes_back"}
     run.do("write_marker 0 2", "advance_high_watermark 2")

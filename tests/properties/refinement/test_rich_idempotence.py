@@ -39,13 +39,16 @@ def test_three_batches_and_deleted_records_refine_the_abstract_spec(constants: C
 
 
 def test_the_snapshots_of_kafka_refuse_a_batch_that_the_proved_spec_does_not() -> None:
-    """The only unexplained step is the refusal of a batch that is in the log."""
+    """With Kafka's snapshots, the unexplained steps are refusals of a batch that is in the log."""
     walk = Simulation(SnapshotKeepsNewest(**CHANGES)).walk()
     assert walk.unexplained == {"refuse": 2}
 
 
 def test_the_snapshots_of_kafka_refine_the_abstract_spec_with_the_same_rule() -> None:
-    """The abstract spec explains also the refusal, the new numbers and the second append."""
+    """With the same rule, the abstract spec also explains this refusal and what follows from it.
+
+    The client numbers its batches again, and the batch is appended a second time.
+    """
     walk = Simulation(SnapshotKeepsNewest(**CHANGES), AbstractSnapshot).walk()
     assert not walk.unexplained
     assert (walk.explained["restart"], walk.explained["refuse"]) == (4, 2)

@@ -23,7 +23,7 @@ LATE: Constants = {**QUIET, "markers_late": True}
 
 
 def test_markers_that_are_lost_with_a_leader_refine_the_abstract_spec() -> None:
-    """The abstract reader receives what the rich spec lets a reader receive, and no more."""
+    """The abstract reader receives exactly the records that the rich spec lets a reader receive."""
     walk = Simulation(Transactions(**CHANGES)).walk()
     assert not walk.unexplained
     assert (walk.pairs, walk.explained) == (

@@ -171,7 +171,7 @@ class Disk:
         return at
 
     def left(self, loss: Loss) -> Iterator[tuple[Path, bytes | None]]:
-        """Yields what the loss leaves: each folder with None, and each file with its content."""
+        """Yields the files and folders after a power loss; the content of a folder is None."""
 
         def below(folder: Folder, path: Path) -> Iterator[tuple[Path, bytes | None]]:
             for name, of in (folder.names if loss.keeps_names else folder.flushed).items():

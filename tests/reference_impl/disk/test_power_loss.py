@@ -62,7 +62,7 @@ class Recorded:
 
 
 def record(root: Path, patched: pytest.MonkeyPatch) -> Recorded:
-    """Serves a cluster twice, and stops it twice, once without a clean stop."""
+    """Serves a cluster twice, and records its file changes; only one of the two stops is clean."""
     root.mkdir()
     recorder = Recorder(root)
     patched.setattr(files, "os", recorder)

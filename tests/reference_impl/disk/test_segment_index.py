@@ -45,7 +45,7 @@ def test_the_indexes_of_a_log_of_kafka_are_built_with_the_same_bytes(
 
 
 def indexes(folder: Path) -> dict[str, bytes]:
-    """Returns the contents of the index files of a log folder that have any."""
+    """Returns the content of each index file in a log folder; empty files are left out."""
     files = [file for suffix in segment_index.SUFFIXES for file in folder.glob(f"*{suffix}")]
     return {file.name: data for file in sorted(files) if (data := file.read_bytes())}
 

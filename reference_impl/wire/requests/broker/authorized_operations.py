@@ -42,17 +42,17 @@ OF_CLUSTER: Final = _bits(Operation.CLUSTER_ACTION, Operation.IDEMPOTENT_WRITE, 
 
 
 def group_operations(body: Any) -> int:
-    """Returns the operations for a described group; NO_OPERATIONS if `body` does not ask."""
+    """Returns the operations for a group; NO_OPERATIONS if `body` does not request them."""
     return _if_included(body, "include_authorized_operations", OF_GROUP)
 
 
 def topic_operations(body: Any) -> int:
-    """Returns the operations for a topic of Metadata; NO_OPERATIONS if `body` does not ask."""
+    """Returns the operations for a topic; NO_OPERATIONS if `body` does not request them."""
     return _if_included(body, "include_topic_authorized_operations", OF_TOPIC)
 
 
 def cluster_operations(body: Any) -> int:
-    """Returns the operations for the cluster; NO_OPERATIONS if `body` does not ask."""
+    """Returns the operations for the cluster; NO_OPERATIONS if `body` does not request them."""
     return _if_included(body, "include_cluster_authorized_operations", OF_CLUSTER)
 
 

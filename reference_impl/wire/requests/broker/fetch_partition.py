@@ -87,19 +87,20 @@ class FetchPartition:
         return known
 
     def keep(self, request: Fetch, answer: Fetched | None, replica: object) -> None:
-        """Remembers a response without records, and the replica that was read.
+        """Remembers a response without records, and the replica that the broker read for it.
 
-        If `answer` is None, forgets the earlier response. Does nothing if the client has since
-        requested other offsets.
+        If `answer` is None, the earlier response is forgotten. If the client has requested other
+        offsets in the meantime, nothing changes.
         """
         if request is self._request:
             self.unchanged = answer
             self._replica = None if answer is None else weakref.ref(replica)
 
     def answer_of(self, replica: object) -> Fetched | None:
-        """Returns the response that is remembered for this replica object, or None.
+        """Returns the remembered response of this replica; None if there is none.
 
-        A replica that has changed is a new object, for which no response is remembered yet.
+        A replica is an immutable object. So a replica that has changed is another object, and has
+        no remembered response yet.
         """
         known = None if self._replica is None else self._replica()
         return self.unchanged if known is not None and known is replica else None

@@ -162,10 +162,10 @@ class FetchSessions:
     def end(
         self, context: FetchContext, epoch: int, answers: Answers, now_ms: int
     ) -> tuple[Answers, int] | SessionError:
-        """Returns the answers of partitions to send in the response, and the session id.
+        """Returns the answers to send, one for each partition in the response, and the session id.
 
         An incremental response has only the partitions that changed. Returns a SessionError if a
-        newer request has used the session: the session's epoch is no longer the one after `epoch`.
+        newer request has used the session in the meantime, and so has raised the session's epoch.
 
         Kafka: FetchContext.updateAndGenerateResponseData.
         """

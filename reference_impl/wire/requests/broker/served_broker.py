@@ -93,7 +93,7 @@ class ServedBroker(Protocol):
 
 
 async def request_core(broker: ServedBroker, request: Request, answer: type[R]) -> R:
-    """Returns the broker's response to the request, which must be of the expected class."""
+    """Returns the broker's response, which must be an instance of the class `answer`."""
     response = await broker.call(request)
     assert isinstance(response, answer), f"{request} was answered with {response}"
     return response

@@ -266,7 +266,7 @@ async def list_transactions(broker: ServedBroker, call: Call) -> bytes:
 async def write_txn_markers(broker: ServedBroker, call: Call) -> bytes:
     """Handles WriteTxnMarkers; returns the response frame once the markers are replicated.
 
-    A partition without a replica on this broker is unknown to it.
+    A topic partition without a replica on this broker gets UNKNOWN_TOPIC_OR_PARTITION.
     """
     states = dict((await image(broker)).topic_partitions)
 

@@ -82,7 +82,7 @@ _KAFKA_MS: Final[Mapping[str, int]] = dict(KAFKA_TIMEOUTS.numbers)
 
 
 class Broker(NamedTuple):
-    """What the static settings of a broker depend on."""
+    """The facts about a broker from which the values of its static settings follow."""
 
     broker_id: int
     times_ms: Mapping[str, int]  # the timeouts and intervals, by field
@@ -189,8 +189,8 @@ def changed_defaults(
 ) -> AlterDefaults:
     """Returns the request that changes some default settings of all topics.
 
-    `name` is the broker's id, or empty for all brokers; `defaults` are those before the change.
-    Raises Refused for a change that is not supported, such as a change for one broker.
+    `name` is the broker's id, or empty for all brokers. `defaults` has the defaults before the
+    change. Raises Refused for a change that is not supported, such as a change for one broker.
     """
     return _alter(name, broker_id, tuple(_operations(configs, defaults)))
 

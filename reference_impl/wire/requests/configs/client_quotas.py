@@ -80,7 +80,7 @@ async def describe_client_quotas(broker: ServedBroker, call: Call) -> bytes:
 
 
 def _filter(components: Any) -> dict[str, tuple[int, str | None]]:
-    """Returns the match type and name of each entity type; raises Refused."""
+    """Maps each entity type of the filter to its match type and name; raises Refused."""
     found: dict[str, tuple[int, str | None]] = {}
     for one in components:
         kind, match_type = one.entity_type, one.match_type

@@ -39,8 +39,8 @@ class ConfigType(IntEnum):
 class Config(NamedTuple):
     """A setting of a topic: its field in `TopicSettings`, its type, and its parser.
 
-    The parser raises ValueError for an invalid value. `of_brokers` is Kafka's name of the default
-    for all topics; `read_of_brokers` parses this default if its limits differ.
+    The parser raises ValueError for an invalid value. `of_brokers` names the brokers' setting for
+    the default of all topics. If its limits differ from the topic's, `read_of_brokers` parses it.
     """
 
     field: str
@@ -250,8 +250,8 @@ def describe(
 ) -> list[Described]:
     """Returns all supported settings of a topic, each with its value and source.
 
-    `state` has the settings: the registration of any one partition of the topic. For a topic that
-    does not exist yet, `state` is the request that creates the topic.
+    `state` is the registration of a partition of the topic; all its partitions have the same
+    settings. For a topic that does not exist yet, `state` is the request that creates the topic.
     """
     found: list[Described] = []
     for name, config in CONFIGS.items():

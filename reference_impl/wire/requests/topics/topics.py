@@ -84,7 +84,10 @@ async def _name_error(broker: ServedBroker, topic: str) -> CreatedTopic:
 
 
 def _creation(broker: ServedBroker, call: Call, topic: Any) -> CreateTopic:
-    """Translates a topic; raises Refused (replicas) or another ValueError (setting)."""
+    """Returns the request to create one topic of a CreateTopics request.
+
+    Raises Refused for invalid replicas, and another ValueError for an invalid setting.
+    """
     partitions, replicas = topic.num_partitions, topic.replication_factor
     assignments = _assignments(topic)
     if replicas == BROKER_DEFAULT:

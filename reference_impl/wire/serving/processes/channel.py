@@ -52,7 +52,10 @@ class Channel:
         self._reader, self._writer = await asyncio.open_connection(sock=end)
 
     async def call(self, name: str, *args: Any) -> Any:
-        """Returns the result of the other end's function; raises ChannelClosed if it ends first."""
+        """Returns the result of a function at the other end.
+
+        Raises ChannelClosed if the other process ends first.
+        """
         if self._writer is None or self._is_finished:
             raise ChannelClosed(name)
         self._sent += 1
@@ -65,11 +68,11 @@ class Channel:
             self._owed.pop(number, None)
 
     def notify(self, name: str, *args: Any) -> None:
-        """Runs the other end's function, unless the other process has ended."""
+        """Runs a function at the other end, unless the other process has ended."""
         self._write(NOTICE, 0, name, args)
 
     async def serve(self) -> None:
-        """Runs what the other end calls, until the other end is closed."""
+        """Runs the functions that the other end calls, until the other end is closed."""
         assert self._reader is not None, "the channel is open"
         try:
             while True:
@@ -83,7 +86,7 @@ class Channel:
             self._lose_calls()
 
     def finish(self) -> None:
-        """Ends `serve` of the other end, which can still send notices."""
+        """Sends nothing more, so `serve` of the other end returns; notices may still arrive."""
         if self._writer is not None and not self._is_finished:
             self._is_finished = True
             self._writer.write_eof()

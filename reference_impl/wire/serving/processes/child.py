@@ -98,9 +98,9 @@ class NodeProcess:
         return found
 
     async def call(self, name: str, *args: Any) -> Any:
-        """Returns the result of a function of the node, which must be open, or opens meanwhile.
+        """Waits until the node is open, calls a function of the node, and returns its result.
 
-        Raises NodeEnded if its process ends.
+        Raises NodeEnded if the process of the node ends first.
         """
         await self._opened.wait()
         return await self._called(name, *args)
@@ -117,7 +117,7 @@ class NodeProcess:
             self._process.send_signal(number)
 
     async def stop(self) -> None:
-        """Lets the process stop cleanly, and kills it after 5 s; also ends a process at SIGSTOP."""
+        """Lets the process stop cleanly, and kills it after 5 s; a stopped one continues first."""
         self.is_stopping = True
         self._channel.finish()
         self.signal(signal.SIGCONT)

@@ -1,7 +1,7 @@
 """A shuffle brings all rows with the same location (key, offset and value) into one partition.
 
-There the kernels find the rows of a location. The expected results come from a loop over the
-history.
+So the rows of a location are found within one partition. The expected results come from a loop over
+the history.
 """
 
 from __future__ import annotations

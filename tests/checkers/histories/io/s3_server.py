@@ -27,7 +27,7 @@ class Store:
     buckets: dict[str, dict[str, bytes]] = field(default_factory=dict)
 
     def put(self, bucket: str, key: str, source: Path) -> None:
-        """Stores a file, or all files of a folder, under the key."""
+        """Stores a file under the key, or each file of a folder under `key/`."""
         for file in sorted(source.rglob("*")) if source.is_dir() else [source]:
             if file.is_file():
                 name = f"{key}/{file.relative_to(source)}" if source.is_dir() else key

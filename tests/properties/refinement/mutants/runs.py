@@ -162,7 +162,7 @@ def _is_private(events: Events, k: int, mutations: Mutations) -> bool:
 
 
 def _commute(events: Events, k: int, mutations: Mutations) -> bool:
-    """True if events `k` and `k + 1` can change places without a visible difference."""
+    """True if an exchange of the events `k` and `k + 1` has no visible effect."""
     first, second = events[k], events[k + 1]
     if first.node != second.node:
         return _received(second) not in _sent(events, k) or _is_private(events, k, mutations)

@@ -37,7 +37,7 @@ STATE = PartitionState(
 
 
 def sample(of: Any, number: int) -> Any:
-    """Returns a value of the type; absent values and empty tuples for the number 0."""
+    """Returns a value of the type; for the number 0, optional values are None, tuples are empty."""
     while hasattr(of, "__supertype__"):
         of = of.__supertype__
     origin, args = get_origin(of), get_args(of)

@@ -1,4 +1,4 @@
-"""The kernels find the same cycles as the literal definitions, however a history is partitioned."""
+"""The analysis finds the same cycles as the definitions, however a history is partitioned."""
 
 from __future__ import annotations
 

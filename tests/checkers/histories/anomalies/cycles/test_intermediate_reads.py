@@ -1,4 +1,4 @@
-"""The kernels find the same intermediate reads as the literal definition.
+"""The analysis finds the same intermediate reads as the literal definition.
 
 The result does not depend on how the history is partitioned.
 """

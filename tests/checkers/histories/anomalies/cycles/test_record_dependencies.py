@@ -1,4 +1,4 @@
-"""The kernels of record dependencies leave out only rows that cannot be part of a cycle."""
+"""The search for record dependencies leaves out only rows that cannot be part of a cycle."""
 
 from __future__ import annotations
 

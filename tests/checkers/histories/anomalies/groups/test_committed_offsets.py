@@ -1,4 +1,4 @@
-"""The kernels of committed offsets agree with a loop over all commits and fetches."""
+"""The analysis of committed offsets agrees with a loop over all commits and fetches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernels of log anomalies, such as `lost-write`, agree with the literal definitions."""
+"""The analysis of log anomalies, such as `lost-write`, agrees with the literal definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernels find the same skipped offsets and backward moves as the literal definitions.
+"""The analysis finds the same skipped offsets and backward moves as the literal definitions.
 
 A process may skip offsets or move backward between two consecutive polls, or between two
 consecutive sends. The definitions are in `properties.anomalies.order`.

@@ -1,4 +1,4 @@
-"""The kernels find the same real-time anomalies as the literal definitions.
+"""The analysis finds the same real-time anomalies as the literal definitions.
 
 The result does not depend on how the history is partitioned.
 """

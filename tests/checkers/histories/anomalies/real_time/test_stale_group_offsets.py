@@ -1,4 +1,4 @@
-"""The kernels find the same stale group offsets as the literal definition.
+"""The analysis finds the same stale group offsets as the literal definition.
 
 The result does not depend on how the history is partitioned.
 """

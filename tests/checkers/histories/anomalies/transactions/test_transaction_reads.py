@@ -1,4 +1,4 @@
-"""The kernel finds the same reads of a transaction as a loop over the records."""
+"""The analysis finds the same reads of a transaction as a loop over the records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernels find the same anomalies of transactions and groups as the literal definitions.
+"""The analysis finds the same anomalies of transactions and groups as the literal definitions.
 
 The result does not depend on how the history is partitioned.
 """
@@ -27,9 +27,9 @@ IDS = tuple(name for family in CHECKERS for name in family.ids)
 
 
 def assert_agrees(h: History, declared: Declarations, rng: random.Random) -> Counter[str]:
-    """Asserts that kernels and literal definitions find the same anomalies.
+    """Asserts that the analysis and the literal definitions find the same anomalies.
 
-    Returns how many of each anomaly they find, by the anomaly's id.
+    Returns the number of violations of each anomaly, by the anomaly's id.
     """
     observed = decide(partitioned(h, rng), IDS, declared, rng.randrange(1, 4))
     complete, found = declared.applied(h), Counter[str]()
