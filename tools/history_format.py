@@ -118,6 +118,9 @@ def _lines() -> Iterator[str]:
         "rows, in any order of files. Folders such as `date=2026-11-23` are allowed, and the date "
         "is not read. Parquet is read fastest if each file has its operations in order.",
         "",
+        "A Kafka topic may hold a history too: the value of a record is one or more lines of "
+        "NDJSON. Rows may be in any partition. `urteil analyze kafka://HOST:PORT/TOPIC` reads it.",
+        "",
         "## Check",
         "",
         "```console",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,10 +14,11 @@ from click.core import ParameterSource
 
 from checkers.cli import completion
 from checkers.cli.command import command, replay_command
-from checkers.cli.following import followed
+from checkers.cli.following import followed, followed_topic
 from checkers.cli.history_options import history_options
 from checkers.cli.log_dirs import HISTORY_MISSING, auditing
 from checkers.cli.run import Run
+from checkers.cli.topics import client_config_option, topic_copy
 from checkers.events import (
     DeliveryDecided,
     Evidence,
@@ -31,6 +34,9 @@ from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 if TYPE_CHECKING:
     from checkers.histories.analysis import Analysis
     from checkers.histories.io.locations import Location
+    from checkers.histories.topics.address import Topic
+
+    Follower = Callable[[Callable[[], Analysis]], AbstractContextManager[None]]
 
 
 @click.command("analyze")
@@ -54,7 +60,7 @@ if TYPE_CHECKING:
 @click.option(
     "--follow",
     is_flag=True,
-    help="Analyze a recording while it is written; print the verdicts when they change.",
+    help="Analyze a recording or a topic while it grows; print the verdicts when they change.",
 )
 @click.option(
     "--check-only",
@@ -66,24 +72,27 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Only print the query plan: what each stage reads, shuffles and keeps. Needs no Spark.",
 )
+@client_config_option
 @history_options
 @command(dry_with="explain")
 @auditing
 def analyze_command(
     run: Run,
-    history: Location | None,
+    history: Location | Topic | None,
     anomalies: Sequence[str],
     engine: str,
     master: str | None,
     follow: bool,
     check_only: bool,
     explain: bool,
+    client_config: Path | None,
     **assumptions: Any,
 ) -> None:
     """Find anomalies in HISTORY: a recorded folder, Parquet, NDJSON, or Jepsen's EDN.
 
     HISTORY is a path or an address of s3://, gs://, abfss:// or hdfs://, also of a folder with many
     files, or a glob in quotes. Credentials come from the environment, never from the address.
+    kafka://HOST:PORT/TOPIC is a topic whose records are operations as NDJSON.
 
     With --log-dirs, audit the folders in which brokers keep their logs.
 
@@ -92,42 +101,58 @@ def analyze_command(
     urteil analyze runs/2026-11-21T0142-c3f1/history
     urteil analyze history.edn --anomaly lost-write --engine local
     urteil analyze 's3://bucket/histories/date=2026-11-*'
+    urteil analyze kafka://localhost:9092/operations
     urteil analyze --log-dirs broker-1 broker-2 broker-3
     urteil analyze runs/2026-11-21T0142-c3f1/history --follow
     urteil analyze --explain --anomaly lost-write
     """
     from checkers.histories.io.assumptions import assumptions_of
     from checkers.histories.io.reading import sources
+    from checkers.histories.topics.address import Topic
 
+    chosen = tuple(anomalies)
     if explain:
-        if history is not None:
+        if history is not None and not isinstance(history, Topic):
             sources(history)  # raises UnreadableHistory
-        explain_plan(run, tuple(anomalies), assumptions_of(history, **assumptions))
+        known = None if isinstance(history, Topic) else history
+        explain_plan(run, chosen, assumptions_of(known, **assumptions))
         return
     if history is None:
         raise InputFault(HISTORY_MISSING)
-    if check_only:
-        _check(run, history)
-        return
-    chosen = tuple(anomalies)
     if engine == "local" and master is not None and _typed("engine") and _typed("master"):
         raise InputFault(
             f"--engine local --master {master}: only Spark has a master; leave out one of them"
         )
+    if client_config is not None and not isinstance(history, Topic):
+        raise InputFault(f"--client-config is for kafka:// topics, and {history} is none")
 
-    def analyze_now() -> Analysis:
-        declared = assumptions_of(history, **assumptions)
-        return analysis(run, history, chosen, declared, engine, master)
+    def decide_now(place: Location, follower: Follower | None) -> None:
+        if check_only:
+            _check(run, place)
+            return
 
-    with followed(run, history, engine, master, analyze_now) if follow else nullcontext():
-        decide(
-            run,
-            history,
-            anomalies=chosen,
-            declared=assumptions_of(history, **assumptions),
-            engine=engine,
-            master=master,
-        )
+        def analyze_now() -> Analysis:
+            declared = assumptions_of(place, **assumptions)
+            return analysis(run, place, chosen, declared, engine, master)
+
+        with follower(analyze_now) if follower else nullcontext():
+            decide(
+                run,
+                place,
+                anomalies=chosen,
+                declared=assumptions_of(place, **assumptions),
+                engine=engine,
+                master=master,
+            )
+
+    if isinstance(history, Topic):
+        with topic_copy(run, history, client_config) as copy:
+            # a reader of a growing topic has not reached its end
+            assumptions["unfinished"] |= follow
+            decide_now(copy.folder, partial(followed_topic, run, history, copy) if follow else None)
+    else:
+        of_recording = partial(followed, run, history, engine, master)
+        decide_now(history, of_recording if follow else None)
 
 
 def explain_plan(run: Run, anomalies: tuple[str, ...], declared: Declarations) -> None:

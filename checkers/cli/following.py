@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from checkers.cli.run import Run
+from checkers.cli.topics import topic_growths
 from checkers.events import AnomalyDecided, Evidence
 from checkers.report.terminal import table
 from model.faults import InputFault
@@ -15,6 +16,8 @@ from model.faults import InputFault
 if TYPE_CHECKING:
     from checkers.histories.analysis import Analysis
     from checkers.histories.io.locations import Location
+    from checkers.histories.topics.address import Topic
+    from checkers.histories.topics.copying import TopicCopy
 
 _RETRIES: Final = 3  # of an analysis: the recorder may rename the file it is reading
 
@@ -45,29 +48,54 @@ def followed(
             "use a local or spark:// master"
         )
     if not isinstance(history, Path):
-        raise InputFault(f"--follow {history}: follows local recordings only; leave out --follow")
+        raise InputFault(
+            f"--follow {history}: follows local recordings and topics only; leave out --follow"
+        )
     if not history.is_dir():
         raise InputFault(
             f"--follow {history}: not a folder; name the one that `urteil record` writes"
         )
     recorded.metadata(history)
     with session(master) as spark:
-        before: object = None
-        try:
-            with closing(growths(history, spark)) as grown:
-                for _ in grown:
-                    found = _analyzed(analyze_now)
-                    if _verdicts(found) != before:
-                        before = _verdicts(found)
-                        title = f"{history}: {found.operations:,} operations so far"
-                        run.emit(Evidence(about=title, text=_table(found, title)))
-        except BaseException:  # a Spark call that is interrupted raises an error of its own
-            if not run.interrupted:
-                raise
-            run.interrupted = False
-            run.note("interrupted: a last analysis of what was recorded so far")
-            spark.sparkContext.cancelAllJobs()
+        cancel = spark.sparkContext.cancelAllJobs
+        with closing(growths(history, spark)) as grown:
+            _print_changes(run, str(history), grown, analyze_now, cancel)
         yield
+
+
+@contextmanager
+def followed_topic(
+    run: Run, topic: Topic, copy: TopicCopy, analyze_now: Callable[[], Analysis]
+) -> Generator[None]:
+    """Analyzes a topic again whenever it has grown, and prints the verdicts when they change.
+
+    After Ctrl-C the `with` block runs.
+    """
+    _print_changes(run, str(topic), topic_growths(run, copy), analyze_now)
+    yield
+
+
+def _print_changes(
+    run: Run,
+    name: str,
+    grown: Iterable[None],
+    analyze_now: Callable[[], Analysis],
+    cancel: Callable[[], None] = lambda: None,
+) -> None:
+    before: object = None
+    try:
+        for _ in grown:
+            found = _analyzed(analyze_now)
+            if _verdicts(found) != before:
+                before = _verdicts(found)
+                title = f"{name}: {found.operations:,} operations so far"
+                run.emit(Evidence(about=title, text=_table(found, title)))
+    except BaseException:  # a Spark call that is interrupted raises an error of its own
+        if not run.interrupted:
+            raise
+        run.interrupted = False
+        run.note("interrupted: a last analysis of what was recorded so far")
+        cancel()
 
 
 def _analyzed(analyze_now: Callable[[], Analysis]) -> Analysis:

@@ -19,6 +19,7 @@ from model.faults import InputFault
 
 if TYPE_CHECKING:
     from checkers.histories.io.locations import Place
+    from checkers.histories.topics.address import Topic
     from checkers.log_dirs.audit import Audit
 
 
@@ -51,13 +52,14 @@ def auditing(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def either(
         run: Run,
-        paths: tuple[Place, ...],
+        paths: tuple[Place | Topic, ...],
         log_dirs: bool,
         demo: bool,
         require_exercised: bool,
         **options: Any,
     ) -> None:
         from checkers.histories.io.locations import expanded
+        from checkers.histories.topics.address import Topic
 
         run.require_exercised = require_exercised
         if demo:
@@ -79,7 +81,8 @@ def auditing(function: Callable[..., None]) -> Callable[..., None]:
             raise InputFault(
                 "more than one HISTORY: analyze them one by one; log directories need --log-dirs"
             )
-        function(run, history=history and expanded(history), **options)
+        named = history if history is None or isinstance(history, Topic) else expanded(history)
+        function(run, history=named, **options)
 
     return either
 

@@ -1,4 +1,4 @@
-"""The type of a command argument that is a path, an address of an object store, or a glob."""
+"""The type of a command argument that names a history: a path, an address, a topic, or a glob."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ import click
 
 
 class _PlaceType(click.Path):
-    """A command argument that is a path, an address of an object store, or a glob.
+    """A command argument that is a path, an address of a store, of a Kafka topic, or a glob.
 
     An address with credentials is refused; the error message does not contain the address.
     """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         from checkers.histories.io.locations import file_or_folder
+        from checkers.histories.topics.address import SCHEME, topic
 
         del param, ctx
-        return file_or_folder(str(value))
+        text = str(value)
+        return topic(text) if text.startswith(SCHEME) else file_or_folder(text)
 
 
 PLACE: Final = _PlaceType()

@@ -30,13 +30,14 @@ def first_fault(path: Place, otherwise: str) -> str:
         for number, line in enumerate(iter(lambda: lines.readline(LONGEST_LINE + 1), b""), 1):
             if len(line) > LONGEST_LINE:
                 return f", line {number}: the line has more than 16 MiB; shorten its longest value"
-            fault = _fault_of(line) if line.strip() else ""
+            fault = fault_of(line) if line.strip() else ""
             if fault:
                 return f", line {number}{fault}"
     return f": {otherwise}; fix the file, or record it again"
 
 
-def _fault_of(line: bytes) -> str:
+def fault_of(line: bytes) -> str:
+    """Returns the fault of a line and how to fix it; empty if the line is a row of a history."""
     try:
         row: Any = json.loads(line)
     except json.JSONDecodeError as error:

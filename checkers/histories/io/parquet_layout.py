@@ -10,7 +10,7 @@ Source: the Parquet format's encodings; `benchmarks.analyze`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,9 +46,13 @@ _PACKED: Final[dict[str, Any]] = {
 }
 
 
-def write_part(table: pa.Table, path: Path) -> None:
-    """Writes the table as one Parquet part; the rows of each operation must be adjacent."""
+def write_part(table: pa.Table, path: Path, metadata: Mapping[str, str] | None = None) -> None:
+    """Writes the table as one Parquet part; the rows of each operation must be adjacent.
+
+    The file's footer has the metadata.
+    """
     with part_writer(path, table.schema) as file:
+        file.add_key_value_metadata(metadata or {})
         for group in _groups(table):
             file.write_table(group)
 

@@ -1,0 +1,81 @@
+"""`kafka://` as the HISTORY of a command: the topic is copied first, and the copy is analyzed.
+
+The copies are below the parent folder of the runs, so that a later run continues them.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from checkers.cli.run import Run
+from model.faults import InputFault
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from checkers.histories.topics.address import Topic
+    from checkers.histories.topics.copying import TopicCopy
+    from checkers.record.client_config import ClientConfig
+
+TOPICS: Final = "topics"  # a folder below the parent of the runs
+FOLLOW_INTERVAL_S: Final = 5.0  # least time between two analyses of a followed topic
+
+
+def client_config_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the option --client-config, with the path of the file, to a command."""
+    return click.option(
+        "--client-config",
+        type=click.Path(path_type=Path),
+        help="Properties file for the client of a kafka:// topic, in librdkafka's keys: TLS, SASL.",
+    )(function)
+
+
+@contextmanager
+def topic_copy(run: Run, topic: Topic, client_config: Path | None) -> Generator[TopicCopy]:
+    """Yields the copy of the topic below the parent folder of the runs, read to the topic's end."""
+    from checkers.histories.topics.copying import copying
+
+    with copying(topic, run.parent / TOPICS, _config(client_config)) as copy:
+        new = copy.read_on(run.progress)
+        if not copy.rows:
+            raise InputFault(f"{topic}: the topic has no records; record operations into it first")
+        run.note(f"{topic}: {new:,} new rows, {copy.rows:,} in all, in {copy.folder}")
+        yield copy
+
+
+@contextmanager
+def whole_topic(
+    topic: Topic, client_config: Path | None, unmapped: Counter[str]
+) -> Generator[Path]:
+    """Yields a temporary folder with all operations of the topic; counts unknown fields."""
+    from checkers.histories.topics.copying import copying
+
+    with (
+        tempfile.TemporaryDirectory(prefix="urteil-topic-") as temporary,
+        copying(topic, Path(temporary), _config(client_config)) as copy,
+    ):
+        copy.unmapped = unmapped
+        copy.read_on()
+        yield copy.folder
+
+
+def topic_growths(run: Run, copy: TopicCopy) -> Iterator[None]:
+    """Yields None for the rows copied so far, and again whenever more rows were copied; forever."""
+    yield
+    while True:
+        time.sleep(FOLLOW_INTERVAL_S)
+        if copy.read_on(run.progress):
+            yield
+
+
+def _config(path: Path | None) -> ClientConfig:
+    from checkers.record.client_config import ClientConfig, read
+
+    return read(path) if path else ClientConfig()
