@@ -333,7 +333,7 @@ class Ready(Event):
     name: ClassVar[str] = "ready"
     bootstrap_servers: str
     control: str | None = None  # the URL of the control port
-    # The process id of each broker; empty if all brokers are in this process.
+    # The process id of each broker, and of the "controller"; empty if all are in this process.
     pids: Mapping[str, int] = field(default_factory=dict[str, int])
 
 

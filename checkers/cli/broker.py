@@ -121,6 +121,7 @@ def broker_command(
     """
     from reference_impl.node.bugs import bugs_named
     from reference_impl.wire.faults.reading import parsed
+    from reference_impl.wire.faults.rule import CONTROLLER_NAME
     from reference_impl.wire.memory.freed_memory import keep_freed_memory
     from reference_impl.wire.memory.frozen_imports import freeze_imports
     from reference_impl.wire.serving.links_in_text import read_link
@@ -152,6 +153,8 @@ def broker_command(
         freeze_imports()
         url = None if cluster.control is None else cluster.control.url
         pids = {str(broker): pid for broker, pid in cluster.pids.items()}
+        if cluster.controller_pid is not None:
+            pids = {CONTROLLER_NAME: cluster.controller_pid, **pids}
         run.emit(Ready(bootstrap_servers=cluster.bootstrap_servers, control=url, pids=pids))
         if not processes:  # this process reads the records
             threading.Thread(target=read_records_in_c, args=(run.note,), daemon=True).start()

@@ -114,7 +114,10 @@ def _line(event: _InOneText) -> str:
             return f"{event.item:<28} {of}{releases}{event.statement}"
         case Ready():
             control = f", control port {event.control}" if event.control else ""
-            processes = [f"{pid} (broker {name})" for name, pid in event.pids.items()]
+            processes = [
+                f"{pid} ({f'broker {name}' if name.isdecimal() else name})"
+                for name, pid in event.pids.items()
+            ]
             pids = f", processes {', '.join(processes)}" if processes else ""
             return f"ready: {event.bootstrap_servers}{control}{pids}"
         case VerdictCompared():

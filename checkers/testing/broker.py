@@ -192,6 +192,12 @@ class Broker:
         brokers = self.call("GET", "/")["brokers"]
         return {one["id"]: one["pid"] for one in brokers if "pid" in one}
 
+    @property
+    def controller_pid(self) -> int | None:
+        """The process id of the controller, if it runs in a process of its own."""
+        found: int | None = self.call("GET", "/")["controller"].get("pid")
+        return found
+
     def stop(self) -> None:
         """Stops the broker's process; does nothing if the process does not run."""
         process, self._process = self._process, None

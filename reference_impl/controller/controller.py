@@ -10,9 +10,9 @@ each ISR; the module `elections` decides the new leaders. A broker that register
 shutdown may have lost the end of its logs, so it is removed from each ELR.
 
 Source: KIP-497, KIP-500, KIP-631, KIP-903, KIP-966; docs/kafka-rules.md B1 to B6.
-Simplified: one controller that neither crashes nor loses state; a broker that wants to shut down is
-fenced at once, whereas Kafka waits until the broker leads nothing any more; a preferred leader is
-elected only on request, not at an interval.
+Simplified: one controller, which continues with its stored metadata after a crash; a broker that
+wants to shut down is fenced at once, whereas Kafka waits until the broker leads nothing any more; a
+preferred leader is elected only on request, not at an interval.
 """
 
 from __future__ import annotations
@@ -117,8 +117,9 @@ class Controller:
     ) -> StepResult[Controller]:
         """Returns a controller with the stored metadata, and the timer of its first session check.
 
-        This check fences the stored brokers that have not registered again. The topic defaults that
-        an earlier start has set are replaced by those of this start.
+        This check fences the stored brokers that have neither sent a heartbeat nor registered
+        again. They have the time of a session for it. The topic defaults that an earlier start has
+        set are replaced by those of this start.
         """
         expired_ms = now_ms - timeouts.session_timeout_ms
         known = {state.broker_id: state for state in image.brokers}
@@ -136,6 +137,8 @@ class Controller:
             client_metrics=image.client_metrics,
             image=image,
         )._with_start_defaults()
+        if known:
+            return controller, (SetTimer(_SESSIONS, now_ms + timeouts.session_timeout_ms),)
         return controller, (controller._session_timer(now_ms),)
 
     def _with_start_defaults(self) -> Controller:

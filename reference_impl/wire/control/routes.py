@@ -10,7 +10,7 @@
     DELETE /requests           clears the log
     POST   /topics             creates a topic
     GET    /topics             the topics, with the leader of each partition
-    POST   /reset              ends all faults, starts and resumes every broker, clears the log
+    POST   /reset              ends all faults, starts and resumes every node, clears the log
 
 Bodies and answers are JSON objects. An answer with status 400 says what is wrong (`error`) and
 where (`at`).
@@ -25,10 +25,11 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
+from model.faults import InputFault
 from model.vocabulary import BrokerId
 from reference_impl.protocol.controller import CreatedTopic, CreateTopic, MetadataImage
 from reference_impl.protocol.coordinators import INTERNAL_TOPICS
-from reference_impl.protocol.messages import ErrorCode
+from reference_impl.protocol.messages import CONTROLLER, ErrorCode, NodeId
 from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.faults.cluster_faults import (
     SPREADS_WITHIN_S,
@@ -69,6 +70,9 @@ class Controlled(Faulty, Protocol):
 
     @property
     def pids(self) -> Mapping[BrokerId, int]: ...
+
+    @property
+    def controller_pid(self) -> int | None: ...
 
     async def calm(self) -> None: ...
 
@@ -113,6 +117,8 @@ async def answer(cluster: Controlled, method: str, target: str, body: bytes) -> 
         return 400, {"at": bad.at, "error": bad.message}
     except UnknownRule as unknown:
         return 404, {"at": "path", "error": str(unknown)}
+    except InputFault as fault:  # a node cannot start
+        return 400, {"at": "", "error": str(fault)}
 
 
 # ---------------------------------------------------------------- the cluster
@@ -124,32 +130,35 @@ async def _show_cluster(cluster: Controlled, asked: Asked) -> Answer:
         {
             "id": broker,
             "address": f"{at[0]}:{at[1]}",
-            "state": _state(cluster, broker),
+            "state": _state(cluster, NodeId(broker)),
             **({"pid": cluster.pids[broker]} if broker in cluster.pids else {}),
         }
         for broker, at in cluster.addresses.items()
     ]
+    pid = cluster.controller_pid
+    controller = {"state": _state(cluster, CONTROLLER), **({} if pid is None else {"pid": pid})}
     return 200, {
         "bootstrap_servers": cluster.bootstrap_servers,
         "brokers": brokers,
+        "controller": controller,
         "now_ms": cluster.now_ms,
     }
 
 
-def _state(cluster: Controlled, broker: BrokerId) -> str:
-    if not cluster.is_up(broker):
+def _state(cluster: Controlled, node: NodeId) -> str:
+    if not cluster.is_up(node):
         return "down"
-    return "paused" if cluster.is_paused(broker) else "running"
+    return "paused" if cluster.is_paused(node) else "running"
 
 
 async def _reset(cluster: Controlled, asked: Asked) -> Answer:
     cluster.faults.rules.clear()
     await cluster.heal()
-    for broker in cluster.brokers:
-        if cluster.is_up(broker):
-            cluster.resume(broker)
+    for node in (CONTROLLER, *map(NodeId, cluster.brokers)):
+        if cluster.is_up(node):
+            cluster.resume(node)
         else:
-            await cluster.restart(broker)
+            await cluster.restart(node)
     await cluster.calm()
     _log(cluster).clear()
     return await _show_cluster(cluster, asked)
@@ -243,7 +252,7 @@ async def _clear_requests(cluster: Controlled, asked: Asked) -> Answer:
 
 async def _create_topic(cluster: Controlled, asked: Asked) -> Answer:
     document = asked.document()
-    live = sum(cluster.is_up(broker) for broker in cluster.brokers)
+    live = sum(cluster.is_up(NodeId(broker)) for broker in cluster.brokers)
     wanted = {"partitions": 1, "replicas": min(3, live)}
     if not isinstance(document, dict) or not isinstance(document.get("name"), str):
         raise BadFault("body", 'write {"name": "orders", "partitions": 3, "replicas": 3}')

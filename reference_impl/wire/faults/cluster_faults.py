@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.protocol.controller import ElectedLeader, ElectLeader
-from reference_impl.protocol.messages import CONTROLLER, ErrorCode, NodeId
+from reference_impl.protocol.messages import ErrorCode, NodeId
 from reference_impl.protocol.reassignment import AlteredReassignment, AlterReassignment
 from reference_impl.protocol.requests import Request, Response
 from reference_impl.wire.faults.rule import (
@@ -27,12 +27,15 @@ from reference_impl.wire.faults.rule import (
     LosePower,
     Node,
     OfCluster,
+    OfOneBroker,
     Pause,
     Reassign,
     Resume,
     Rule,
     Split,
     Start,
+    name_of,
+    node_of,
 )
 
 SPREADS_WITHIN_S: Final = 3.0  # metadata, to all brokers that run
@@ -55,13 +58,13 @@ class Faulty(Protocol):
         """Returns the controller's response; raises BadFault if the controller does not respond."""
         ...
 
-    def is_up(self, broker_id: BrokerId) -> bool: ...
+    def is_up(self, node: NodeId) -> bool: ...
 
-    def is_paused(self, broker_id: BrokerId) -> bool: ...
+    def is_paused(self, node: NodeId) -> bool: ...
 
-    def pause(self, broker_id: BrokerId) -> None: ...
+    def pause(self, node: NodeId) -> None: ...
 
-    def resume(self, broker_id: BrokerId) -> None: ...
+    def resume(self, node: NodeId) -> None: ...
 
     async def split(self, one_side: Iterable[NodeId], other_side: Iterable[NodeId]) -> None: ...
 
@@ -73,11 +76,11 @@ class Faulty(Protocol):
         """Waits until the running brokers have applied the current metadata."""
         ...
 
-    async def kill(self, broker_id: BrokerId) -> None: ...
+    async def kill(self, node: NodeId) -> None: ...
 
     async def lose_power(self, broker_id: BrokerId) -> None: ...
 
-    async def restart(self, broker_id: BrokerId) -> None: ...
+    async def restart(self, node: NodeId) -> None: ...
 
 
 async def carry_out(cluster: Faulty, fault: OfCluster) -> None:
@@ -92,9 +95,9 @@ def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
     """
     match fault:
         case Crash(broker=broker) | LosePower(broker=broker):
-            return not cluster.is_up(broker)
+            return not cluster.is_up(node_of(broker))
         case Start(broker=broker):
-            return cluster.is_up(broker)
+            return cluster.is_up(node_of(broker))
         case _:
             return False
 
@@ -108,6 +111,9 @@ def check_rule(rule: Rule, brokers: tuple[BrokerId, ...], *, processes: bool, at
     if isinstance(fault, LosePower) and processes:
         why = "a broker that is a process has no power to lose; use crash"
         raise BadFault(f"{at}do", why)
+    if isinstance(fault, OfOneBroker) and fault.broker == CONTROLLER_NAME and not processes:
+        why = "the controller has a process of its own only with --processes; name a broker"
+        raise BadFault(f"{at}broker", why)
     named: list[tuple[str, Node]] = [("broker", getattr(fault, "broker", None) or brokers[0])]
     if isinstance(fault, Split):
         named += [("brokers", one) for one in fault.brokers]
@@ -127,7 +133,7 @@ def check_rule(rule: Rule, brokers: tuple[BrokerId, ...], *, processes: bool, at
 
 async def _crash(cluster: Faulty, fault: Crash) -> None:
     _need(cluster, fault.broker, up=True)
-    await cluster.kill(fault.broker)
+    await cluster.kill(node_of(fault.broker))
 
 
 async def _lose_power(cluster: Faulty, fault: LosePower) -> None:
@@ -137,17 +143,17 @@ async def _lose_power(cluster: Faulty, fault: LosePower) -> None:
 
 async def _start(cluster: Faulty, fault: Start) -> None:
     _need(cluster, fault.broker, up=False)
-    await cluster.restart(fault.broker)
+    await cluster.restart(node_of(fault.broker))
 
 
 async def _pause(cluster: Faulty, fault: Pause) -> None:
     _need(cluster, fault.broker, up=True)
-    cluster.pause(fault.broker)
+    cluster.pause(node_of(fault.broker))
 
 
 async def _resume(cluster: Faulty, fault: Resume) -> None:
     _need(cluster, fault.broker, up=True)
-    cluster.resume(fault.broker)
+    cluster.resume(node_of(fault.broker))
 
 
 async def _split(cluster: Faulty, fault: Split) -> None:
@@ -155,7 +161,7 @@ async def _split(cluster: Faulty, fault: Split) -> None:
     if others is None:
         brokers = cluster.brokers
         others = (CONTROLLER_NAME, *(one for one in brokers if one not in fault.brokers))
-    await cluster.split(map(NodeId, fault.brokers), map(_node, others))
+    await cluster.split(map(NodeId, fault.brokers), map(node_of, others))
 
 
 async def _heal(cluster: Faulty, fault: Heal) -> None:
@@ -189,14 +195,11 @@ async def _advance(cluster: Faulty, fault: AdvanceClock) -> None:
     await cluster.advance_clock(fault.ms)
 
 
-def _need(cluster: Faulty, broker: BrokerId, *, up: bool) -> None:
-    if cluster.is_up(broker) != up:
+def _need(cluster: Faulty, broker: Node, *, up: bool) -> None:
+    node = node_of(broker)
+    if cluster.is_up(node) != up:
         state = "down; start it first" if up else "up; crash it first"
-        raise BadFault("broker", f"broker {broker} is {state}")
-
-
-def _node(node: Node) -> NodeId:
-    return CONTROLLER if isinstance(node, str) else NodeId(node)
+        raise BadFault("broker", f"{name_of(node)} is {state}")
 
 
 _ACTIONS: Final[Mapping[type[OfCluster], Callable[[Faulty, Any], Awaitable[None]]]] = {

@@ -29,6 +29,8 @@ from reference_impl.wire.faults.rule import (
     Request,
     Rule,
     Start,
+    name_of,
+    node_of,
 )
 from reference_impl.wire.faults.rules_in_force import RulesInForce
 from reference_impl.wire.messages.apis import Api
@@ -142,14 +144,16 @@ class FaultsInForce:
             return  # another fault has already killed the broker
         match fault:
             case Pause(broker=broker):  # before the broker's next step
-                self.cluster.pause(broker)
+                self.cluster.pause(node_of(broker))
                 return
             case Crash(broker=broker):
                 self.note(
-                    f"broker {broker} is killed after {self._applied} applied produce requests"
+                    f"{name_of(node_of(broker))} is killed after {self._applied} applied produce "
+                    "requests"
                 )
             case Start(broker=broker):
-                self.note(f"broker {broker} restarts after {self._requests} requests")
+                name = name_of(node_of(broker))
+                self.note(f"{name} restarts after {self._requests} requests")
             case _:
                 pass
         task = asyncio.create_task(self._carry_out(fault))

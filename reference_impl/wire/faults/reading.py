@@ -28,6 +28,7 @@ from reference_impl.wire.faults.rule import (
     RECEIVER,
     BadFault,
     Fault,
+    Node,
     Resume,
     Rule,
     Start,
@@ -115,6 +116,8 @@ def _value(hint: Any, value: Any, at: str) -> Any:
         return tuple(
             _node(one, f"{at}[{index}]", get_args(kind)) for index, one in enumerate(value)
         )
+    if args == get_args(Node):
+        return _node(value, at, (Node,))
     kind = getattr(kind, "__supertype__", kind)
     if at.rpartition(".")[2] == "error":
         return _error(value, at)

@@ -26,6 +26,9 @@ the request is never applied.
 A rule with `applied` acts after the request was applied, before its response is sent. Such a rule
 does not count a produce request whose batches were all rejected, because it was not applied.
 
+If each node has a process of its own, the `broker` of crash, start, pause and resume may be
+"controller".
+
 If a crash, a power loss or a pause leaves out `broker`, it acts on the broker that gets the
 selected request. A later rule (`then`) that leaves out `broker` acts on the same broker.
 
@@ -43,12 +46,22 @@ from typing import Final
 
 from model.faults import InputFault
 from model.vocabulary import BrokerId
+from reference_impl.protocol.messages import CONTROLLER, NodeId
 from reference_impl.wire.messages.apis import Api
 
 Node = BrokerId | str  # the text "controller", or a broker
 CONTROLLER_NAME: Final = "controller"
 LONGEST_ADVANCE_MS: Final = 3_600_000
 RECEIVER: Final = BrokerId(0)  # the broker that gets the selected request
+
+
+def node_of(node: Node) -> NodeId:
+    return CONTROLLER if isinstance(node, str) else NodeId(node)
+
+
+def name_of(node: NodeId) -> str:
+    """Returns the name of a node in texts: `controller` or `broker 2`."""
+    return CONTROLLER_NAME if node == CONTROLLER else f"broker {node}"
 
 
 class BadFault(InputFault):
@@ -86,9 +99,9 @@ class Error:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crash:
-    """Kills the process of a broker; its disk stays."""
+    """Kills the process of a broker, or of the controller; its disk stays."""
 
-    broker: BrokerId = RECEIVER
+    broker: Node = RECEIVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,23 +113,23 @@ class LosePower:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """Starts a broker that is down."""
+    """Starts a broker, or the controller, that is down."""
 
-    broker: BrokerId = RECEIVER
+    broker: Node = RECEIVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """Stops a broker until it is resumed; its connections stay open."""
+    """Stops a broker, or the controller, until it is resumed; its connections stay open."""
 
-    broker: BrokerId = RECEIVER
+    broker: Node = RECEIVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resume:
-    """Lets a paused broker continue."""
+    """Lets a paused broker, or the controller, continue."""
 
-    broker: BrokerId = RECEIVER
+    broker: Node = RECEIVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

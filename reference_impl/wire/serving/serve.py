@@ -129,6 +129,10 @@ class Cluster:
         return {}
 
     @property
+    def controller_pid(self) -> None:
+        """The controller is in this process."""
+
+    @property
     def brokers(self) -> tuple[BrokerId, ...]:
         return self.host.brokers
 
@@ -228,17 +232,17 @@ class Cluster:
         if self._applied is not None:
             self._applied.close()
 
-    def is_up(self, broker_id: BrokerId) -> bool:
-        return self.host.is_up(broker_id)
+    def is_up(self, node: NodeId) -> bool:
+        return self.host.is_up(BrokerId(node))
 
-    def is_paused(self, broker_id: BrokerId) -> bool:
-        return self.host.interruptions.is_paused(NodeId(broker_id))
+    def is_paused(self, node: NodeId) -> bool:
+        return self.host.interruptions.is_paused(node)
 
-    def pause(self, broker_id: BrokerId) -> None:
-        self.host.pause(broker_id)
+    def pause(self, node: NodeId) -> None:
+        self.host.pause(BrokerId(node))
 
-    def resume(self, broker_id: BrokerId) -> None:
-        self.host.resume(broker_id)
+    def resume(self, node: NodeId) -> None:
+        self.host.resume(BrokerId(node))
 
     async def split(self, one_side: Iterable[NodeId], other_side: Iterable[NodeId]) -> None:
         self.host.interruptions.split(one_side, other_side)
@@ -258,7 +262,8 @@ class Cluster:
     async def spread(self, within_s: float) -> None:
         await self.host.spread(within_s)
 
-    async def kill(self, broker_id: BrokerId) -> None:
+    async def kill(self, node: NodeId) -> None:
+        broker_id = BrokerId(node)
         self._fault_log.write("kill", broker_id)
         self.host.kill_broker(broker_id)
         await self._listeners[broker_id].close()
@@ -269,7 +274,8 @@ class Cluster:
         self.host.lose_power(broker_id)
         await self._listeners[broker_id].close()
 
-    async def restart(self, broker_id: BrokerId) -> None:
+    async def restart(self, node: NodeId) -> None:
+        broker_id = BrokerId(node)
         await self._open(self._listeners[broker_id], self._ports[broker_id])
         self.host.start_broker(broker_id)
         self._fault_log.write("restart", broker_id)

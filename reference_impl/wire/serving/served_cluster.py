@@ -27,6 +27,11 @@ class ServedCluster(Faulty, Protocol):
         ...
 
     @property
+    def controller_pid(self) -> int | None:
+        """The process id of the controller, if it has a process of its own and runs."""
+        ...
+
+    @property
     def failures(self) -> list[Exception]:
         """The errors that end the cluster with an exception."""
         ...

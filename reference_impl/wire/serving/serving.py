@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from model.vocabulary import BrokerId
+from reference_impl.protocol.messages import NodeId
+from reference_impl.wire.faults.rule import CONTROLLER_NAME, Node, node_of
 from reference_impl.wire.nodes.state_lines import state_lines
-from reference_impl.wire.serving.options import ServeOptions
+from reference_impl.wire.serving.options import CannotServe, ServeOptions
 from reference_impl.wire.serving.serve import Cluster, serve
 from reference_impl.wire.serving.served_cluster import ServedCluster
 
@@ -47,16 +49,22 @@ class Served:
         """The process id of each running broker; empty if all brokers are in this process."""
         return self._cluster.pids
 
-    def kill(self, broker_id: BrokerId) -> None:
-        self._run(self._cluster.kill(broker_id))
+    @property
+    def controller_pid(self) -> int | None:
+        """The process id of the controller of `processes`; None if it is down, or without it."""
+        return self._cluster.controller_pid
+
+    def kill(self, node: Node) -> None:
+        """Kills a broker, or the `"controller"` of `processes`."""
+        self._run(self._cluster.kill(self._of_process(node)))
 
     def lose_power(self, broker_id: BrokerId) -> None:
         """Kills the broker if it is up; records that were not flushed are gone."""
         self._run(self._cluster.lose_power(broker_id))
 
-    def start(self, broker_id: BrokerId) -> None:
-        """Starts a broker that is down; raises CannotServe if its port was taken."""
-        self._run(self._cluster.restart(broker_id))
+    def start(self, node: Node) -> None:
+        """Starts a node that is down; raises CannotServe if its port was taken."""
+        self._run(self._cluster.restart(self._of_process(node)))
 
     def await_calm(self) -> None:
         """Waits until every broker is registered; raises TimeoutError after 20 s."""
@@ -78,6 +86,11 @@ class Served:
             return future.result(STATE_WITHIN_S)
         except TimeoutError:
             return [f"the event loop of the cluster did not answer within {STATE_WITHIN_S:.0f} s"]
+
+    def _of_process(self, node: Node) -> NodeId:
+        if node == CONTROLLER_NAME and not self._cluster.processes:
+            raise CannotServe("the controller has a process of its own only with `processes`")
+        return node_of(node)
 
     def _run(self, work: Coroutine[object, object, None]) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result()

@@ -57,7 +57,7 @@ def test_no_broker_process_survives_a_killed_command(tmp_path: Path) -> None:
         assert process.stdout is not None
         ready = json.loads(process.stdout.readline())
         pids = ready["pids"]
-        assert pids.keys() == {"1", "2"}
+        assert pids.keys() == {"controller", "1", "2"}
         assert all(Path(f"/proc/{pid}").exists() for pid in pids.values())
         os.kill(pids["2"], signal.SIGSTOP)
         process.kill()

@@ -15,8 +15,9 @@ from typing import Any, Final
 
 from reference_impl.protocol.messages import NodeId
 from reference_impl.wire.connections.listening import Address
+from reference_impl.wire.faults.rule import name_of
 from reference_impl.wire.serving.processes.channel import Calls, Channel, ChannelClosed, Notices
-from reference_impl.wire.serving.processes.settings import NodeSettings, name_of
+from reference_impl.wire.serving.processes.settings import NodeSettings
 
 STOPS_WITHIN_S: Final = 5.0
 ROOT: Final = str(Path(__file__).parents[4])

@@ -121,6 +121,11 @@ class ProcessCluster:
         return {one: process.pid for one, process in found if process.is_up}
 
     @property
+    def controller_pid(self) -> int | None:
+        controller = self._processes[CONTROLLER]
+        return controller.pid if controller.is_up else None
+
+    @property
     def now_ms(self) -> int:
         return int(time.time() * 1000) + self._ahead_ms
 
@@ -176,7 +181,7 @@ class ProcessCluster:
         if node != CONTROLLER:
             first = options.port + node - 1 if options.port else 0
             _, port = self._clients.get(BrokerId(node), ("", first))
-            number, image = await self._call(CONTROLLER, "next_start", self._started)
+            number, image = await self._call_controller("next_start", self._started)
             self._started = max(self._started, number)
             settings = replace(settings, port=port, incarnation=number, image=image)
         clients, self._links[node] = await self._processes[node].open(settings)
@@ -259,7 +264,8 @@ class ProcessCluster:
 
         Gives up after `within_s` seconds.
         """
-        active = (one for one in self.brokers if self.is_up(one) and not self.is_paused(one))
+        nodes = map(NodeId, self.brokers)
+        active = (BrokerId(one) for one in nodes if self.is_up(one) and not self.is_paused(one))
         try:
             async with asyncio.timeout(within_s):
                 await self._call(CONTROLLER, "spread", tuple(active))
@@ -268,23 +274,22 @@ class ProcessCluster:
 
     # ------------------------------------------------------------ faults
 
-    def is_up(self, broker_id: BrokerId) -> bool:
-        node = NodeId(broker_id)
+    def is_up(self, node: NodeId) -> bool:
         return node in self._starting or self._processes[node].is_up
 
-    def is_paused(self, broker_id: BrokerId) -> bool:
+    def is_paused(self, node: NodeId) -> bool:
         """True if `pause` has stopped the process; signals of others are not seen."""
-        return NodeId(broker_id) in self._paused
+        return node in self._paused
 
-    def pause(self, broker_id: BrokerId) -> None:
-        """Stops the broker's process by SIGSTOP."""
-        self._processes[NodeId(broker_id)].signal(signal.SIGSTOP)
-        self._paused.add(NodeId(broker_id))
+    def pause(self, node: NodeId) -> None:
+        """Stops the node's process by SIGSTOP."""
+        self._processes[node].signal(signal.SIGSTOP)
+        self._paused.add(node)
 
-    def resume(self, broker_id: BrokerId) -> None:
-        """Lets the broker's process continue by SIGCONT, whoever has stopped it."""
-        self._processes[NodeId(broker_id)].signal(signal.SIGCONT)
-        self._paused.discard(NodeId(broker_id))
+    def resume(self, node: NodeId) -> None:
+        """Lets the node's process continue by SIGCONT, whoever has stopped it."""
+        self._processes[node].signal(signal.SIGCONT)
+        self._paused.discard(node)
 
     async def split(self, one_side: Iterable[NodeId], other_side: Iterable[NodeId]) -> None:
         """Loses every message between the two sides, once the running nodes have answered."""
@@ -342,25 +347,26 @@ class ProcessCluster:
     def _no_fault(why: str) -> BadFault:
         return BadFault("do", why)
 
-    async def kill(self, broker_id: BrokerId) -> None:
-        """Kills the broker's process by SIGKILL, and waits until it is gone."""
-        self._fault_log.write("kill", broker_id)
-        await self._processes[NodeId(broker_id)].kill()
-        self._paused.discard(NodeId(broker_id))
+    async def kill(self, node: NodeId) -> None:
+        """Kills the node's process by SIGKILL, and waits until it is gone."""
+        self._fault_log.write("kill", node)
+        await self._processes[node].kill()
+        self._paused.discard(node)
 
     async def lose_power(self, broker_id: BrokerId) -> None:
         raise NotImplementedError(f"broker {broker_id}: `check_rule` refuses this fault")
 
-    async def restart(self, broker_id: BrokerId) -> None:
-        """Starts a broker whose process has ended, and returns when it listens at its old ports.
+    async def restart(self, node: NodeId) -> None:
+        """Starts a node whose process has ended, and returns when it listens at its old ports.
 
-        The controller accepts the broker when its earlier session has ended. Raises CannotServe if
-        the broker does not start.
+        The controller accepts a broker when its earlier session has ended. Raises CannotServe if
+        the node does not start, and BadFault if the controller is not there to start a broker.
         """
-        node = NodeId(broker_id)
         self._starting.add(node)
         try:
             await self._processes[node].kill()  # it may not be gone yet
+            if node != CONTROLLER:
+                await self.image()  # the controller answers
             await self._spawn(node)
             await self._open(node)
             await self._begin(node)
@@ -368,4 +374,4 @@ class ProcessCluster:
             raise CannotServe(str(error)) from error
         finally:
             self._starting.discard(node)
-        self._fault_log.write("restart", broker_id)
+        self._fault_log.write("restart", node)

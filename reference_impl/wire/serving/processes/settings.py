@@ -7,14 +7,9 @@ from dataclasses import dataclass, field
 
 from model.vocabulary import BrokerId
 from reference_impl.protocol.controller import NO_METADATA, MetadataImage
-from reference_impl.protocol.messages import CONTROLLER, NodeId
+from reference_impl.protocol.messages import NodeId
 from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.serving.options import ServeOptions
-
-
-def name_of(node: NodeId) -> str:
-    """Returns the name of a node in texts: `controller` or `broker 2`."""
-    return "controller" if node == CONTROLLER else f"broker {node}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from model.vocabulary import BrokerId
+from reference_impl.protocol.messages import NodeId
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import serving
@@ -18,7 +19,7 @@ def test_a_produce_that_waits_for_a_paused_follower_is_described(connect: Any) -
         first = connect(cluster.bootstrap_servers)
         created(first, "t", 1, 2)
         until(lambda: "broker 1: t-0: leads" in str(cluster.state()))
-        cluster._cluster.pause(BrokerId(2))
+        cluster._cluster.pause(NodeId(2))
         first.send(Api.PRODUCE, 9, **produce("t", b"a"))
         until(lambda: "1 produce waits" in str(cluster.state()))
         lines = cluster.state()
