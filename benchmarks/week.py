@@ -71,7 +71,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What the broker used when it had appended so many days."""
+    """The broker's use of memory, time and disk after it has appended the records of `day` days."""
 
     day: float
     batches: int
@@ -165,7 +165,7 @@ def _append(run: Run, system: System, folder: Path) -> Iterator[Note]:
 
 
 def batches(records: int) -> Iterator[bytes]:
-    """Yields batches of so many records, of one idempotent producer after the other."""
+    """Yields batches of `records` records; idempotent producers take turns."""
     rng = random.Random(1)
     first_ms = int(time.time() * 1000) - round(WEEK_DAYS * DAY_S * 1000)
     texts = (f"sensor={rng.randrange(50):02} celsius={rng.gauss(20, 3):.2f}" for _ in count())

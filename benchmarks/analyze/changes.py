@@ -75,7 +75,7 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Returns, for each row, the time from which on its send would begin too late, or 0.
+        """Returns, for each row, the earliest time at which its send would begin too late, or 0.
 
         A send begins too late if a send of the same key with a higher offset has ended: this is an
         offset-order-inversion. A row that is no send, or has no such time, has 0.

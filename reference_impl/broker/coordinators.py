@@ -123,7 +123,7 @@ class LocalCoordinators:
     def on_request(
         self, context: Context, requester: Requester, request: CoordinatorRequest
     ) -> StepResult[LocalCoordinators]:
-        """Handles a request at its transaction coordinator.
+        """Passes a request to the coordinator of its transactional id.
 
         Responds with NOT_COORDINATOR if the coordinator is on another broker.
 
@@ -145,7 +145,7 @@ class LocalCoordinators:
     def on_group_request(
         self, context: Context, requester: Requester, request: GroupRequest, replicas: Replicas
     ) -> StepResult[LocalCoordinators]:
-        """Handles a request at its group coordinator.
+        """Passes a request to the coordinator of its group.
 
         Responds with NOT_COORDINATOR if the coordinator is on another broker.
         """
@@ -232,7 +232,7 @@ def find_coordinator(
 ) -> Effects:
     """Responds with the coordinator of a group id or transactional id.
 
-    If the internal topic of such coordinators does not exist, the controller is asked to create it.
+    If the internal topic of such coordinators does not exist, the broker requests its creation.
     """
     topic = TRANSACTION_STATE if request.is_transactional else CONSUMER_OFFSETS
     leader = context.coordinators.leader(topic, request.key)

@@ -93,12 +93,10 @@ class LogDirectory:
         return now if kept in {None, self.topic_id(place.topic, now)} else DELETED
 
     def keep(self, broker: Broker, now_ms: int) -> Broker:
-        """Writes the logs that have changed, and returns the broker.
+        """Writes the changed logs; returns the broker, perhaps with smaller logs in memory.
 
-        Also deletes the files whose deletion is due.
-
-        In the returned broker, some closed segments are no longer in memory but read from their
-        files.
+        Such a log has closed segments that are no longer in memory, but are read from their files.
+        Files whose deletion is due are deleted.
         """
         self._deletion.run(now_ms)
         if broker.replicas is self._seen:
@@ -279,10 +277,10 @@ class DataDir:
         return dict(kept.logs), epoch
 
     def keep_broker(self, broker_id: BrokerId, broker: Broker, now_ms: int) -> Broker:
-        """Writes what has changed in the broker's logs, and returns the broker.
+        """Writes the changed logs; returns the broker, perhaps with smaller logs in memory.
 
-        In the returned broker, some closed segments are no longer in memory but read from their
-        files. Raises OSError if the disk fails.
+        Such a log has closed segments that are no longer in memory, but are read from their files.
+        Raises OSError if the disk fails.
         """
         return self._brokers[broker_id].keep(broker, now_ms)
 

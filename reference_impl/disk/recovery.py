@@ -106,7 +106,7 @@ def recovered(folder: Path, known: Checkpointed, note: Note) -> PartitionLog:
 
 
 def _readable(file: Path, end: Offset, recovery_point: Offset) -> tuple[list[Batch], str]:
-    """Returns the valid batches at the start, and why the rest is invalid."""
+    """Returns the valid batches at the start of the file, and why the next batch is invalid."""
     found: list[Batch] = []
     try:
         for data in batches(file.read_bytes()):

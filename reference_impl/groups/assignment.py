@@ -40,7 +40,7 @@ def sync(
     """Handles a SyncGroup: returns the assignment, lets the member wait, or rejects the request.
 
     The request of the group's leader has the assignment. All members wait until the assignment is
-    in the log. If `is_written` is true, its append has begun already and does not begin again.
+    in the log. If `is_written` is true, the append of the assignment has begun already.
     """
     error = membership.member_error(group, request)
     if error is ErrorCode.NONE and not _is_consistent(group, request):

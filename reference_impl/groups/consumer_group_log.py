@@ -238,9 +238,9 @@ class ConsumerGroups:
     read_to: Offset = FIRST_OFFSET
 
     def caught_up(self, log: PartitionLog, bugs: Bugs) -> ConsumerGroups:
-        """Returns the groups after their records up to the log end are read again.
+        """Returns the groups after a replay of the records from `read_to` to the log end.
 
-        This includes records that are not replicated yet.
+        Records that are not replicated yet are replayed too.
         """
         if self.read_to >= log.end_offset:
             return self

@@ -69,8 +69,8 @@ def reconciled(
     """Returns the member in its next state after a heartbeat.
 
     `owned` has the partitions that the member reports, or None if they are as in its last report.
-    The target assignment may be older than the member's subscription. The member gets no partition
-    of a topic to which it no longer subscribes, and must revoke those that it has.
+    The target assignment may be older than the member's subscription. So the member gets no
+    partition of a topic to which it no longer subscribes, and must revoke such partitions.
     """
     subscribed = member.subscribed
     wanted = frozenset(

@@ -161,7 +161,7 @@ class ProducerStates:
     ) -> SequenceCheck:
         """Returns `InSequence` if the leader may append the batch, else `Duplicate` or `Rejected`.
 
-        Only for the first batches of a transaction, `verification` is not None.
+        `verification` is None, except for the first batches of a transaction.
 
         Kafka: UnifiedLog.analyzeAndValidateProducerState, then ProducerAppendInfo.appendDataBatch.
         """

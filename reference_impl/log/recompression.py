@@ -23,7 +23,7 @@ from reference_impl.protocol.topic_config import CompressionType, LogConfig
 
 
 def is_rebuilt(head: Header, facts: RecordFacts, config: LogConfig) -> bool:
-    """Returns True if the leader appends other bytes than the records that it received."""
+    """Returns True if the leader appends a rebuilt batch instead of the bytes that it received."""
     target = target_compression(head.compression, config)
     is_plain = head.compression == target == "none"
     return not is_plain and not (head.compression == target and facts.is_in_sequence)

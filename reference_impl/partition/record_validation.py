@@ -75,10 +75,10 @@ def only_batch(data: bytes) -> Batch | ErrorCode:
 
 
 def scanned(batch: Batch, *, each: bool = False) -> RecordFacts | ErrorCode:
-    """Returns the largest timestamp, whether a key is missing, and if the records are in order.
+    """Returns the facts about the records of a batch.
 
-    With `each`, also returns all timestamps, and which records have no key. If the records cannot
-    be read, returns the error that rejects the batch.
+    With `each`, the facts include all timestamps, and the positions of records without a key. If
+    the records cannot be read, returns the error that rejects the batch.
     """
     try:
         return (scan_each if each else scan)(batch.data, batch.header)

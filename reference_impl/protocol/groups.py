@@ -135,7 +135,7 @@ class CommittedOffset:
 class CommitOffsets:
     """Request: commit offsets of a group.
 
-    With a transactional id the offsets belong to the open transaction, and its commit applies them.
+    With a transactional id, the offsets count only after the open transaction has committed.
     """
 
     group: str

@@ -73,8 +73,9 @@ class ListChange:
     def applied_to(self, before: CleanupPolicy) -> CleanupPolicy:
         """Returns the list after the change; raises ValueError if it has unknown words.
 
-        Words in the list already are not added again. Kafka:
-        ConfigurationControlManager.incrementalAlterConfigResource.
+        A word that is in the list already is not added again.
+
+        Kafka: ConfigurationControlManager.incrementalAlterConfigResource.
         """
         words = [word for word in before.value.split(",") if word]
         if self.adds:

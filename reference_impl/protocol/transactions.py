@@ -83,7 +83,7 @@ class AddedPartitionsToTxn:
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """The topic partition that the leader asks to verify; the request has only this one."""
+        """The topic partition to verify; a leader's request has only this one."""
         return self.topic_partitions[0]
 
 

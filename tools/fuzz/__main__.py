@@ -6,7 +6,8 @@
 
 A reader may refuse the bytes, but must not fail in any other way. Another exception, and an abort
 of the process, ends the run; the input is then written to a file in `--folder`. The run begins with
-valid inputs. atheris is no dependency of the project, because some versions of Python have none.
+valid inputs. atheris is no dependency of the project: it has no release for some versions of
+Python.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ class Host:
     def next_start(self, after: int = 0) -> int:
         """Returns a number for the next start of a broker.
 
-        It is larger than all earlier ones, and than `after`.
+        The number is larger than all earlier numbers, and larger than `after`.
         """
         self._started = max(self._started, after) + 1
         return self._started

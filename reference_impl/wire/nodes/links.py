@@ -172,7 +172,7 @@ class _Outgoing(asyncio.Protocol):
         self._dialing = None
 
     async def _connect(self) -> bool:
-        """Opens a connection; returns True once it is admitted, even if it is lost thereafter.
+        """Opens a connection; returns True if the other node admits it, even if it is lost later.
 
         Returns False at once if the other node has no address yet.
         """

@@ -1,6 +1,6 @@
 """The requests of clients that wait for the response of a node.
 
-A request is a future, which gets the response. It gets an error if its broker dies first.
+For each request there is a future, which gets the response, or an error if the broker dies first.
 """
 
 from __future__ import annotations

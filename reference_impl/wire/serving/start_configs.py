@@ -2,8 +2,8 @@
 
     started_with(["group.consumer.heartbeat.interval.ms=100", "log.cleanup.policy=compact"])
 
-They are times and limits, whole numbers from 1 on, and the brokers' defaults of topics. A name
-without `=` or an unknown name is refused.
+Times and limits are whole numbers from 1 on. The other settings are the brokers' defaults for
+topics. A name without `=` or an unknown name is refused.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class FetchPartition:
         self._request = self.unchanged = None
 
     def request(self, *, read_committed: bool, any_replica: bool) -> Fetch:
-        """Returns the Fetch of this partition, as the leader's broker receives it."""
+        """Returns the request by which the broker reads this partition."""
         known = self._request
         if known is None or (known.read_committed, known.any_replica) != (
             read_committed,
@@ -126,7 +126,7 @@ class FetchPartition:
 
 
 def named(topics: Iterable[Any], ids: TopicIds | None) -> dict[Key, FetchPartition]:
-    """Returns the partitions that a request names; of two equal ones the last counts."""
+    """Returns the partitions that a request names; if one occurs twice, its last entry counts."""
     found: dict[Key, FetchPartition] = {}
     for topic in topics:
         topic_id = _topic_id(topic) if ids is not None else None

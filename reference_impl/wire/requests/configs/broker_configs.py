@@ -198,7 +198,7 @@ def changed_defaults(
 def replaced_defaults(
     name: str, broker_id: int, configs: Iterable[Any], defaults: TopicDefaults
 ) -> AlterDefaults:
-    """Returns the request that gives defaults these values, and removes all other defaults.
+    """Returns the request that sets the defaults in `configs`, and removes all other defaults.
 
     Raises Refused for a change that is not supported.
     """

@@ -264,7 +264,7 @@ def describe(
 
 
 def default_of(field: str, defaults: TopicDefaults) -> tuple[Any, int]:
-    """Returns the value of a topic that does not have the setting itself, and its source."""
+    """Returns the value and its source if the topic does not have the setting itself."""
     for of_all, source in ((defaults, FOR_ALL_BROKERS), (defaults.at_start, STATIC)):
         if (value := getattr(of_all, field)) is not None:
             return value, source

@@ -35,7 +35,7 @@ class ChannelClosed(ConnectionError):
 
 @dataclass(slots=True)
 class Channel:
-    """One end of a channel; `failed` gets the exception of a function that was called here."""
+    """One end of a channel; `failed` gets the exception of a function that this end has run."""
 
     calls: Calls
     notices: Notices

@@ -328,9 +328,9 @@ class ProcessCluster:
     async def _call_all(
         self, name: str, args: Mapping[NodeId, tuple[Any, ...]], silent: set[NodeId]
     ) -> set[NodeId]:
-        """Calls nodes, and waits for the answers of all but the silent ones, at most some seconds.
+        """Calls a function of each node; returns the nodes that have not answered.
 
-        Returns the nodes that have not answered.
+        Waits some seconds for the answers, but not for those of the nodes in `silent`.
         """
 
         async def answers(node: NodeId) -> bool:

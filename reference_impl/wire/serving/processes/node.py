@@ -103,7 +103,7 @@ class Node:
         await asyncio.sleep(0)
 
     async def shut_down(self) -> None:
-        """Hands over what other nodes need, before `stop`."""
+        """Prepares the node for `stop`; a broker hands over its partitions."""
 
     async def stop(self) -> None:
         self.host.stop()
