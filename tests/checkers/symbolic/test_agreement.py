@@ -65,7 +65,7 @@ def variable(name: str) -> t.Variable:
 
 @st.composite
 def states(draw: st.DrawFn) -> State:
-    """Generates a state of the spec: each state variable has any value of its sort for each key."""
+    """Generates a state: each variable maps each of its keys to any value of the right sort."""
 
     def value(info: t.SortInfo) -> Value:
         if info.flavour == "bool":

@@ -82,8 +82,9 @@ class Registration(Spec):
 
 
 class UnfencesAnyBroker(Registration):
-    """A broker is unfenced although it is not registered: only the lemma of unfenced brokers fails,
-    but a claim needs it.
+    """A broker is unfenced although it is not registered.
+
+    So only the lemma of unfenced brokers fails, but a claim needs this lemma.
     """
 
     @action

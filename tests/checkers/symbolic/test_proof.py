@@ -262,7 +262,7 @@ def test_unknown_names_list_the_nearest() -> None:
 
 
 class Chain(Spec):
-    """The action copies an earlier turn's source, and the source's holder, to a new turn."""
+    """A new turn gets the same source as an earlier turn, and the same holder as this source."""
 
     source: Map[Turn, Turn]
     holder: Map[Turn, Player]

@@ -81,7 +81,7 @@ def test_the_rule_of_kafka_fails_at_restart_alone() -> None:
 
 
 class RefusesAny(WithRestarts):
-    """A mutant whose leader may refuse any batch, even if a lower one is still in flight."""
+    """A mutant whose leader may refuse a batch while one with a lower number is in flight."""
 
     def is_lowest(s, producer: Producer, sequence: Sequence) -> Bool:
         return true

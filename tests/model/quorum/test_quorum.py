@@ -71,7 +71,7 @@ def test_a_restarted_leader_does_not_lead_again(play: Begin) -> None:
 
 
 class CommitsOldEpochs(Quorum):
-    """A leader commits records of older epochs before one of its own (Raft, figure 8)."""
+    """A leader commits records of older epochs before a record of its epoch (Raft, figure 8)."""
 
     def may_commit(s, r: Replica, mark: Offset) -> Bool:
         return true

@@ -15,9 +15,9 @@ HarnessT = TypeVar("HarnessT")
 
 
 def counterexample(replay: Replay[HarnessT]) -> Trace:
-    """Returns the shortest trace that violates the claim recorded for the replay's variant.
+    """Returns the shortest trace that violates the claim which the replay's variant breaks.
 
-    The replay has the same claim, unless its claim belongs to another spec.
+    It is the same claim as the replay's, unless the replay's claim belongs to another spec.
     """
     return _counterexample(replay.spec, replay.variant, replay.claim)
 

@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def log_of(batches: int, producers: int) -> PartitionLog:
-    """A log of segments of one batch, whose batches come from one producer after the other."""
+    """A log whose segments have one batch each; the producers of the batches take turns."""
     log, states = PartitionLog(), ProducerStates()
     for number in range(batches):
         data = encode(

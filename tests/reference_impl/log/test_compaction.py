@@ -121,7 +121,7 @@ def table(log: PartitionLog, end: Offset) -> dict[bytes | None, bytes]:
 
 
 def timed(*times_ms: int) -> PartitionLog:
-    """Returns a log of one key with one segment for each of the timestamps, and an open one."""
+    """Returns a log of one key: a closed segment for each timestamp, and an open segment."""
     log = PartitionLog()
     for time_ms in (*times_ms, 0):
         data = encode(

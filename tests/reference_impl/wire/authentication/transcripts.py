@@ -158,7 +158,7 @@ TRANSCRIPTS: Final[dict[str, tuple[Step, ...]]] = {
 
 
 def outcomes(address: tuple[str, int], steps: Sequence[Step]) -> list[Outcome]:
-    """Returns the outcome of each step on a new connection, up to its end."""
+    """Returns the outcome of each step on a new connection, until the connection is closed."""
     found: list[Outcome] = []
     with socket.create_connection(address, timeout=20) as stream:
         player = _Player(Connection(stream))

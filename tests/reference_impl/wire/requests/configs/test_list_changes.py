@@ -47,7 +47,7 @@ def altered(connection: Any, *changes: tuple[str, str, str | None], **fields: An
 
 
 def described(connection: Any, name: str = POLICY, **fields: Any) -> tuple[str, int]:
-    """Returns the value of a setting, and its source: 1 if the topic has set it, 5 for Kafka's."""
+    """Returns the value of a setting, and its source: 1 for the topic, 5 for Kafka's default."""
     resource = {"resource_type": TOPIC, "resource_name": "t", "configuration_keys": [name]}
     body: dict[str, Any] = {"resources": [resource | fields], "include_synonyms": False}
     (entry,) = connection.call(Api.DESCRIBE_CONFIGS, 4, **body).results[0].configs

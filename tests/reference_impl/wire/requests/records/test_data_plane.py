@@ -105,9 +105,11 @@ def test_a_fetch_of_many_partitions_is_limited_after_the_first_batch(connect: Co
 
 
 def test_a_follower_serves_consumers_since_version_11(connect: Connect) -> None:
-    """A follower serves consumers from Fetch version 11 on; older ones get an error.
+    """A follower serves consumers from Fetch version 11 on.
 
-    The error is NOT_LEADER_OR_FOLLOWER. Kafka: FetchParams.fetchOnlyLeader, KIP-392.
+    With an older version the error is NOT_LEADER_OR_FOLLOWER.
+
+    Kafka: FetchParams.fetchOnlyLeader, KIP-392.
     """
     with serving(ServeOptions(brokers=3)) as cluster:
         connections = [connect(cluster.bootstrap_servers, place) for place in range(3)]

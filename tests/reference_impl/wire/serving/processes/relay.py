@@ -37,7 +37,7 @@ class Relay:
 
     @contextmanager
     def cut(self) -> Generator[None]:
-        """Closes all connections, and those that arrive before the block ends."""
+        """Closes all connections; until the block ends, new connections are closed at once."""
         self._run(self._set_cut(True))
         try:
             yield
