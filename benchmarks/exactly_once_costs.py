@@ -7,8 +7,8 @@ consume the same records, send one output for each record, and commit their posi
     a commit for each    sends, waits and commits for each single record
     transactions of n    n records and the position in one transaction
 
-Only this work is timed. By the claim `exactly_once_costs`, the ratios to at-least-once are above 1;
-no exit code depends on them.
+Only this work is timed. The claim `exactly_once_costs` says that the ratios to at-least-once are
+above 1. The exit code does not depend on the ratios.
 
 If a transaction begins while markers of the previous one are still being written, it gets the error
 CONCURRENT_TRANSACTIONS. librdkafka then retries after retry.backoff.ms, which causes 100 of the 110

@@ -10,10 +10,10 @@ one millisecond per record, and nothing waits.
     large, with retention   the same; retention.bytes keeps about one day
     small batches           batches of 100 records, as of a producer that sends ten times a second
 
-Each run has one broker, one partition and 10 idempotent producers. 56 times it
-notes the memory (RSS) of the broker, its CPU time, the longest response time since the last
-note, and the bytes and number of files in the data directory. At the end the broker restarts, and
-the run notes how long it takes until it is ready. The result is in benchmarks/results/week.json.
+Each run has one broker, one partition and 10 idempotent producers. A run measures the broker 56
+times: its memory (RSS), its CPU time, the longest response time since the last measurement, and the
+bytes and number of files in the data directory. At the end the broker restarts, and the time until
+it is ready is measured. The result is in benchmarks/results/week.json.
 """
 
 from __future__ import annotations

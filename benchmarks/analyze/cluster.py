@@ -2,9 +2,9 @@
 
 A window is a period of time; all processes are idle at its beginning and end. Every event of a log
 (append, marker, commit, read) has an instant between the invocation and the completion of its
-operation. The offsets of a log are the ranks of the instants, so the history is linearizable by
-construction. A record is readable from the instant at which no transaction at or below its offset
-is open. Markers and aborted records leave gaps in the offsets.
+operation. The events of a log get their offsets in the order of these instants, so the history is
+linearizable by construction. A record is readable from the instant at which no transaction at or
+below its offset is open. Markers and aborted records leave gaps in the offsets.
 """
 
 from __future__ import annotations

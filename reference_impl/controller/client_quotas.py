@@ -3,7 +3,8 @@
     entity   empty, of an unknown type, or an IP with a user or client id   INVALID_REQUEST
     change   an unknown key, or a value that is not valid for the key       INVALID_REQUEST
 
-If one change of an entity is refused, none of its changes is applied; other entities' are.
+If one change of an entity is refused, none of its changes is applied. The changes of other entities
+are still applied.
 
 Source: KIP-546, KIP-612 (IP addresses), KIP-599 (controller_mutation_rate);
 ClientQuotaControlManager of Apache Kafka.

@@ -13,8 +13,8 @@ deliver the messages of the step. So each record is written before it is acknowl
 replicated, and each partition registration before a broker acts on it. A write is flushed only if
 flush.messages or flush.ms requires it. As with Kafka, unflushed records survive a killed process,
 but not a power loss: all replicas of a record may lose it, although its producer has an
-acknowledgement with acks=all. Flushed are the cluster metadata, the checkpoints and the segments
-that a compaction wrote.
+acknowledgement with acks=all. The cluster metadata, the checkpoints and the segments that a
+compaction wrote are always flushed.
 
 Source: LogManager, UnifiedLog.append of Kafka.
 Simplified: one log directory for each broker. A closed segment is not flushed. A flush waits in the

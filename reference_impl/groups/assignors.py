@@ -10,7 +10,7 @@ not depend on the order of the members.
 
 Source: KIP-848; RangeAssignor and UniformAssignor of Apache Kafka.
 Simplified: no racks. Kafka's range assignor tries to give one member the same partition numbers of
-all topics with equally many partitions; here only topics with the same subscribers are assigned so.
+all topics with equally many partitions; here only if the topics have the same subscribers.
 Uniform moves one partition at a time and is quadratic in the members.
 """
 

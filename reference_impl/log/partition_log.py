@@ -14,16 +14,16 @@ the log start past the high watermark. A follower that adopts a higher log start
 watermark too (KAFKA-9491). Each segment begins with a snapshot of the producer state.
 
 After a crash of the process the whole log remains. After a power loss the flushed part remains, and
-perhaps some unflushed records. A log is flushed after flush.messages records, after flush.ms, and
-at each checkpoint. In both cases the high watermark and the log start return to their
-values at the last checkpoint.
+perhaps some unflushed records. In both cases the high watermark and the log start return to their
+values at the last checkpoint. A log is flushed after flush.messages records, after flush.ms, and at
+each checkpoint.
 
 Source: KIP-101, KIP-107; docs/kafka-rules.md A1, A8, A11, B9, C4.
 Simplified: a batch that a power loss has torn is removed as a whole, as its wrong checksum demands;
 there is no index, and a position is found by bisection. A segment is closed after `SEGMENT_BATCHES`
-batches or `SEGMENT_BYTES`, even below segment.bytes: the open segment is held in memory. One whose
-first batch has no timestamp is never closed because of its age. segment.jitter.ms is 0. Deleted
-segments do not reappear after a power loss.
+batches or `SEGMENT_BYTES`, even below segment.bytes: the open segment is held in memory. A segment
+whose first batch has no timestamp is never closed because of its age. segment.jitter.ms is 0.
+Deleted segments do not reappear after a power loss.
 """
 
 from __future__ import annotations

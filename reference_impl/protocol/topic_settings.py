@@ -1,11 +1,12 @@
 """The settings of a topic that a request can change, and the default of each in Kafka.
 
-    TopicSettings   the settings, each of which may be absent; requests and dynamic defaults have it
+    TopicSettings   the settings, each of which may be absent, as in a request to change them
     LogConfig       the values of a topic's log settings
     BUILT_IN        the default of each setting, if neither topic nor brokers set it
 
 `wire/requests/configs/topic_configs.py` has Kafka's name of each setting. A new setting of the log
-needs a field here, one of `LogConfig`, and a row there; all else follows from these.
+needs three things: a field of `TopicSettings`, a field of `LogConfig`, and a row in the table of
+`topic_configs.py`.
 
 Source: Kafka documentation, "Topic Configs".
 """

@@ -6,8 +6,8 @@
     the response is ready    ->   the rules with `applied` that act on it
     the response is decided  ->   the log of requests
 
-One object counts the requests to all brokers. A broker in a process of its own sees it through the
-interface `Faults`, so a rule acts on the same request numbers there.
+One object counts the requests to all brokers. A broker in a process of its own calls this object
+through the interface `Faults`. So a rule acts on the same request numbers as in one process.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     DYNAMIC          the defaults of topics; a request can change them, for all brokers at once
     STATIC_CONFIGS   set when the broker was started; a request to change them is refused
-    OF_TIMEOUTS      those of them that are times and limits
+    OF_TIMEOUTS      the settings of STATIC_CONFIGS that are times and limits
 
 The options of a broker set what is in DYNAMIC or OF_TIMEOUTS.
 
