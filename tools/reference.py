@@ -29,7 +29,12 @@ from checkers.events import Event, Listed
 from checkers.report.spec_page import spec_page
 from checkers.verdicts import EXIT_CODES
 from model.histories import COLUMNS, SCHEMA_VERSION
+from reference_impl.protocol.topic_settings import BUILT_IN
 from reference_impl.wire.messages.versions import VERSIONS
+from reference_impl.wire.requests.configs import unserved
+from reference_impl.wire.requests.configs.broker_configs import OF_TIMEOUTS
+from reference_impl.wire.requests.configs.topic_configs import CONFIGS
+from reference_impl.wire.requests.configs.topic_configs import text as written
 from tools.sbom import shipped
 from tools.track_record.table import table as track_record
 from tools.unserved import UNSERVED
@@ -84,10 +89,11 @@ def main(folder: Path) -> None:
         "licences": "\n".join(licences()),
         "differences": "\n".join(differences()),
         "served-requests": "\n".join(served_requests()),
+        "served-settings": "\n".join(served_settings()),
         "track-record": "\n".join(("# Track record", "", TRACK_RECORD, "", track_record())),
     }
-    for name, text in pages.items():
-        (folder / f"{name}.md").write_text(text + "\n")
+    for name, lines in pages.items():
+        (folder / f"{name}.md").write_text(lines + "\n")
     (folder / "index.md").write_text("\n".join(index(pages)) + "\n")
 
 
@@ -208,6 +214,32 @@ def served_requests() -> Iterator[str]:
         yield f"| {int(api)} | {escaped(api.name)} | {versions.first_answered} to {versions.last} |"
     yield from ("", "## Not served", "", "| Key | Request | Why |", "|---|---|---|")
     yield from (f"| {int(api)} | {escaped(api.name)} | {why} |" for api, why in UNSERVED.items())
+
+
+def served_settings() -> Iterator[str]:
+    """Yields the lines of the page of the settings that `urteil broker` has, and those it refuses.
+
+    The page names the setting of topics, its default, and the setting of brokers.
+    """
+    yield from (
+        "# Settings of the served broker",
+        "",
+        "Settings of a topic. A broker is started with the default of all topics by"
+        " `--broker-config NAME=VALUE`, and a request changes it for all brokers.",
+        "",
+        "| Topic | Default | Brokers |",
+        "|---|---|---|",
+    )
+    for name, config in CONFIGS.items():
+        yield f"| `{name}` | {written(BUILT_IN[config.field])} | `{config.of_brokers}` |"
+    yield from ("", "A broker can also be started with:", "")
+    yield from (f"- `{name}`" for name in OF_TIMEOUTS)
+    for title, reasons in (("topics", unserved.OF_TOPICS), ("brokers", unserved.OF_BROKERS)):
+        yield from ("", f"## Refused settings of {title}", "")
+        if title == "brokers":
+            yield from ("A request to Kafka can change these.", "")
+        yield from ("| Setting | Reason |", "|---|---|")
+        yield from (f"| `{name}` | {why[0].upper()}{why[1:]}. |" for name, why in reasons.items())
 
 
 def commands() -> Iterator[str]:

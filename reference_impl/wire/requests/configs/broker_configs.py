@@ -27,6 +27,7 @@ from reference_impl.protocol.messages import ErrorCode
 from reference_impl.protocol.topic_defaults import AlterDefaults, TopicDefaults
 from reference_impl.protocol.topic_settings import BUILT_IN, TopicSettings
 from reference_impl.wire.messages.frame_limits import LIMITS
+from reference_impl.wire.requests.configs import unserved
 from reference_impl.wire.requests.configs.topic_configs import (
     APPEND,
     CONFIGS,
@@ -131,6 +132,9 @@ STATIC_CONFIGS: Final[Mapping[str, Static]] = {
 _WITHOUT_DEFAULT: Final = frozenset({"log.retention.ms", "log.roll.ms", "log.flush.interval.ms"})
 # Others that Kafka never changes while a broker runs; they have no value here.
 _NO_VALUE: Final = frozenset({"log.dir", "log.dirs", "process.roles", "controller.quorum.voters"})
+
+
+_NEVER_CHANGED: Final = (STATIC_CONFIGS.keys() | _NO_VALUE) - unserved.OF_BROKERS.keys()
 
 
 class Refused(ValueError):
@@ -243,7 +247,7 @@ def _alter(
     if resource and int(resource) != broker_id:
         why = f"Unexpected broker id, expected {broker_id}, but received {resource}"
         raise Refused(ErrorCode.INVALID_REQUEST, why)
-    static = sorted(name for name, _ in values if name in STATIC_CONFIGS or name in _NO_VALUE)
+    static = sorted({name for name, _ in values} & _NEVER_CHANGED)
     if static:
         why = f"Cannot update these configs dynamically: [{', '.join(static)}]"
         raise Refused(ErrorCode.INVALID_REQUEST, why)
@@ -252,8 +256,7 @@ def _alter(
         if name in DYNAMIC:
             found[DYNAMIC[name].field] = None if value is None else _read(name, value)
         elif value is not None:
-            why = f"{name}={value} is not supported, only {', '.join(DYNAMIC)}"
-            raise Refused(ErrorCode.INVALID_CONFIG, why)
+            raise Refused(ErrorCode.INVALID_CONFIG, unserved.of_brokers(name))
     is_named = MIN_ISR in {name for name, _ in values}
     refusals = (
         (

@@ -4,7 +4,8 @@ Most settings have a second name, that of the brokers' default for all topics. A
 a row here, and a field as `reference_impl/protocol/topic_settings.py` says.
 
 Source: Kafka documentation, "Topic Configs".
-Simplified: a setting that is not in the table is rejected, even if it has its default value.
+Simplified: a setting that is not in the table is rejected, even if it has its default value; the
+module `unserved` has the reasons.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from reference_impl.protocol.topic_config import (
 )
 from reference_impl.protocol.topic_defaults import NO_DEFAULTS, TopicDefaults
 from reference_impl.protocol.topic_settings import BUILT_IN, ListChange, parted, value_of
+from reference_impl.wire.requests.configs import unserved
 
 
 class ConfigType(IntEnum):
@@ -289,7 +291,7 @@ def text(value: Any) -> str:
 
 def _read(name: str, value: str | None, *, is_set: bool = True) -> tuple[str, Any]:
     if name not in CONFIGS:
-        raise ValueError(f"{name}={value} is not supported, only {', '.join(CONFIGS)}")
+        raise ValueError(unserved.of_topic(name))
     config = CONFIGS[name]
     try:
         return config.field, config.read(value or "") if is_set else BUILT_IN[config.field]

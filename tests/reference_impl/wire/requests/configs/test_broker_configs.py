@@ -197,10 +197,11 @@ def test_changed_defaults_take_effect_in_the_broker(connect: Connect) -> None:
         ("log.retention.ms", "5", {"resource": "9"}, ErrorCode.INVALID_REQUEST, "received 9"),
         ("log.retention.ms", "5", {"resource": "x"}, ErrorCode.INVALID_REQUEST, "an integer"),
         ("log.retention.ms", "5", {"resource": "1"}, ErrorCode.INVALID_CONFIG, "for all brokers"),
-        ("num.io.threads", "5", {}, ErrorCode.INVALID_CONFIG, "is not supported, only"),
+        ("num.io.threads", "5", {}, ErrorCode.INVALID_CONFIG, "all its work in one thread"),
+        ("nonsense", "5", {}, ErrorCode.INVALID_CONFIG, "no setting of brokers has this name"),
     ],
 )
-def test_a_refused_change_has_the_error_of_kafka_or_lists_the_supported_settings(
+def test_a_refused_change_has_the_error_of_kafka_or_names_the_reason(
     name: str,
     value: str | None,
     options: dict[str, Any],
