@@ -139,9 +139,10 @@ def sequential(rng: random.Random, count: int) -> Operations:
     seed=st.integers(0, 1 << 30),
     form=st.sampled_from(sorted(FORMS)),
     searched=st.sampled_from([2, SEARCHED]),
+    few=st.sampled_from([0, cycle_search.FEW_EDGES]),
 )
 def test_components_and_cycles_of_random_graphs_are_those_of_networkx(
-    count: int, edges: list[tuple[int, int, int]], seed: int, form: str, searched: int
+    count: int, edges: list[tuple[int, int, int]], seed: int, form: str, searched: int, few: int
 ) -> None:
     of = sequential(random.Random(seed), count)
     made = np.array([e for e in edges if e[0] != e[1] and max(e) < count], dtype=np.int64)
@@ -164,7 +165,8 @@ def test_components_and_cycles_of_random_graphs_are_those_of_networkx(
         inside_time_ranges = [edge for edge in records if set(edge) <= part]
         if inside_time_ranges:
             expected.append(tuple(sorted({op for edge in inside_time_ranges for op in edge})))
-    found = graph.components(form)
+    with patch.object(cycle_search, "FEW_EDGES", few):
+        found = graph.components(form)
     assert [tuple(one.members.tolist()) for one in found] == sorted(expected)
     with patch.object(cycle_search, "SEARCHED", searched):
         for one in found:
