@@ -271,38 +271,6 @@ class Measured(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StageExplained:
-    """A stage of an analysis: the columns that it reads, and the columns of the rows that it keeps.
-
-    `shuffled_by` has the parts of the shuffle key, if the stage shuffles. `used_by` names the
-    anomalies that need the stage; it is empty if all need it. `is_always` is false if the stage is
-    skipped for histories that do not need it.
-    """
-
-    stage: str
-    reads: tuple[str, ...]
-    keeps: tuple[str, ...]
-    shuffled_by: tuple[str, ...] = ()
-    used_by: tuple[str, ...] = ()
-    is_always: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassExplained(Event):
-    """A pass of an analysis over a source, such as the operations, and its stages in order.
-
-    `urteil analyze --explain` emits one for each pass. If `into` is not empty, the pass shuffles
-    rows into these sources.
-    """
-
-    name: ClassVar[str] = "pass_explained"
-    number: int
-    source: str
-    into: tuple[str, ...] = ()
-    stages: tuple[StageExplained, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Listed(Event):
     """One row of `urteil list`; as JSON, each entry of `facts` is a field.
 

@@ -19,17 +19,16 @@ from checkers.events import (
     FaultShown,
     Measured,
     OperationShown,
-    PassExplained,
     PropertyDecided,
     Ready,
     ReleaseDecided,
     RowShown,
     RunFinished,
     RunStarted,
-    StageExplained,
     StateShown,
     VerdictCompared,
 )
+from checkers.plan_events import PassExplained, PassMeasured, StageExplained, StageMeasured
 from model.faults import InputFault
 
 _EVENTS: Final[Mapping[str, type[Event]]] = {
@@ -44,6 +43,7 @@ _EVENTS: Final[Mapping[str, type[Event]]] = {
         Evidence,
         Measured,
         PassExplained,
+        PassMeasured,
         Ready,
         BaselineApplied,
         VerdictCompared,
@@ -57,6 +57,7 @@ _PARTS: Final[Mapping[str, type[Any]]] = {
     "faults": FaultShown,
     "edges": EdgeShown,
     "stages": StageExplained,
+    "costs": StageMeasured,
 }
 
 

@@ -18,7 +18,7 @@ from typing import Final
 
 import click
 
-from checkers import events
+from checkers import events, plan_events
 from checkers.cli import catalogue
 from checkers.cli.main import COMMANDS, load
 from checkers.conform.families import FAMILIES
@@ -265,7 +265,8 @@ def commands() -> Iterator[str]:
 def event_page() -> Iterator[str]:
     """Yields the lines of a Markdown page: each event of `--json`, with a table of its fields."""
     yield from ("# Events", "", sentence(cleandoc(events.__doc__ or "")))
-    kinds = [c for c in vars(events).values() if isinstance(c, type) and issubclass(c, Event)]
+    named = {**vars(events), **vars(plan_events)}.values()
+    kinds = [c for c in named if isinstance(c, type) and issubclass(c, Event)]
     for kind in (c for c in kinds if c is not Event):
         yield from ("", f"## {kind.name}", "", sentence(cleandoc(kind.__doc__ or "")), "")
         yield from ("| field | type | default |", "|---|---|---|")

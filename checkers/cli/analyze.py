@@ -23,10 +23,9 @@ from checkers.events import (
     DeliveryDecided,
     Evidence,
     Measured,
-    PassExplained,
     PropertyDecided,
-    StageExplained,
 )
+from checkers.plan_events import PassExplained, PassMeasured, StageExplained, StageMeasured
 from checkers.verdicts import Verdict, is_expected
 from model.faults import InputFault
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
@@ -58,6 +57,11 @@ if TYPE_CHECKING:
     "--master", help="Spark master, such as spark://HOST:PORT. Default: all cores of this machine."
 )
 @click.option(
+    "--spark-ui",
+    is_flag=True,
+    help="Serve Spark's web UI while the analysis runs; a note has its address.",
+)
+@click.option(
     "--follow",
     is_flag=True,
     help="Analyze a recording or a topic while it grows; print the verdicts when they change.",
@@ -82,6 +86,7 @@ def analyze_command(
     anomalies: Sequence[str],
     engine: str,
     master: str | None,
+    spark_ui: bool,
     follow: bool,
     check_only: bool,
     explain: bool,
@@ -123,6 +128,8 @@ def analyze_command(
         raise InputFault(
             f"--engine local --master {master}: only Spark has a master; leave out one of them"
         )
+    if engine == "local" and spark_ui:
+        raise InputFault("--engine local --spark-ui: only Spark has this UI; leave out one of them")
     if client_config is not None and not isinstance(history, Topic):
         raise InputFault(f"--client-config is for kafka:// topics, and {history} is none")
 
@@ -133,7 +140,7 @@ def analyze_command(
 
         def analyze_now() -> Analysis:
             declared = assumptions_of(place, **assumptions)
-            return analysis(run, place, chosen, declared, engine, master)
+            return analysis(run, place, chosen, declared, engine, master, ui=spark_ui)
 
         with follower(analyze_now) if follower else nullcontext():
             decide(
@@ -143,6 +150,7 @@ def analyze_command(
                 declared=assumptions_of(place, **assumptions),
                 engine=engine,
                 master=master,
+                ui=spark_ui,
             )
 
     if isinstance(history, Topic):
@@ -151,7 +159,7 @@ def analyze_command(
             assumptions["unfinished"] |= follow
             decide_now(copy.folder, partial(followed_topic, run, history, copy) if follow else None)
     else:
-        of_recording = partial(followed, run, history, engine, master)
+        of_recording = partial(followed, run, history, engine, master, ui=spark_ui)
         decide_now(history, of_recording if follow else None)
 
 
@@ -212,6 +220,7 @@ def decide(
     declared: Declarations = NOTHING_DECLARED,
     engine: str = "spark",
     master: str | None = None,
+    ui: bool = False,
     expected: Mapping[str, Verdict] | None = None,
     title: str | None = None,
 ) -> Analysis:
@@ -231,7 +240,7 @@ def decide(
         from checkers.report.rows_shown import faults_shown, rows_shown
 
         injected = faults(history)
-        found = analysis(run, history, anomalies, declared, engine, master)
+        found = analysis(run, history, anomalies, declared, engine, master, ui=ui)
     except KeyboardInterrupt:
         for event in undecided(named(anomalies, declared), name, "interrupted"):
             run.emit(event)
@@ -272,6 +281,7 @@ def decide(
             )
         )
     _emit_delivery(run, name, found)
+    _emit_costs(run, name, found)
     run.emit(Measured(metric=f"{name}: operations", value=found.operations))
     return found
 
@@ -295,6 +305,30 @@ def _emit_delivery(run: Run, history: str, found: Analysis) -> None:
     )
 
 
+def _emit_costs(run: Run, history: str, found: Analysis) -> None:
+    for number, one in enumerate(found.passes, 1):
+        costs = tuple(
+            StageMeasured(
+                stage=stage, seconds=round(cost.seconds, 6), rows=cost.rows, bytes=cost.bytes
+            )
+            for stage, cost in one.stages().items()
+        )
+        run.emit(
+            PassMeasured(
+                history=history,
+                number=number,
+                source=one.source,
+                into=one.into,
+                rows=one.rows,
+                bytes=one.bytes,
+                seconds=round(one.seconds, 6),
+                tasks=len(one.tasks),
+                skew=round(one.skew, 3),
+                costs=costs,
+            )
+        )
+
+
 def _replay(history: Location, anomaly: str, *, alone: bool, chosen: Sequence[str]) -> str:
     replay = replay_command() if alone else shlex.join(["urteil", "analyze", str(history)])
     return replay if alone and chosen else f"{replay} --anomaly {anomaly}"
@@ -307,6 +341,8 @@ def analysis(
     declared: Declarations,
     engine: str,
     master: str | None,
+    *,
+    ui: bool = False,
 ) -> Analysis:
     if engine == "local":
         from checkers.histories.analysis import analyze
@@ -315,5 +351,11 @@ def analysis(
     from checkers.spark.run import analyze_on_spark
 
     return analyze_on_spark(
-        history, anomalies=anomalies, declared=declared, master=master, watch=run.progress
+        history,
+        anomalies=anomalies,
+        declared=declared,
+        master=master,
+        watch=run.progress,
+        ui=ui,
+        note=run.note,
     )

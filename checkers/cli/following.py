@@ -29,6 +29,8 @@ def followed(
     engine: str,
     master: str | None,
     analyze_now: Callable[[], Analysis],
+    *,
+    ui: bool = False,
 ) -> Generator[None]:
     """Analyzes a growing recording again and again, and prints the verdicts when they change.
 
@@ -38,7 +40,7 @@ def followed(
     from checkers.histories.io import recorded
     from checkers.spark.connect import SCHEME
     from checkers.spark.following import growths
-    from checkers.spark.session import session
+    from checkers.spark.session import session, ui_address
 
     if engine != "spark":
         raise InputFault(f"--follow works with Spark only: leave out --engine {engine}")
@@ -56,7 +58,9 @@ def followed(
             f"--follow {history}: not a folder; name the one that `urteil record` writes"
         )
     recorded.metadata(history)
-    with session(master) as spark:
+    with session(master, ui=ui) as spark:
+        if ui:
+            run.note(f"Spark's web UI: {ui_address(spark)}")
         cancel = spark.sparkContext.cancelAllJobs
         with closing(growths(history, spark)) as grown:
             _print_changes(run, str(history), grown, analyze_now, cancel)

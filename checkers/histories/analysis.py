@@ -32,6 +32,7 @@ from checkers.histories.io.partitions import (
 )
 from checkers.histories.io.reading import parquet_parts, refuse
 from checkers.histories.io.recorded import as_operations
+from checkers.histories.plan.cost import PassCost
 from checkers.histories.plan.dataset import HistoryDataset
 from checkers.histories.plan.in_process import LocalDataset
 from checkers.histories.shortening import shortened
@@ -107,6 +108,7 @@ class Analysis:
     broken: tuple[BrokenAssumption, ...]
     shown: Mapping[int, Operation] = field(repr=False)  # operations of the worst rows, and nearby
     delivered: tuple[Delivery, ...] = ()  # of each application; only if all anomalies are decided
+    passes: tuple[PassCost, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def verdict(self) -> Outcome:
@@ -190,7 +192,9 @@ def analysis_of(
     """
     chosen = tuple(chosen)
     wanted, delivery = deciding.wanted_by(chosen, declared)
-    with deciding.cached(dataset, wanted, delivery=delivery) as history:
+    passes: list[PassCost] = []
+    measured = dataset.measured_by(passes.append)
+    with deciding.cached(measured, wanted, delivery=delivery) as history:
         found = deciding.decide(history, wanted, declared, shuffle_partitions, delivery=delivery)
         refuse(found.invalid, name)
         decisions = _decisions(found, chosen, declared)
@@ -209,6 +213,7 @@ def analysis_of(
         broken=tuple(_broken(finding) for finding in found.broken),
         shown=shown,
         delivered=shortened(found.delivered),
+        passes=tuple(passes),
     )
 
 

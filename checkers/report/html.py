@@ -22,7 +22,14 @@ from typing import TYPE_CHECKING, Any, Final
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
-from checkers.events import AnomalyDecided, EdgeShown, Evidence, PropertyDecided, RowShown
+from checkers.events import (
+    AnomalyDecided,
+    EdgeShown,
+    Evidence,
+    PropertyDecided,
+    RowShown,
+)
+from checkers.plan_events import PassMeasured
 from checkers.report.cycle_drawing import cycle_drawing
 from checkers.report.decisions import MARKS, claim, grounds, heading, verdict
 from checkers.report.markup import readable, shortened
@@ -134,10 +141,18 @@ def _context(result: RunResult, described: Mapping[str, Any], caps: Caps) -> dic
         "baseline": baseline_lines(result.baseline) if result.baseline is not None else (),
         "figures": result.figures[: caps.figures],
         "left_out_figures": max(0, len(result.figures) - caps.figures),
+        "passes": _passes(result.passes[: caps.figures]),
+        "left_out_passes": max(0, len(result.passes) - caps.figures),
         "reduced": caps is not CAPS[0],
         "caps": caps,
         "megabytes": BUDGET // 1_000_000,
     }
+
+
+def _passes(measured: Iterable[PassMeasured]) -> list[tuple[str, float, list[PassMeasured]]]:
+    """Returns the passes of each history: its name, the seconds of all passes, and the passes."""
+    each = [(name, [*some]) for name, some in groupby(measured, lambda one: one.history)]
+    return [(name, sum(one.seconds for one in some), some) for name, some in each]
 
 
 def _groups(findings: Iterable[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:

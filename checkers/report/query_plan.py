@@ -7,7 +7,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from checkers.events import PassExplained, StageExplained
+    from checkers.plan_events import PassExplained, StageExplained
 
 WIDTH: Final = 100
 IF_NEEDED: Final = "only if earlier stages found rows for it"

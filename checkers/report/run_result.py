@@ -23,6 +23,7 @@ from checkers.events import (
     RunFinished,
     RunStarted,
 )
+from checkers.plan_events import PassMeasured
 from checkers.report.decisions import Decision, is_known, judged, verdict
 from checkers.report.release_table import verdict_of_release
 from checkers.verdicts import Verdict
@@ -81,6 +82,7 @@ class RunResult:
     figures: tuple[Measured, ...]
     exit_code: int | None  # None if the run did not finish
     baseline: BaselineApplied | None = None
+    passes: tuple[PassMeasured, ...] = ()  # the costs of analyses
 
     @property
     def by_expectation(self) -> bool:
@@ -127,6 +129,7 @@ def run_result(events: Iterable[Event]) -> RunResult:
         ),
         exit_code=next((one.exit_code for one in stream if isinstance(one, RunFinished)), None),
         baseline=next((one for one in stream if isinstance(one, BaselineApplied)), None),
+        passes=tuple(one for one in stream if isinstance(one, PassMeasured)),
     )
 
 

@@ -17,7 +17,6 @@ from checkers.events import (
     ExplorerReady,
     Listed,
     Measured,
-    PassExplained,
     PropertyDecided,
     Ready,
     ReleaseDecided,
@@ -27,6 +26,7 @@ from checkers.events import (
     StateShown,
     VerdictCompared,
 )
+from checkers.plan_events import PassExplained, PassMeasured
 from checkers.report.decisions import MARKS, Decision, claim, grounds, heading, many, verdict
 from checkers.report.query_plan import pass_explained
 from checkers.report.release_table import release_table
@@ -61,8 +61,8 @@ class Terminal:
                 self.decisions.append(event)
             case ReleaseDecided():
                 self.of_release.append(event)
-            case RowShown() | DeliveryDecided():
-                pass  # the evidence has the same as text
+            case RowShown() | DeliveryDecided() | PassMeasured():
+                pass  # the evidence has the same as text; the report has the costs of passes
             case Evidence(expected=True):
                 headline = " ".join(event.text.splitlines()[0].split())
                 self._print(f"as expected: {headline}\n             shown in {event.file}")

@@ -93,6 +93,18 @@ def parallelism(spark: SparkSession) -> int:
 
 
 @contextmanager
+def tagged(spark: SparkSession, name: str) -> Generator[None]:
+    """Tags the jobs in the block with the name, without the commas that a tag must not have."""
+    session = cast("Any", spark)
+    tag = name.replace(",", ";")
+    session.addTag(tag)
+    try:
+        yield
+    finally:
+        session.removeTag(tag)
+
+
+@contextmanager
 def reported(spark: SparkSession, done: Callable[[int], None]) -> Generator[None]:
     """Calls `done` at each progress message of the Spark server, until the `with` block ends.
 

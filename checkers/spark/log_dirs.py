@@ -65,7 +65,7 @@ class OnSpark:
 
     def judged(self) -> pa.Table:
         work = partial(_judged, self.dirs)
-        found = self._each("spark: reading segments", self.dirs.segments, work)
+        found = self._each("reading segments", self.dirs.segments, work)
         seen = set(found["partition"].to_pylist())
         empty = [number for number in range(len(self.dirs.partitions)) if number not in seen]
         rest = [
@@ -80,7 +80,7 @@ class OnSpark:
         if not chosen:
             return FOUND.empty_table()
         found = self._each(
-            "spark: comparing records",
+            "comparing records",
             chosen,
             partial(_compared, self.dirs, suspects),
             rows="records",

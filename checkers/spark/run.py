@@ -12,6 +12,7 @@ import os
 import pickle
 import re
 import tempfile
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -30,7 +31,8 @@ from checkers.progress import Progress, Watcher, unwatched
 from checkers.spark.connect import is_local
 from checkers.spark.dataset import SparkDataset
 from checkers.spark.sent_files import sent
-from checkers.spark.session import session
+from checkers.spark.session import is_running, session, ui_address
+from checkers.spark.watching import described, relayed
 from model.faults import InputFault
 from properties.anomalies.catalogue import named
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
@@ -39,9 +41,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ResultT = TypeVar("ResultT")
+IN_ONE_TASK: Final = "every stage in one task"  # of a history with one partition
 dumps: Final[Any] = (
     cloudpickle.dumps
 )  # unlike pickle, it also pickles functions with their parameters
+
+
+def unnoted(text: str) -> None:
+    """Ignores a note, for a caller that prints none."""
+    del text
 
 
 def analyze_on_spark(
@@ -55,10 +63,14 @@ def analyze_on_spark(
     decided: Callable[[Decision], None] | None = None,
     rows_per_partition: int | None = None,
     shuffle_partitions: int | None = None,
+    ui: bool = False,
+    note: Callable[[str], None] = unnoted,
 ) -> Analysis:
     """Decides the history's anomalies on Spark.
 
-    Raises UnreadableHistory, UnknownName, or InputFault for a missing Java, master or file.
+    With `ui`, Spark serves its web UI meanwhile. `note` gets its address, and the time that
+    `--engine local` takes if Spark takes more. Raises UnreadableHistory, UnknownName, or InputFault
+    for a missing Java, master or file.
     """
     chosen = named(anomalies, declared)
     with tempfile.TemporaryDirectory(prefix="urteil-history-") as temporary:
@@ -70,7 +82,10 @@ def analyze_on_spark(
         size = rows_per_partition or ROWS_PER_PARTITION
         partitions = partitioned(path, folder or Path(temporary), size)
         watch(Progress(stage="starting Spark"))
-        with session(master) as spark, errors_of_tasks():
+        starts, began = not is_running(), time.perf_counter()
+        with session(master, ui=ui) as spark, errors_of_tasks():
+            if ui:
+                note(f"Spark's web UI: {ui_address(spark)}")
             partitions = sent(spark, partitions, Path(tempfile.mkdtemp(dir=temporary)))
             analyse = partial(
                 analysis_of,
@@ -80,19 +95,31 @@ def analyze_on_spark(
                 shuffle_partitions=shuffle_partitions,
             )
             if len(partitions) > 1:
-                return analyse(SparkDataset(spark, partitions, watch), decided=decided)
-            watch(Progress(stage="spark: analysing the history in one task", done=0, total=1))
-            analysis = in_one_task(spark, partial(_analyse_locally, analyse, partitions))
-            for decision in analysis.decisions:
-                if decided:
-                    decided(decision)
-            return analysis
+                analysis = analyse(SparkDataset(spark, partitions, watch), decided=decided)
+            else:
+                with relayed(spark, watch) as relay, described(spark, IN_ONE_TASK):
+                    watch(Progress(stage=IN_ONE_TASK, done=0, total=1))
+                    work = partial(_analyse_locally, analyse, partitions, relay)
+                    analysis = in_one_task(spark, work)
+                for decision in analysis.decisions:
+                    if decided:
+                        decided(decision)
+            total_s = time.perf_counter() - began
+    local_s = sum(task.seconds for one in analysis.passes for task in one.tasks)
+    if starts and total_s > 2 * local_s:
+        note(
+            f"the analysis took {local_s:.1f} s and Spark {total_s - local_s:.1f} s more: "
+            "--engine local needs no Spark"
+        )
+    return analysis
 
 
 def _analyse_locally(
-    analyse: Callable[[LocalDataset], Analysis], partitions: tuple[HistoryPartition, ...]
+    analyse: Callable[[LocalDataset], Analysis],
+    partitions: tuple[HistoryPartition, ...],
+    watch: Watcher,
 ) -> Analysis:
-    return analyse(LocalDataset(partitions))
+    return analyse(LocalDataset(partitions, watch))
 
 
 @contextmanager

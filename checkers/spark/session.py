@@ -67,11 +67,12 @@ def session(
     *,
     environment: Mapping[str, str] | None = None,
     compiled: bool = False,
+    ui: bool = False,
 ) -> Generator[SparkSession]:
     """Yields a session on the master; without a master, on all local cores.
 
-    A session that is already active is reused, except with Spark Connect. Raises InputFault if Java
-    is missing or the master does not answer.
+    A session that is already active is reused, except with Spark Connect. With `ui`, a new session
+    serves Spark's web UI. Raises InputFault if Java is missing or the master does not answer.
     """
     # Spark's code generation pays for jobs with many rows
     sql = dict(_FOR_KERNELS if compiled else (*_FOR_KERNELS, *_INTERPRETED))
@@ -93,7 +94,7 @@ def session(
         local = (master or LOCAL).startswith("local")
         home = java.launcher_home(chosen, folder / "java", python_has_spark=local)
         conf = SparkConf().setAppName("urteil").setMaster(master or LOCAL)
-        conf.setAll([*sql.items(), *_settings(folder, local=local)])
+        conf.setAll([*sql.items(), *_settings(folder, local=local, ui=ui)])
         interrupt = signal.getsignal(signal.SIGINT)
         try:
             with _set(_launch(home, local=local)):
@@ -112,6 +113,19 @@ def session(
                     started.stop()  # warns if Java is gone already; it is ended below
             _restore(interrupt)
             _end_java()
+
+
+def is_running() -> bool:
+    """Returns True if a session is active in this process, so that `session` starts no Java."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession() is not None
+
+
+def ui_address(spark: SparkSession) -> str:
+    """Returns the address of Spark's web UI; a Spark Connect server has its own."""
+    address = None if connect.is_connected(spark) else spark.sparkContext.uiWebUrl
+    return address or "not served by this process"
 
 
 def require_answer(master: str) -> None:
@@ -159,8 +173,8 @@ def _restore(handler: Any) -> None:
         signal.signal(signal.SIGINT, handler)
 
 
-def _settings(folder: Path, *, local: bool) -> Iterator[tuple[str, str]]:
-    yield "spark.ui.enabled", "false"
+def _settings(folder: Path, *, local: bool, ui: bool) -> Iterator[tuple[str, str]]:
+    yield "spark.ui.enabled", "true" if ui else "false"
     yield "spark.ui.showConsoleProgress", "false"
     yield "spark.executorEnv.PYTHONSAFEPATH", "1"
     for name in (*ENDPOINTS, *REGIONS):  # where stores are; credentials are never sent
@@ -202,6 +216,7 @@ def _launch(home: Path, *, local: bool) -> Mapping[str, str | None]:
         "SPARK_HOME": None,
         "PYSPARK_SUBMIT_ARGS": None,
         "SPARK_LOCAL_HOSTNAME": "localhost",  # that of a container may have no address
+        "SPARK_LOCAL_IP": "127.0.0.1",  # where the web UI listens
     }
     return {"JAVA_HOME": str(home), **(here if local else {})}
 

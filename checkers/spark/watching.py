@@ -1,27 +1,34 @@
-"""The progress of Spark jobs while they run: the number of finished tasks, and their rows."""
+"""The progress of Spark jobs while they run, and their names in Spark's web UI."""
 
 from __future__ import annotations
 
+import os
+import pickle
+import tempfile
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from checkers.progress import Progress, Watcher
-from checkers.spark.connect import is_connected, reported
+from checkers.progress import Progress, Watcher, unwatched
+from checkers.spark.connect import is_connected, is_local, reported, tagged
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 INTERVAL_S: Final = 0.25
+_OF_JOBS: Final = ("spark.job.description", "spark.jobGroup.id")  # of this thread's jobs
 
 
 @contextmanager
 def watched(
     spark: SparkSession, stage: str, rows: Sequence[int], watch: Watcher
 ) -> Generator[None]:
-    """Reports the progress of the Spark jobs in the `with` block.
+    """Reports the progress of the Spark jobs in the `with` block; Spark's UI shows them as `stage`.
 
     The caller gives the number of rows of each task, in the order of the tasks. Spark reports how
     many tasks have ended, but not which ones. So after n tasks, the rows of the first n tasks are
@@ -37,25 +44,92 @@ def watched(
             reported_tasks = done
             watch(Progress(stage=stage, done=done, total=len(rows), rows=rows_done[done]))
 
-    with reported(spark, report) if is_connected(spark) else _polled(spark, report):
+    with (
+        described(spark, stage),
+        reported(spark, report) if is_connected(spark) else _polled(spark, report),
+    ):
         yield
     watch(Progress(stage=stage, done=len(rows), total=len(rows), rows=rows_done[-1]))
 
 
 @contextmanager
+def described(spark: SparkSession, name: str) -> Generator[None]:
+    """Names the Spark jobs in the block: their description in Spark's UI, and their job group.
+
+    With Spark Connect, the name is a tag of the jobs, since the server describes them itself.
+    """
+    if is_connected(spark):
+        with tagged(spark, name):
+            yield
+        return
+    context = spark.sparkContext
+    context.setJobGroup(name, name)
+    try:
+        yield
+    finally:
+        for local in _OF_JOBS:
+            context.setLocalProperty(local, None)  # type: ignore[arg-type]
+
+
+@contextmanager
 def _polled(spark: SparkSession, report: Callable[[int], None]) -> Generator[None]:
-    over = threading.Event()
     tracker = spark.sparkContext.statusTracker()
 
     def poll() -> None:
-        while not over.wait(INTERVAL_S):
-            infos = (tracker.getStageInfo(number) for number in tracker.getActiveStageIds())
-            report(max((info.numCompletedTasks for info in infos if info is not None), default=0))
+        infos = (tracker.getStageInfo(number) for number in tracker.getActiveStageIds())
+        report(max((info.numCompletedTasks for info in infos if info is not None), default=0))
 
-    poller = threading.Thread(target=poll, daemon=True)
-    poller.start()
+    with _repeated(poll):
+        yield
+
+
+@contextmanager
+def relayed(spark: SparkSession, watch: Watcher) -> Generator[Watcher]:
+    """Yields a watcher for a task: `watch` gets the progress that the task reports.
+
+    The task writes to a file, so this needs a local master. On a cluster the progress is lost.
+    """
+    if not is_local(spark):
+        yield unwatched
+        return
+    with tempfile.TemporaryDirectory(prefix="urteil-progress-") as folder:
+        relay = Relay(Path(folder) / "progress")
+        with _repeated(partial(relay.forward, watch)):
+            yield relay
+
+
+@dataclass(frozen=True, slots=True)
+class Relay:
+    """A watcher that writes the last progress to a file, from which another process reads it."""
+
+    file: Path
+
+    def __call__(self, progress: Progress) -> None:
+        written = self.file.with_suffix(f".{os.getpid()}")
+        written.write_bytes(pickle.dumps(progress))
+        written.replace(self.file)
+
+    def forward(self, watch: Watcher) -> None:
+        """Calls `watch` with the last progress, if there is any."""
+        if self.file.exists():
+            watch(pickle.loads(self.file.read_bytes()))
+
+
+@contextmanager
+def _repeated(act: Callable[[], None]) -> Generator[None]:
+    over = threading.Event()
+
+    def repeat() -> None:
+        while not over.wait(INTERVAL_S):
+            try:
+                act()
+            except KeyboardInterrupt:  # a watcher raises it; the main thread has it too
+                return
+
+    thread = threading.Thread(target=repeat, daemon=True)
+    thread.start()
     try:
         yield
     finally:
         over.set()
-        poller.join()
+        thread.join()

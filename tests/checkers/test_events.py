@@ -22,17 +22,16 @@ from checkers.events import (
     FaultShown,
     Measured,
     OperationShown,
-    PassExplained,
     PropertyDecided,
     Ready,
     ReleaseDecided,
     RowShown,
     RunFinished,
     RunStarted,
-    StageExplained,
     StateShown,
     VerdictCompared,
 )
+from checkers.plan_events import PassExplained, PassMeasured, StageExplained, StageMeasured
 from checkers.saved_events import UnreadableEvents, from_json
 from checkers.verdicts import MEANINGS
 
@@ -124,6 +123,27 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
                 shuffled_by=ENTRIES,
                 used_by=ENTRIES,
                 is_always=st.booleans(),
+            ),
+            max_size=2,
+        ).map(tuple),
+    ),
+    st.builds(
+        PassMeasured,
+        history=TEXT,
+        number=st.integers(1),
+        source=TEXT,
+        rows=st.integers(0),
+        bytes=st.integers(0),
+        seconds=st.floats(0, 1e6),
+        tasks=st.integers(0),
+        skew=st.floats(1, 1e6),
+        costs=st.lists(
+            st.builds(
+                StageMeasured,
+                stage=TEXT,
+                seconds=st.floats(0, 1e6),
+                rows=st.integers(0),
+                bytes=st.integers(0),
             ),
             max_size=2,
         ).map(tuple),

@@ -19,13 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol, Self, TypeVar
+from typing import Protocol, Self
 
 import pyarrow as pa
 
+from checkers.histories.plan.cost import Measured
 from checkers.histories.plan.kernel import Kernel
-
-NameT = TypeVar("NameT")
+from checkers.histories.plan.stage import Source
 
 
 class Dataset(Protocol):
@@ -49,6 +49,10 @@ class HistoryDataset(Dataset, Protocol):
         """Returns the same dataset with another hash seed, so texts get other fingerprints."""
         ...
 
+    def measured_by(self, measured: Measured) -> Self:
+        """Returns the same dataset; it calls `measured` with the cost of each pass."""
+        ...
+
     def cached(self, *, on_disk: bool) -> AbstractContextManager[Self]:
         """Yields the same dataset with a cache of its columns, until the `with` block ends.
 
@@ -58,8 +62,8 @@ class HistoryDataset(Dataset, Protocol):
         ...
 
     def shuffle(
-        self, kernels: Mapping[NameT, Kernel], partitions: int
-    ) -> AbstractContextManager[Mapping[NameT, Dataset]]:
+        self, kernels: Mapping[Source, Kernel], partitions: int
+    ) -> AbstractContextManager[Mapping[Source, Dataset]]:
         """Yields, for each kernel, a dataset of the rows that the kernel returned.
 
         A kernel is a function from a batch of rows to a table. A row goes to the partition with the

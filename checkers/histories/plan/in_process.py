@@ -7,20 +7,21 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 import pyarrow as pa
 
 from checkers.histories.columnar.memory import copied_aside
 from checkers.histories.plan.column_cache import CachedPartition, ColumnCache
+from checkers.histories.plan.cost import Measured, Meter, TaskCost, measured_pass, unmeasured
 from checkers.histories.plan.dataset import Dataset
 from checkers.histories.plan.kernel import Kernel, run_kernels, titles
 from checkers.histories.plan.partition import Partition
 from checkers.histories.plan.shuffle import merged, shuffled_schema, split_by_key
 from checkers.histories.plan.spill import SpillStore, read_in_turn
+from checkers.histories.plan.stage import Source
 from checkers.progress import Progress, Watcher, unwatched
 
-NameT = TypeVar("NameT")
 MEMORY_BYTES: Final = 256 << 20  # of caches and shuffles in this process; more is spilled to disk
 
 
@@ -32,6 +33,8 @@ class LocalDataset:
     watch: Watcher = unwatched
     hash_seed: int = 0
     memory_bytes: int = MEMORY_BYTES
+    source: Source = Source.OPERATIONS
+    measured: Measured = unmeasured
 
     @property
     def rows(self) -> int:
@@ -39,6 +42,9 @@ class LocalDataset:
 
     def with_hash_seed(self, hash_seed: int) -> LocalDataset:
         return replace(self, hash_seed=hash_seed)
+
+    def measured_by(self, measured: Measured) -> LocalDataset:
+        return replace(self, measured=measured)
 
     @contextmanager
     def cached(self, *, on_disk: bool) -> Generator[LocalDataset]:
@@ -52,39 +58,43 @@ class LocalDataset:
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
         results = [[kernel.schema.empty_table()] for kernel in kernels]
-        for of_partition in self._pass(kernels):
-            for of_kernel, table in zip(results, of_partition, strict=True):
-                if table.num_rows:
-                    of_kernel.append(copied_aside(table))
+        with measured_pass(self.measured, self.source.value) as tasks:
+            for of_partition in self._pass(kernels, tasks):
+                for of_kernel, table in zip(results, of_partition, strict=True):
+                    if table.num_rows:
+                        of_kernel.append(copied_aside(table))
         return [pa.concat_tables(of_kernel) for of_kernel in results]
 
     @contextmanager
     def shuffle(
-        self, kernels: Mapping[NameT, Kernel], partitions: int
-    ) -> Generator[Mapping[NameT, Dataset]]:
+        self, kernels: Mapping[Source, Kernel], partitions: int
+    ) -> Generator[Mapping[Source, Dataset]]:
         """Yields, for each kernel, a dataset of its rows, partitioned by shuffle key.
 
         A kernel is a function from a batch of rows to a table. Rows that exceed `memory_bytes` are
         kept on disk.
         """
+        into = tuple(source.value for source in kernels)
         with tempfile.TemporaryDirectory(prefix="urteil-shuffle-") as scratch:
-            yield self._shuffled(kernels, partitions, Path(scratch))
+            with measured_pass(self.measured, self.source.value, into) as tasks:
+                shuffled = self._shuffled(kernels, partitions, Path(scratch), tasks)
+            yield shuffled
 
     def _shuffled(
-        self, kernels: Mapping[NameT, Kernel], count: int, scratch: Path
-    ) -> Mapping[NameT, LocalDataset]:
+        self, kernels: Mapping[Source, Kernel], count: int, scratch: Path, tasks: list[TaskCost]
+    ) -> Mapping[Source, LocalDataset]:
         in_transit = {
             name: SpillStore(Path(tempfile.mkdtemp(dir=scratch)), self.memory_bytes // len(kernels))
             for name in kernels
         }
-        parts: dict[NameT, list[list[Partition]]] = {
+        parts: dict[Source, list[list[Partition]]] = {
             name: [[] for _ in range(count)] for name in kernels
         }
-        for of_partition in self._pass(list(kernels.values())):
+        for of_partition in self._pass(list(kernels.values()), tasks):
             for name, table in zip(kernels, of_partition, strict=True):
                 for number, part in split_by_key(table, count):
                     parts[name][number].append(in_transit[name].keep(number, part))
-        shuffled: dict[NameT, LocalDataset] = {}
+        shuffled: dict[Source, LocalDataset] = {}
         for name, kernel in kernels.items():
             columns = shuffled_schema(kernel).names
             folder = Path(tempfile.mkdtemp(dir=scratch))
@@ -95,13 +105,17 @@ class LocalDataset:
                 arrived.clear()
                 in_transit[name].drop(number)
                 partitions.append(store.keep(number, table))
-            shuffled[name] = replace(self, partitions=tuple(partitions))
+            shuffled[name] = replace(self, partitions=tuple(partitions), source=name)
         return shuffled
 
-    def _pass(self, kernels: Sequence[Kernel]) -> Iterator[Iterator[pa.Table]]:
+    def _pass(
+        self, kernels: Sequence[Kernel], tasks: list[TaskCost]
+    ) -> Iterator[Iterator[pa.Table]]:
         title, rows, total = titles(kernels), 0, len(self.partitions)
         for number, partition in enumerate(self.partitions):
             self.watch(Progress(stage=title, done=number, total=total, rows=rows))
-            yield run_kernels(kernels, partition, number, self.hash_seed)
+            meter = Meter()
+            yield run_kernels(kernels, partition, number, self.hash_seed, meter)
+            tasks.append(meter.task())
             rows += partition.rows
         self.watch(Progress(stage=title, done=total, total=total, rows=rows))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import pyarrow as pa
 
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.plan.batch import Batch
 from checkers.histories.plan.column_cache import CachedPartition
+from checkers.histories.plan.cost import Meter
 from checkers.histories.plan.partition import Partition
 
 
@@ -44,33 +46,42 @@ class Kernel:
 
 
 def run_kernels(
-    kernels: Sequence[Kernel], partition: Partition, number: int, hash_seed: int
+    kernels: Sequence[Kernel], partition: Partition, number: int, hash_seed: int, meter: Meter
 ) -> Iterator[pa.Table]:
     """Yields one table for each kernel: its result for the rows of one partition of the data.
 
     A kernel is a function from a batch of rows to a table. Only the columns that the kernels need
     are read. A guard is a kernel that returns the invalid rows. If a guard returns a row, the
-    tables of all later kernels are empty.
+    tables of all later kernels are empty. The meter measures the kernels that run.
     """
+    meter.begin(kernel.title for kernel in kernels)
     active = [kernel for kernel in kernels if kernel.needs(number, partition)]
     of_all = columns_of(kernel for kernel in active if kernel.ops is None)
     selective = [kernel for kernel in active if not {*kernel.columns} <= {*of_all}]
     ops = [kernel.ops for kernel in selective if kernel.ops is not None]
     near = partition.containing(ops) if ops else partition
-    whole = _batch(partition, of_all, number, hash_seed)
-    part = _batch(near, columns_of(selective), number, hash_seed)
+    whole = _batch(partition, of_all, number, hash_seed, meter)
+    part = _batch(near, columns_of(selective), number, hash_seed, meter)
+    meter.rows += max(len(whole), len(part))
     rejected = False
     for kernel in kernels:
         batch = part if kernel in selective else whole
         skipped = rejected or kernel not in active
-        table = kernel.schema.empty_table() if skipped else kernel(batch)
+        table = (
+            kernel.schema.empty_table()
+            if skipped
+            else meter.kept(kernel.title, partial(kernel, batch))
+        )
         rejected |= kernel.is_guard and table.num_rows > 0
         yield table
 
 
-def _batch(partition: Partition, columns: Sequence[str], number: int, hash_seed: int) -> Batch:
+def _batch(
+    partition: Partition, columns: Sequence[str], number: int, hash_seed: int, meter: Meter
+) -> Batch:
     cache = partition if isinstance(partition, CachedPartition) else None
-    return Batch(partition.read(columns) if columns else pa.table({}), number, hash_seed, cache)
+    table = meter.read(partial(partition.read, columns)) if columns else pa.table({})
+    return Batch(table, number, hash_seed, cache)
 
 
 def columns_of(kernels: Iterable[Kernel]) -> list[str]:

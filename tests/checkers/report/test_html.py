@@ -27,6 +27,7 @@ from checkers.events import (
     RunStarted,
 )
 from checkers.histories.io.recorded import SCHEMA
+from checkers.plan_events import PassMeasured, StageMeasured
 from checkers.report.html import BUDGET, CAPS, report
 from checkers.report.run_result import run_result
 from checkers.verdicts import Verdict
@@ -261,6 +262,36 @@ def test_any_run_stays_within_the_size_budget_and_states_the_omissions() -> None
     shown = Page(made).text
     assert "To stay below 5 MB, this page shows of each finding at most" in shown
     assert "more characters are in e.txt" in shown
+
+
+def test_the_costs_of_an_analysis_are_a_folded_table(analysed: Analysed) -> None:
+    markup = (analysed(LOST) / "report.html").read_text()
+    shown = Page(markup).text
+    assert '<details class="costs">' in markup  # closed
+    assert re.search(r"Passes of the analysis of history\.parquet: \d+ in \d+\.\d\d s", shown)
+    assert "stage rows bytes seconds tasks skew" in shown
+    pass_1, shuffle = (shown.index(f"pass {n}: operations") for n in (1, 2))
+    assert pass_1 < shown.index("checking that rows are valid") < shuffle
+    assert re.search(r"pass 2: operations → record locations, sends 5 [\d,]+ \d", shown[shuffle:])
+    assert re.search(r"shuffling by location 5 [\d,]+ \d\.\d{3}", shown[shuffle:])
+
+
+def test_passes_that_are_left_out_are_counted() -> None:
+    passes = [
+        PassMeasured(
+            history="h",
+            number=n,
+            source="operations",
+            rows=n,
+            bytes=8 * n,
+            seconds=0.25,
+            tasks=2,
+            skew=1.5,
+            costs=(StageMeasured(stage="s", seconds=0.1, rows=1, bytes=8),),
+        )
+        for n in range(1, 2_001)
+    ]
+    assert "1,000 further passes are in events.ndjson" in Page(page(*passes)).text
 
 
 def test_the_smallest_caps_bound_the_page() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -9,8 +10,11 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pyspark
@@ -36,8 +40,16 @@ KAFKA = Path(__file__).parents[2] / "data" / "apache_kafka"
 STARTS_WITHIN_S = 120.0
 
 
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A Spark Connect server: its address, and that of its web UI."""
+
+    address: str
+    ui: str
+
+
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("server")
     home = java.launcher_home(java.choose(), folder / "java")
     conf = {
@@ -46,7 +58,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.sql.shuffle.partitions": "2",
-        "spark.ui.enabled": "false",
+        "spark.ui.port": "0",
     }
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
@@ -63,21 +75,42 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
                 **os.environ,
                 "JAVA_HOME": str(home),
                 "SPARK_HOME": str(SPARK),
+                "SPARK_LOCAL_IP": "127.0.0.1",  # of its web UI
                 "PYSPARK_PYTHON": sys.executable,
             },
             start_new_session=True,
         )
     try:
-        yield f"sc://127.0.0.1:{_port(folder / 'log')}"
+        port = _logged(folder / "log", r"Connect server started at: \S+:(\d+)")
+        ui = _logged(folder / "log", r"'SparkUI' on port (\d+)")
+        yield Server(f"sc://127.0.0.1:{port}", f"http://127.0.0.1:{ui}")
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
-def _port(log: Path) -> str:
+@pytest.fixture
+def server(running: Server) -> str:
+    return running.address
+
+
+def tags(ui: str) -> set[str]:
+    """Returns the tags of the server's jobs, from the REST API of its web UI."""
+    (application,) = fetched(f"{ui}/api/v1/applications")
+    jobs = fetched(f"{ui}/api/v1/applications/{application['id']}/jobs")
+    return {tag for job in jobs for tag in job["jobTags"]}
+
+
+def fetched(address: str) -> list[dict[str, Any]]:
+    with urllib.request.urlopen(address, timeout=60) as answer:
+        listed: list[dict[str, Any]] = json.load(answer)
+    return listed
+
+
+def _logged(log: Path, pattern: str) -> str:
     deadline = time.monotonic() + STARTS_WITHIN_S
     while time.monotonic() < deadline:
-        started = re.search(r"Connect server started at: \S+:(\d+)", log.read_text())
+        started = re.search(pattern, log.read_text())
         if started:
             return started[1]
         time.sleep(0.1)
@@ -86,7 +119,7 @@ def _port(log: Path) -> str:
 
 @pytest.mark.timeout(600)
 def test_a_connect_server_has_the_same_verdict(
-    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    running: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synthesize(Synthesis(folder=tmp_path / "made", rows=8_000, injection=Injection(each=2)))
     pq.write_table(reading.whole(tmp_path / "made"), tmp_path / "h.parquet", row_group_size=1_000)
@@ -99,7 +132,7 @@ def test_a_connect_server_has_the_same_verdict(
     def on_server(rows_per_partition: int | None) -> Analysis:
         return analyze_on_spark(
             history,
-            master=server,
+            master=running.address,
             anomalies=asked,
             watch=progress.append,
             rows_per_partition=rows_per_partition,
@@ -109,8 +142,10 @@ def test_a_connect_server_has_the_same_verdict(
     assert on_server(None) == in_process
     assert on_server(3_000) == in_process
     assert sum(decision.count for decision in in_process.decisions) > 5
-    stages = [one.stage for one in progress if one.stage.startswith("spark: ")]
-    assert len(set(stages)) > 2
+    stages = {one.stage for one in progress if one.total}
+    assert len(stages) > 2
+    tagged = tags(running.ui)
+    assert all(any(tag.endswith(stage) for tag in tagged) for stage in stages)
     assert max(one.total or 0 for one in progress if one.done) > 1  # of tasks
 
 

@@ -93,8 +93,8 @@ def test_all_violations_at_once_have_the_same_verdict(
     assert silent == ["open-transaction"]
     assert [one.stage for one in progress if not one.done] == [
         "starting Spark",
-        "spark: reading segments",
-        "spark: comparing records",
+        "reading segments",
+        "comparing records",
     ]
     assert progress[1].total == 8
 

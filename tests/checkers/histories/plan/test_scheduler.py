@@ -187,14 +187,14 @@ def test_a_shuffle_brings_rows_of_one_key_together_in_memory_and_on_disk(
     partitions = numbers([9, 3, 4, 8], [], [14, 0, 13]).partitions
     dataset = LocalDataset(partitions, memory_bytes=memory_bytes)
     kernel = Kernel("key by remainder", ("n",), SHUFFLED, keyed, ("n",))
-    with dataset.shuffle({"keyed": kernel}, count) as shuffled:
+    with dataset.shuffle({Source.SENDS: kernel}, count) as shuffled:
         seen: list[list[int]] = []
 
         def see(batch: Batch) -> pa.Table:
             seen.append(batch.ints("n").tolist())
             return batch.table
 
-        shuffled["keyed"].collect([Kernel("see", ("n",), NUMBER, see)])
+        shuffled[Source.SENDS].collect([Kernel("see", ("n",), NUMBER, see)])
     assert len(seen) == count
     assert sorted(n for batch in seen for n in batch) == [0, 3, 4, 8, 9, 13, 14]
     for of_key in ([9, 4, 14], [3, 8, 13]):

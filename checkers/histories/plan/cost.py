@@ -1,0 +1,143 @@
+"""The cost of a pass over a source: rows, bytes and seconds, by task and by stage.
+
+A *task* processes some partitions of the source: a Spark task, or one partition in this process. A
+task measures itself, so the figures mean the same in every engine. The first stage that needs a
+derived column, such as fingerprints, pays for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from statistics import median
+from time import perf_counter
+from typing import Final
+
+import pyarrow as pa
+
+READING: Final = "reading columns"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageCost:
+    """The seconds of a stage, summed over tasks, and the rows and bytes that it kept."""
+
+    seconds: float = 0.0
+    rows: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: StageCost) -> StageCost:
+        return StageCost(
+            seconds=self.seconds + other.seconds,
+            rows=self.rows + other.rows,
+            bytes=self.bytes + other.bytes,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskCost:
+    """The rows and bytes that a task read, its seconds, and the cost of each stage in it."""
+
+    rows: int
+    bytes: int
+    seconds: float
+    stages: dict[str, StageCost]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassCost:
+    """The cost of a pass; `seconds` is wall time, from the start to the answer of the last task.
+
+    If `into` is not empty, the pass shuffled rows into these sources.
+    """
+
+    source: str
+    into: tuple[str, ...] = ()
+    seconds: float
+    tasks: tuple[TaskCost, ...]
+
+    @property
+    def rows(self) -> int:
+        return sum(task.rows for task in self.tasks)
+
+    @property
+    def bytes(self) -> int:
+        return sum(task.bytes for task in self.tasks)
+
+    @property
+    def skew(self) -> float:
+        """Returns the seconds of the longest task divided by the median; 1 if no task had rows."""
+        seconds = [task.seconds for task in self.tasks if task.rows]
+        return max(seconds) / median(seconds) if seconds else 1.0
+
+    def stages(self) -> dict[str, StageCost]:
+        """Returns the cost of each stage, summed over the tasks."""
+        total: dict[str, StageCost] = {}
+        for task in self.tasks:
+            for name, cost in task.stages.items():
+                total[name] = total.get(name, StageCost()) + cost
+        return total
+
+
+Measured = Callable[[PassCost], None]
+
+
+def unmeasured(cost: PassCost) -> None:
+    """Ignores the cost of a pass, for a caller that reports none."""
+    del cost
+
+
+@dataclass(slots=True)
+class Meter:
+    """Measures a task while it runs."""
+
+    rows: int = 0
+    bytes: int = 0
+    began: float = field(default_factory=perf_counter)
+    stages: dict[str, StageCost] = field(default_factory=dict[str, StageCost])
+
+    def begin(self, stages: Iterable[str]) -> None:
+        """Adds the stages without a cost, so that every task has them in the same order."""
+        for stage in (READING, *stages):
+            self._add(stage, StageCost())
+
+    def read(self, read: Callable[[], pa.Table]) -> pa.Table:
+        """Returns the table that `read` returns; its bytes and seconds are added."""
+        began = perf_counter()
+        table = read()
+        self.bytes += table.nbytes
+        self._add(READING, StageCost(seconds=perf_counter() - began))
+        return table
+
+    def kept(self, stage: str, compute: Callable[[], pa.Table]) -> pa.Table:
+        """Returns the table that `compute` returns; its cost is added to the stage."""
+        began = perf_counter()
+        table = compute()
+        seconds = perf_counter() - began
+        self._add(stage, StageCost(seconds=seconds, rows=table.num_rows, bytes=table.nbytes))
+        return table
+
+    def _add(self, stage: str, cost: StageCost) -> None:
+        self.stages[stage] = self.stages.get(stage, StageCost()) + cost
+
+    def task(self) -> TaskCost:
+        """Returns the cost since the meter was made."""
+        return TaskCost(
+            rows=self.rows,
+            bytes=self.bytes,
+            seconds=perf_counter() - self.began,
+            stages=self.stages,
+        )
+
+
+@contextmanager
+def measured_pass(
+    measured: Measured, source: str, into: tuple[str, ...] = ()
+) -> Generator[list[TaskCost]]:
+    """Reports the cost of the pass in the block, which puts the cost of each task into the list."""
+    tasks: list[TaskCost] = []
+    began = perf_counter()
+    yield tasks
+    seconds = perf_counter() - began
+    measured(PassCost(source=source, into=into, seconds=seconds, tasks=tuple(tasks)))

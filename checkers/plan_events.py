@@ -1,0 +1,75 @@
+"""The events about the query plan of an analysis: its passes, explained before or measured after.
+
+A pass reads a source once, and has stages. Both events call a stage by the same name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from checkers.events import Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageExplained:
+    """A stage of an analysis: the columns that it reads, and the columns of the rows that it keeps.
+
+    `shuffled_by` has the parts of the shuffle key, if the stage shuffles. `used_by` names the
+    anomalies that need the stage; it is empty if all need it. `is_always` is false if the stage is
+    skipped for histories that do not need it.
+    """
+
+    stage: str
+    reads: tuple[str, ...]
+    keeps: tuple[str, ...]
+    shuffled_by: tuple[str, ...] = ()
+    used_by: tuple[str, ...] = ()
+    is_always: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassExplained(Event):
+    """A pass of an analysis over a source, such as the operations, and its stages in order.
+
+    `urteil analyze --explain` emits one for each pass. If `into` is not empty, the pass shuffles
+    rows into these sources.
+    """
+
+    name: ClassVar[str] = "pass_explained"
+    number: int
+    source: str
+    into: tuple[str, ...] = ()
+    stages: tuple[StageExplained, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageMeasured:
+    """The cost of a stage: its seconds summed over tasks, and the rows and bytes that it kept."""
+
+    stage: str
+    seconds: float
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassMeasured(Event):
+    """The cost of a pass of an analysis over a source, with its stages.
+
+    `rows` and `bytes` are those that its tasks read. `seconds` is wall time. A task is a Spark
+    task, or a partition with `--engine local`; `skew` is the seconds of the longest task divided by
+    the median. If `into` is not empty, the pass shuffled rows into these sources.
+    """
+
+    name: ClassVar[str] = "pass_measured"
+    history: str
+    number: int
+    source: str
+    into: tuple[str, ...] = ()
+    rows: int
+    bytes: int
+    seconds: float
+    tasks: int
+    skew: float
+    costs: tuple[StageMeasured, ...] = ()

@@ -1,0 +1,59 @@
+"""Cells of a DataFrame: an Arrow table, a fault or the cost of a task, as one byte string.
+
+A row has the number of the kernel that returned the table, the shuffle partition that the table is
+for, and the partition that it was computed from.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+
+from checkers.histories.plan.cost import Meter
+from model.faults import InputFault
+
+FAULT: Final = -1  # in the column `kernel`: the cell is the message of an InputFault
+COST: Final = -2  # the cell is the TaskCost of the task
+COLUMNS: Final = "kernel int, target int, origin int, cell binary"
+_CELL: Final = pa.schema(
+    [
+        ("kernel", pa.int32()),
+        ("target", pa.int32()),
+        ("origin", pa.int32()),
+        ("cell", pa.binary()),
+    ]
+)
+
+
+def table_cell(kernel: int, target: int, origin: int, table: pa.Table) -> pa.RecordBatch:
+    """Returns a row with the compressed table in its cell."""
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.ipc.new_stream(sink, table.schema, options=options) as stream:
+        stream.write_table(table)
+    return cell_row(kernel, target, origin, sink.getvalue().to_pybytes())
+
+
+def cost_cell(meter: Meter) -> pa.RecordBatch:
+    """Returns a row with the cost of the task that the meter has measured."""
+    return cell_row(COST, 0, 0, pickle.dumps(meter.task()))
+
+
+def cell_row(kernel: int, target: int, origin: int, cell: bytes) -> pa.RecordBatch:
+    columns = [[kernel], [target], [origin], [cell]]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, _CELL, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=_CELL)
+
+
+def no_fault(row: dict[str, Any]) -> dict[str, Any]:
+    """Returns the row; raises InputFault if its cell is the message of one."""
+    if row["kernel"] == FAULT:
+        raise InputFault(row["cell"].decode())
+    return row
+
+
+def table_of(row: Mapping[str, Any]) -> pa.Table:
+    return pa.ipc.open_stream(row["cell"]).read_all()

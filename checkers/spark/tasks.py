@@ -1,0 +1,155 @@
+"""The functions that Spark tasks run in mapInArrow: on a partition, or on one side of a shuffle.
+
+A task returns the result of each kernel as a cell, and its own cost as the last cell.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial, wraps
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import ParamSpec
+
+import pyarrow as pa
+
+from checkers.histories.columnar.memory import keep_freed
+from checkers.histories.plan.batch import Batch
+from checkers.histories.plan.cost import Meter
+from checkers.histories.plan.kernel import Kernel, run_kernels
+from checkers.histories.plan.partition import Partition
+from checkers.histories.plan.shuffle import merged, shuffled_schema, split_by_key
+from checkers.histories.plan.spill import read_in_turn, spill
+from checkers.spark.cells import COST, FAULT, cell_row, cost_cell, no_fault, table_cell, table_of
+from model.faults import InputFault
+
+TaskP = ParamSpec("TaskP")
+Part = tuple[int, Partition]  # the number of a kernel, and rows that it returned
+_Numbered = tuple[int, Partition]  # a partition and its number
+
+
+def _faults_as_rows(
+    task: Callable[TaskP, Iterator[pa.RecordBatch]],
+) -> Callable[TaskP, Iterator[pa.RecordBatch]]:
+    # Spark would run a task that raises again, and report a traceback of the worker.
+    @wraps(task)
+    def guarded(*given: TaskP.args, **named: TaskP.kwargs) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from task(*given, **named)
+        except InputFault as fault:
+            yield cell_row(FAULT, 0, 0, str(fault).encode())
+
+    return guarded
+
+
+@cache
+def _prepare_worker(modules: int) -> None:
+    del modules
+    keep_freed()
+    # saves 40 ms of CPU in each task
+    gc.freeze()
+
+
+@_faults_as_rows
+def process(
+    partitions: Sequence[_Numbered],
+    kernels: Sequence[Kernel],
+    hash_seed: int,
+    targets: int | None,  # the number of shuffle partitions; None: the driver collects the results
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """Runs the kernels on the partitions with the numbers in `batches`."""
+    _prepare_worker(len(sys.modules))
+    meter = Meter()
+    for number, partition in map(partitions.__getitem__, _numbers(batches)):
+        results = run_kernels(kernels, partition, number, hash_seed, meter)
+        for kernel, result in enumerate(results):
+            parts = iter([(0, result)]) if targets is None else split_by_key(result, targets)
+            for target, table in parts:
+                yield table_cell(kernel, target, number, table)
+    yield cost_cell(meter)
+
+
+def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
+    return (number for batch in batches for number in batch.column(0).to_pylist())
+
+
+@_faults_as_rows
+def merge_cells(
+    kernels: Sequence[Kernel], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Merges the cells of each kernel and shuffle partition; they are sorted by these two."""
+    _prepare_worker(len(sys.modules))
+    rows = (no_fault(row) for batch in batches for row in batch.to_pylist())
+    for (kernel, target), cells in groupby(rows, key=itemgetter("kernel", "target")):
+        if kernel == COST:
+            yield from (cell_row(COST, 0, 0, row["cell"]) for row in cells)
+            continue
+        table = merged(map(table_of, cells), kernels[kernel])
+        yield table_cell(kernel, target, target, table)
+
+
+@_faults_as_rows
+def write_parts(
+    partitions: Sequence[_Numbered],
+    kernels: Sequence[Kernel],
+    hash_seed: int,
+    targets: int,
+    folder: Path,
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """Runs the kernels, and writes the rows for each shuffle partition to a file."""
+    _prepare_worker(len(sys.modules))
+    pid = os.getpid()  # no other process writes to these files
+    meter = Meter()
+    for number, partition in map(partitions.__getitem__, _numbers(batches)):
+        results = run_kernels(kernels, partition, number, hash_seed, meter)
+        for kernel, result in enumerate(results):
+            written = {
+                target: spill(part, folder / f"{kernel}-{target}-of-{pid}.arrow")
+                for target, part in split_by_key(result, targets)
+            }
+            if written:
+                yield cell_row(kernel, 0, number, pickle.dumps(written))
+    yield cost_cell(meter)
+
+
+def merge_files(
+    kernels: Sequence[Kernel],
+    parts: Sequence[Sequence[Part]],
+    folder: Path,
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """Merges the files of each shuffle partition into one file for each kernel."""
+    _prepare_worker(len(sys.modules))
+    for target in _numbers(batches):
+        for number, kernel in enumerate(kernels):
+            columns = shuffled_schema(kernel).names
+            some = (part for of_kernel, part in parts[target] if of_kernel == number)
+            table = merged(read_in_turn(some, columns), kernel)
+            if table.num_rows:
+                file = spill(table, folder / f"{number}-{target}.arrow")
+                yield cell_row(number, target, target, pickle.dumps(file))
+
+
+@_faults_as_rows
+def process_cells(
+    kernels: Sequence[Kernel], hash_seed: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Runs the kernels on the shuffle partitions whose rows are in the cells."""
+    _prepare_worker(len(sys.modules))
+    meter = Meter()
+    meter.begin(kernel.title for kernel in kernels)
+    for cells in batches:
+        for row in map(no_fault, cells.to_pylist()):
+            batch = Batch(meter.read(partial(table_of, row)), row["origin"], hash_seed)
+            meter.rows += len(batch)
+            for number, kernel in enumerate(kernels):
+                table = meter.kept(kernel.title, partial(kernel, batch))
+                yield table_cell(number, 0, batch.number, table)
+    yield cost_cell(meter)
