@@ -71,9 +71,9 @@ def followed(
 def followed_topic(
     run: Run, topic: Topic, copy: TopicCopy, analyze_now: Callable[[], Analysis]
 ) -> Generator[None]:
-    """Analyzes a topic again whenever it has grown, and prints the verdicts when they change.
+    """Analyzes a topic each time that it has grown, and prints the verdicts that have changed.
 
-    After Ctrl-C the `with` block runs.
+    Ctrl-C ends this; then the body of the `with` statement runs.
     """
     _print_changes(run, str(topic), topic_growths(run, copy), analyze_now)
     yield

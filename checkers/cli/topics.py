@@ -67,7 +67,7 @@ def whole_topic(
 
 
 def topic_growths(run: Run, copy: TopicCopy) -> Iterator[None]:
-    """Yields None for the rows copied so far, and again whenever more rows were copied; forever."""
+    """Yields None at once, and then each time that more rows were copied; never ends."""
     yield
     while True:
         time.sleep(FOLLOW_INTERVAL_S)

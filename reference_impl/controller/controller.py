@@ -118,8 +118,8 @@ class Controller:
         """Returns a controller with the stored metadata, and the timer of its first session check.
 
         This check fences the stored brokers that have neither sent a heartbeat nor registered
-        again. They have the time of a session for it. The topic defaults that an earlier start has
-        set are replaced by those of this start.
+        again within a session timeout. The topic defaults that an earlier start has set are
+        replaced by those of this start.
         """
         expired_ms = now_ms - timeouts.session_timeout_ms
         known = {state.broker_id: state for state in image.brokers}

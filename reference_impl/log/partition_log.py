@@ -61,9 +61,9 @@ class Snapshot(NamedTuple):
 
 
 class TimedFlush(NamedTuple):
-    """The last flush that flush.ms required: its time, and the log end then.
+    """The time of the last flush that flush.ms required, and the log end at this time.
 
-    Before the first one, the time is that of the first check of a log with records.
+    Before the first such flush, it has the time of the first check that found records in the log.
     """
 
     at_ms: int
@@ -323,8 +323,8 @@ class PartitionLog:
     def flushed_at(self, now_ms: int, flush_ms: int) -> PartitionLog:
         """Returns the log after the flush that flush.ms requires; the same object if none is due.
 
-        It is due if the last one was `flush_ms` ago and the log end has changed since. The time
-        begins with the first check.
+        A flush is due if `flush_ms` have passed since the last one, and the log end has changed in
+        the meantime. Before the first flush, the time since the first check counts.
         """
         last = self.timed_flush
         if last.end_offset == self.end_offset:

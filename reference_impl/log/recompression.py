@@ -63,7 +63,9 @@ def target_compression(producers: Compression, config: LogConfig) -> Compression
 
 
 def level_of(codec: Compression, config: LogConfig) -> int | None:
-    """Returns the topic's compression level; None, the codec's usual level, for another codec.
+    """Returns the level that the topic sets for its own codec; None for any other codec.
+
+    None stands for the usual level of the codec.
 
     Kafka: LogConfig.getCompression.
     """

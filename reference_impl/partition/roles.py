@@ -157,7 +157,7 @@ def _with(replica: Replica, log: PartitionLog, producers: ProducerStates) -> Rep
 def flush_log(replica: Replica, context: Context) -> Replica:
     """Returns the replica after the flush that flush.ms requires, if it is due.
 
-    A topic without flush.ms has the interval of the checks. Kafka: LogManager.flushDirtyLogs.
+    Without flush.ms, the log is flushed at each check. Kafka: LogManager.flushDirtyLogs.
     """
     every_ms = replica.state.log_config.flush_ms
     log = replica.log.flushed_at(

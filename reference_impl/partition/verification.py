@@ -43,7 +43,7 @@ ADDS_AGAIN_WITHIN_MS: Final = 1_000
 
 
 def needs_verification(leader: Leader, head: Header) -> bool:
-    """Returns True if the batch is the first of a transaction in this topic partition."""
+    """Returns True if the batch would open a transaction in this topic partition."""
     is_idempotent = head.producer_id != NO_PRODUCER_ID
     return is_idempotent and head.is_transactional and not leader.producers.is_open(head)
 

@@ -98,7 +98,7 @@ class WaitingProduce(NamedTuple):
 
 
 class WaitingDeletion(NamedTuple):
-    """A DeleteRecords request that the leader has applied, and a live follower has not."""
+    """A DeleteRecords request that the leader has applied, but some live follower has not."""
 
     requester: Requester
     before: Offset  # the low watermark has to reach it

@@ -144,7 +144,7 @@ class TopicCopy:
 
 @contextmanager
 def copying(topic: Topic, parent: Path, config: ClientConfig) -> Generator[TopicCopy]:
-    """Yields the copy of the topic below `parent`, which is locked meanwhile.
+    """Yields the copy of the topic below `parent`; no other process can change it meanwhile.
 
     Raises InputFault if the topic cannot be read, or if another process copies it.
     """

@@ -130,7 +130,7 @@ class Cluster:
 
     @property
     def controller_pid(self) -> None:
-        """The controller is in this process."""
+        """None: the controller is in this process."""
 
     @property
     def brokers(self) -> tuple[BrokerId, ...]:

@@ -51,11 +51,11 @@ class Served:
 
     @property
     def controller_pid(self) -> int | None:
-        """The process id of the controller of `processes`; None if it is down, or without it."""
+        """The process id of the controller; None if it is down, or has no process of its own."""
         return self._cluster.controller_pid
 
     def kill(self, node: Node) -> None:
-        """Kills a broker, or the `"controller"` of `processes`."""
+        """Kills a broker, or the `"controller"` if it has a process of its own."""
         self._run(self._cluster.kill(self._of_process(node)))
 
     def lose_power(self, broker_id: BrokerId) -> None:
