@@ -68,7 +68,7 @@ def examples() -> Iterator[str]:
 
 
 def page() -> str:
-    """Returns the text of the page."""
+    """Returns the text of docs/history-format.md."""
     return "\n".join(_lines()) + "\n"
 
 

@@ -217,9 +217,10 @@ def served_requests() -> Iterator[str]:
 
 
 def served_settings() -> Iterator[str]:
-    """Yields the lines of the page of the settings that `urteil broker` has, and those it refuses.
+    """Yields the lines of the page of Kafka's settings: served ones, and ones that are refused.
 
-    The page names the setting of topics, its default, and the setting of brokers.
+    For each served setting, the page has its name for topics, its default, and its name for
+    brokers.
     """
     yield from (
         "# Settings of the served broker",

@@ -83,7 +83,7 @@ class PromelaCompiler(Compiler):
         return f"  :: d_step {{ !({holds}) -> assert(false) }}"
 
     def written(self, action: Action, env: Env) -> dict[int, Code]:
-        """Returns the new value, as code, of each byte of the state that the action may change."""
+        """Returns Promela code for the new value of each byte that the action may change."""
         out: dict[int, Code] = {}
         for write in action.writes:
             for e in self.bindings(write.binders, env):

@@ -77,7 +77,7 @@ class Server:
 
     @property
     def bugs(self) -> dict[str, int]:
-        """How often each exception is in the server's log: last line of a traceback -> count."""
+        """Counts the exceptions in the server's log, by the last line of the traceback."""
         lines = self.log.read_text().splitlines()
         inside = [n for n, line in enumerate(lines) if line.startswith(("  File", "    "))]
         ends = (lines[n + 1] for n in inside if n + 1 < len(lines) and lines[n + 1][:1].isalpha())

@@ -27,7 +27,7 @@ class BadDataDir(InputFault):
 def replace_file(path: Path, data: bytes, *, flushes: bool = True) -> None:
     """Replaces the file's content at once: a reader sees the old content or the new one.
 
-    Without `flushes`, a power loss may leave the old content, an empty file or a part.
+    Without `flushes`, a power loss may leave the old content, or a part of the new one.
     """
     new = path.with_name(path.name + ".tmp")
     file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)

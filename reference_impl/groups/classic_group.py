@@ -257,8 +257,8 @@ class ClassicGroup:
     def of(cls, entry: Entry, now_ms: int) -> ClassicGroup:
         """Returns the group that is stored in a record.
 
-        The session of each member starts at `now_ms`. Of a member's protocols only the group's
-        protocol is stored.
+        The session of each member starts at `now_ms`. Each member gets only the protocol of the
+        group, because a record has no others.
         """
         key: Any = entry.key
         value: Any = entry.value

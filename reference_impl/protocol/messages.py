@@ -257,9 +257,9 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsets:
-    """Request: return the latest or the earliest offset, or that of the first record since a time.
+    """Request: return the latest offset, the earliest one, or that of a timestamp.
 
-    The time is a timestamp in ms.
+    The offset of a timestamp (in ms) is that of the first record with this timestamp or a later one.
     """
 
     topic_partition: TopicPartition

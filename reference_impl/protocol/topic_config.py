@@ -35,7 +35,7 @@ class TimestampType(Enum):
 class CleanupPolicy(Enum):
     """What happens to old records: they are deleted, compacted, both, or neither.
 
-    The order of the two words has no meaning, but a description repeats it.
+    Both orders of the two words mean the same; a description has the order that was set.
     """
 
     DELETE = "delete"

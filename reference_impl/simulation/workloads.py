@@ -29,7 +29,7 @@ def transfers(name: str, seed: int, until_ms: int) -> ProgramFactory:
     """Returns a program that runs one transaction after another, each with one record per account
     (a topic partition).
 
-    About a quarter abort.
+    About a quarter of the transactions abort.
     """
     coins = Random(f"transfers {name} {seed}")
 

@@ -6,6 +6,8 @@ first, if there is one. The order of the others depends on the room:
     part of the broker   its own tests; then others, such as the simulation and the property suites
     spec                 verdicts, counts and witnesses at the default bounds; then its own tests
     kernels              their own tests; then tests that they agree with the literal definitions
+
+A kernel is a function that the history analysis runs on each batch of rows.
 """
 
 from __future__ import annotations

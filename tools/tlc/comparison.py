@@ -1,7 +1,7 @@
 """Compares TLC with Urteil's explorer on one variant of a spec: a version or a bug.
 
-Compared are the verdicts, the numbers of states and transitions, the depth of the search, and the
-lengths of counterexamples. TLC runs once for each violated property, because it stops at a
+The comparison covers the verdicts, the numbers of states and transitions, the depth of the search,
+and the lengths of counterexamples. TLC runs once for each violated property, because it stops at a
 violation. It runs once more for all other safety properties, and once for all other liveness
 properties.
 """

@@ -118,7 +118,7 @@ def by_topic(places: Iterable[TopicPartition]) -> list[tuple[str, tuple[int, ...
 
 
 def worst_of(errors: Iterable[int]) -> ErrorCode:
-    """Returns the most serious error, preferably one that forbids a retry; NONE without errors."""
+    """Returns an error that forbids a retry; else any other error; NONE if there is no error."""
     # A response of the simulation has one error, which applies to all its topic partitions.
     found = [error for error in map(error_code, errors) if error is not ErrorCode.NONE]
     fatal = [error for error in found if error not in RETRIABLE]

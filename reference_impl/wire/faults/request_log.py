@@ -31,7 +31,8 @@ KEPT: Final = 10_000
 class Logged:
     """One request in the log of a cluster's requests.
 
-    The requests in the log have the numbers 1, 2, 3 and so on; `number` is 0 before.
+    The requests in the log have the numbers 1, 2, 3 and so on. `number` is 0 until the request is
+    in the log.
     """
 
     number: int = 0

@@ -22,7 +22,7 @@ class AuthenticationFailed(Exception):
 
 
 class BrokenExchange(ValueError):
-    """The error for a message to which Kafka sends no response: it closes the connection."""
+    """The error for a message after which Kafka closes the connection without a response."""
 
 
 class Exchange(Protocol):

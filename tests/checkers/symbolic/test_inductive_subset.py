@@ -1,4 +1,4 @@
-"""If a condition fails, the claims that do not need its claim are proved without it."""
+"""If a condition of a claim fails, the claims that do not need this claim are proved without it."""
 
 from __future__ import annotations
 

@@ -63,7 +63,10 @@ def test_a_batch_that_has_the_codec_already_stays_the_same_bytes(kind: Compressi
 
 
 def test_uncompressed_records_are_numbered_only_if_they_are_compressed() -> None:
-    """Kafka: LogValidator.validateMessagesAndAssignOffsets, which has two paths."""
+    """The offset deltas become 0, 1, 2 and so on only if the leader compresses the batch.
+
+    Kafka: LogValidator.validateMessagesAndAssignOffsets, which has two paths.
+    """
     gaps = filter_records(encode(RECORDS[:2]), [(Offset(n), RECORDS[0]) for n in (0, 0)], None)
     for kind, offsets in (
         (CompressionType.PRODUCER, [0, 0]),

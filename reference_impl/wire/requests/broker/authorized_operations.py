@@ -1,4 +1,4 @@
-"""The operations that a client may do with a resource, which descriptions list if asked (KIP-430).
+"""The operations that a client may do with a resource; descriptions list them on request (KIP-430).
 
 No operation is ever forbidden, because there is no access control. So the list has every operation
 that Kafka knows for this type of resource. On the wire it is a number: operation n sets bit n.

@@ -41,7 +41,7 @@ class ServedBroker(Protocol):
 
     @property
     def default_partitions(self) -> int:
-        """The partitions of a topic that is created without a number. Kafka: num.partitions."""
+        """The number of partitions of a topic whose request names none. Kafka: num.partitions."""
         ...
 
     @property

@@ -23,7 +23,7 @@ from reference_impl.wire.requests.broker.served_broker import ServedBroker, imag
 
 @dataclass(frozen=True, slots=True)
 class LeaderHints:
-    """The leaders of those topic partitions of one response that this broker does not lead."""
+    """The leaders of the topic partitions that a response names and this broker does not lead."""
 
     call: Call
     states: Mapping[TopicPartition, PartitionState]

@@ -292,7 +292,7 @@ class ProcessCluster:
         self._paused.discard(node)
 
     async def split(self, one_side: Iterable[NodeId], other_side: Iterable[NodeId]) -> None:
-        """Loses every message between the two sides, once the running nodes have answered."""
+        """Splits the two sides: when this returns, the running nodes lose messages between them."""
         others = [*other_side]
         self._split |= {frozenset({one, other}) for one in one_side for other in others}
         await self._separate()

@@ -1,8 +1,8 @@
 """The faults of a cluster, as a broker in a process of its own sees them.
 
-The command's process has the rules, counts the requests to all brokers, and has the log. A broker
-calls it before and after each request. So rules act on the same requests as in one process, and a
-response is in the log before its client has it.
+The command's process has the rules and the log, and counts the requests to all brokers. A broker
+calls this process before and after each request. So rules act on the same requests as in one
+process, and a response is in the log before its client has it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from reference_impl.wire.serving.processes.channel import Calls, Channel, Notice
 
 @dataclass(frozen=True, slots=True)
 class RemoteFaults(Faults):
-    """Calls the command's process for each decision."""
+    """The interface `Faults`, by calls to the command's process, which has the rules."""
 
     parent: Channel
     options: ServeOptions
