@@ -259,7 +259,7 @@ class Fetched:
 class ListOffsets:
     """Request: return the latest offset, the earliest one, or that of a timestamp.
 
-    The offset of a timestamp (in ms) is that of the first record with this timestamp or a later one.
+    The offset of a timestamp (in ms) is that of the first record with this time or a later one.
     """
 
     topic_partition: TopicPartition
