@@ -264,10 +264,10 @@ CONTENTS: Final = {
 
 
 def of_release(row: Listed, release: str) -> dict[str, str]:
-    """Returns one entry that relates an item to a release of Kafka, with a key like `Kafka 4.3`.
+    """Returns whether a release has an item, such as `{"Kafka 4.3": "has it"}`.
 
-    For a spec, the text is the version and the bugs of the release. For any other item, the text
-    says whether the release has the item. Without such data, the result is empty.
+    For a spec, the text is the version and the bugs of the release. If an item says nothing about
+    releases, the result is empty.
     """
     from model.releases import newest_patch
 

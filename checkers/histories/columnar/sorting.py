@@ -175,9 +175,9 @@ def first_in_run(flags: Mask, starts: Ints) -> Ints:
 
 
 def per_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
-    """Returns `of(key)`: one number for each row.
+    """Returns `of(key)`, one number for each row, if `of` looks at each key by itself.
 
-    To save time, `of` gets only one of several consecutive rows with the same key.
+    To save time, `of` is called with one row of each run of equal keys.
     """
     starts = run_starts(key)
     return np.repeat(of(key[starts]), run_lengths(starts, len(key)))

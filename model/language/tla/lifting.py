@@ -101,7 +101,7 @@ class Lifting:
         return cls(spec, others, free)
 
     def roots(self) -> None:
-        """Raises Differs if a constant of `free` is used outside sums.
+        """Lifts all terms of the spec; raises Differs if a constant of `free` is outside a sum.
 
         `Replicas + 1` is a sum; the product `Replicas * Replicas` is none.
         """

@@ -31,9 +31,7 @@ class Step:
 
 
 def steps(history: History) -> Iterator[Step]:
-    """Yields one step for each input key of each committed transaction that committed
-    its offset.
-    """
+    """Yields a step for each committed transaction and each input key whose offset it committed."""
     for register, op in sorted(
         {(c.register, c.op) for c in commits(history) if c.in_transaction and c.outcome == "ok"}
     ):
