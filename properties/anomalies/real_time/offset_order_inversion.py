@@ -16,7 +16,7 @@ from typing import Final
 
 from model.histories import History, Operation, Poll, Send
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.real_time.reach import By, furthest, reached
+from properties.anomalies.real_time.reach import By, furthest, is_known, reached
 from properties.anomalies.rendering import in_ms, render
 
 KNOWN_BY: Final[Mapping[By, str]] = {
@@ -97,7 +97,8 @@ def inversions(history: History) -> tuple[OffsetOrderInversion, ...]:
 
 
 def observed(history: History) -> int:
-    return sum(1 for _ in _located(history))
+    facts = list(reached(history))
+    return sum(is_known(facts, it.key, history[it.op].invoked_ns) for it in _located(history))
 
 
 def explain(row: OffsetOrderInversion, operations: Mapping[int, Operation]) -> str:
@@ -129,7 +130,7 @@ ANOMALY: Final = Anomaly(
     ),
     permits={},
     source="claims: linearizable_offsets; Herlihy and Wing, linearizability",
-    observes="sends that got an offset",
+    observes="sends that got an offset after an end of their log was known",
     row=OffsetOrderInversion,
     find=inversions,
     observed=observed,

@@ -94,6 +94,19 @@ def transactional_keys(history: History) -> frozenset[str]:
     )
 
 
+def is_known(
+    facts: Collection[Reached], key: str, invoked_ns: int, *, stable: bool = False
+) -> bool:
+    """Returns True if some end of the log was known when an operation was invoked.
+
+    With `stable`, only ends of the last stable offset count.
+    """
+    return any(
+        fact.key == key and fact.completed_ns < invoked_ns and (fact.stable or not stable)
+        for fact in facts
+    )
+
+
 def furthest(facts: Collection[Reached]) -> Reached:
     """Returns the observation of the highest log end; of several, the one that completed first."""
     return min(facts, key=lambda fact: (-fact.end, fact.completed_ns, fact.op, fact.position))

@@ -23,7 +23,7 @@ from typing import Final
 from model.histories import EndOffset, History, Operation
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.real_time.offset_order_inversion import KNOWN_BY
-from properties.anomalies.real_time.reach import By, furthest, reached, reads_committed
+from properties.anomalies.real_time.reach import By, furthest, is_known, reached, reads_committed
 from properties.anomalies.rendering import in_ms, render
 
 
@@ -83,7 +83,11 @@ def stale_end_offsets(history: History) -> tuple[StaleEndOffset, ...]:
 
 
 def observed(history: History) -> int:
-    return sum(1 for _ in _ends(history))
+    facts = list(reached(history))
+    return sum(
+        is_known(facts, end.key, history[op].invoked_ns, stable=reads_committed(history[op]))
+        for op, end in _ends(history)
+    )
 
 
 def explain(row: StaleEndOffset, operations: Mapping[int, Operation]) -> str:
@@ -115,7 +119,7 @@ ANOMALY: Final = Anomaly(
     ),
     permits={},
     source="claims: linearizable_offsets; ListOffsets, KIP-207",
-    observes="reads of an end offset",
+    observes="reads of a log's end after an end of this log was known",
     row=StaleEndOffset,
     find=stale_end_offsets,
     observed=observed,

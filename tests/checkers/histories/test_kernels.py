@@ -247,12 +247,13 @@ def test_a_history_without_observations_is_not_checked() -> None:
 
 def test_without_end_offsets_only_stale_end_offset_has_no_observations() -> None:
     unread = Declarations(finished=False)
-    analysis = analyze(as_table(history("p1 send k=a -> ok @0")), declared=unread)
+    sends = as_table(history("p1 send k=a -> ok @0\np1 send k=b -> ok @1"))
+    analysis = analyze(sends, declared=unread)
     assert analysis.exit_code == 0
     observations = {d.anomaly.id: d.observations for d in analysis.decisions}
     assert observations["stale-end-offset"] == 0
     assert observations["offset-order-inversion"] == 1
-    alone = analyze(as_table(history("p1 send k=a -> ok @0")), anomalies=("stale-end-offset",))
+    alone = analyze(sends, anomalies=("stale-end-offset",))
     assert (alone.verdict, alone.exit_code) == ("nothing checked", 3)
 
 

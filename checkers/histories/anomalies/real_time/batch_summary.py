@@ -12,6 +12,9 @@ was invoked. Most checks are decided inside their batch.
 The tables of a summary:
 
     spans           the first and the last completion in the batch, and the number of checks
+    firsts          for each log, the time of its first observation in the batch
+    unopposed       the checks of operations that were invoked before this time, or at it: nothing
+                    in the batch could contradict them
     steps           the observations. The last 1,024 have one row each. The older ones have one row
                     for each key: the highest log end, with the time of the first completion in the
                     batch
@@ -59,6 +62,8 @@ _ROWS_PER_OBSERVATION: Final = 8  # rows scanned for each of them
 WITNESS: Final = ("kind", "known_op")  # of an observation: the index in KINDS, and the operation
 _SPANS: Final = int64_schema("batch", "began_ns", "ended_ns", "sends", "ends", "polls")
 _KEYS: Final = int64_schema("key")
+_FIRSTS: Final = int64_schema("key", "log", "completed_ns")
+_UNOPPOSED: Final = int64_schema("key", "check", "invoked_ns")
 _STEPS: Final = int64_schema("batch", "key", "log", "reach", "completed_ns", *WITNESS)
 _LIMITS: Final = int64_schema("batch", "key", "check", "offset")
 WITHOUT_OFFSET: Final = int64_schema("batch", "op", "key", "invoked_ns", "reach")
@@ -72,6 +77,8 @@ CONTRADICTED: Final = int64_schema(*CHECKS.names, "reach", *WITNESS)
 @dataclass(frozen=True, slots=True)
 class _Summary:
     spans: pa.Table
+    firsts: pa.Table
+    unopposed: pa.Table
     steps: pa.Table
     limits: pa.Table
     early: pa.Table
@@ -87,6 +94,8 @@ def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
     """
     parts = (
         ("spans", _SPANS),
+        ("firsts", _FIRSTS),
+        ("unopposed", _UNOPPOSED),
         ("steps", _STEPS),
         ("limits", _LIMITS),
         ("early", CHECKS),
@@ -130,8 +139,12 @@ def _summarize(of: ObservedOffsets, batch: Batch) -> _Summary:
     unsure = np.zeros(len(of.row), dtype=np.bool_)
     unsure[got.below_maximum(of.kind != AN_END)] = True
     limits, early, contradicted = ([it.empty_table()] for it in (_LIMITS, CHECKS, CONTRADICTED))
+    first_ns = {log: _first_ns(of, log) for log in of_log}
+    unopposed: list[pa.Table] = []
     counts: list[int] = []
     for check, rows in checked_rows(of):
+        first = rows[of.invoked_ns[rows] <= first_ns[int(LOG_OF[check])][of.key[rows]]]
+        unopposed.append(_unopposed(of, check, first))
         late = of.invoked_ns[rows] > began_ns
         some = np.flatnonzero(late & unsure[rows])
         at = rows[some]
@@ -148,12 +161,32 @@ def _summarize(of: ObservedOffsets, batch: Batch) -> _Summary:
     span = (batch.number, began_ns, ended_ns, sends, ends + committed, polls)
     return _Summary(
         spans=table_from(_SPANS, *(np.array([number], dtype=np.int64) for number in span)),
+        firsts=pa.concat_tables(_firsts(of, log, first_ns[log]) for log in of_log),
+        unopposed=pa.concat_tables(unopposed),
         steps=pa.concat_tables(_last_observations(of, log, of_log[log], batch) for log in of_log),
         limits=pa.concat_tables(limits),
         early=pa.concat_tables(early),
         contradicted=pa.concat_tables(contradicted),
         without_offset=_without_offset(got, batch),
     )
+
+
+def _first_ns(of: ObservedOffsets, log: int) -> Ints:
+    """Returns the time of the first observation of each key's log; NEVER_NS if there is none."""
+    rows = np.flatnonzero(of.committed) if log == STABLE else np.arange(len(of.row))
+    first_ns = np.full(len(of.keys), NEVER_NS)
+    first_ns[of.key[rows[::-1]]] = of.completed_ns[rows[::-1]]  # the first row is written last
+    return first_ns
+
+
+def _firsts(of: ObservedOffsets, log: int, first_ns: Ints) -> pa.Table:
+    key = np.flatnonzero(first_ns != NEVER_NS)
+    return table_from(_FIRSTS, of.keys[key], np.full(len(key), log), first_ns[key])
+
+
+def _unopposed(of: ObservedOffsets, check: int, rows: Ints) -> pa.Table:
+    kind = np.full(len(rows), check)
+    return table_from(_UNOPPOSED, of.keys[of.key[rows]], kind, of.invoked_ns[rows])
 
 
 def _without_offset(got: PrefixMaxIndex, batch: Batch) -> pa.Table:

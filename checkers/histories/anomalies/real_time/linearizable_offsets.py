@@ -49,6 +49,7 @@ from checkers.histories.anomalies.real_time.future_reads import (
     times,
 )
 from checkers.histories.anomalies.real_time.log_ends import (
+    FirstObservations,
     LogEnds,
     find_contradictions,
     partition_numbers,
@@ -212,7 +213,7 @@ def offsets_without_shuffle(context: Context) -> Plan[tuple[Finding, ...]]:
 def _find_contradictions(
     isolation: Isolation, first: Sequence[pa.Table], unconfirmed: UnconfirmedValues, *, polled: bool
 ) -> Plan[_Contradictions]:
-    spans, steps, limits, early, own, before, transactional = first
+    spans, firsts, unopposed, steps, limits, early, own, before, transactional = first
     of_batches = Batch(spans)
     log_ends = LogEnds.of(of_batches, Batch(steps), np.unique(Batch(transactional).ints("key")))
     of_unconfirmed, of_early = _unconfirmed_checks(unconfirmed, Batch(before)), Batch(early)
@@ -246,8 +247,13 @@ def _find_contradictions(
     inversions, stale, polls = yield from _resolve(
         Batch(pa.concat_tables([contradicted.table, found_later])), polled=polled
     )
-    sends = int(of_batches.ints("sends").sum()) + len(of_unconfirmed)
-    ends = int(of_batches.ints("ends").sum())
+    opposed = FirstObservations.of(Batch(firsts))
+    alone = Batch(unopposed)
+    alone = alone.where(log_ends.applicable(alone) & ~opposed.precede(alone))
+    sends_alone = int(np.count_nonzero(alone.ints("check") == SEND))
+    sends = int(of_batches.ints("sends").sum()) - sends_alone
+    sends += int(np.count_nonzero(opposed.precede(of_unconfirmed)))
+    ends = int(of_batches.ints("ends").sum()) - (len(alone) - sends_alone)
     found = (
         Finding(id=INVERSION, rows=inversions, observations=sends),
         Finding(id=STALE, rows=stale, observations=ends),

@@ -200,6 +200,34 @@ class LogEnds:
         return group, np.flatnonzero(member(log, self.logs))
 
 
+@dataclass(frozen=True, slots=True)
+class FirstObservations:
+    """When each log was observed first: before that, nothing could contradict an operation."""
+
+    logs: Ints  # each observed log, as one number, ascending
+    completed_ns: Ints
+
+    @classmethod
+    def of(cls, firsts: Batch) -> Self:
+        """Returns the first observation of each log, from the first ones of all batches."""
+        logs, group = np.unique(
+            hash_of_pair(firsts.ints("key"), firsts.ints("log")), return_inverse=True
+        )
+        completed_ns = np.full(len(logs), NEVER_NS)
+        np.minimum.at(completed_ns, group, firsts.ints("completed_ns"))
+        return cls(logs, completed_ns)
+
+    def precede(self, checks: Batch) -> Mask:
+        """Returns a mask: True for each check whose log was observed before its operation began."""
+        log = hash_of_pair(checks.ints("key"), LOG_OF[checks.ints("check")])
+        observed: Mask = member(log, self.logs)
+        observed[observed] = (
+            self.completed_ns[np.searchsorted(self.logs, log[observed])]
+            < checks.ints("invoked_ns")[observed]
+        )
+        return observed
+
+
 def partition_numbers(batches: Ints) -> frozenset[int]:
     return frozenset(np.unique(batches).tolist())
 

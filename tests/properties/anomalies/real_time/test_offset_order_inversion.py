@@ -70,7 +70,7 @@ def test_a_failed_send_has_no_offset() -> None:
         p4  send k=f  -> ok @6
     """)
     assert inversions(h) == ()
-    assert observed(h) == 2
+    assert observed(h) == 1  # f; nothing was known before a
 
 
 @pytest.mark.parametrize("send", ["-> info @9", "-> never", "-> ok @?"])
@@ -78,8 +78,25 @@ def test_an_unacknowledged_send_has_the_lowest_polled_offset(send: str) -> None:
     polled = "c1 poll -> ok k=b@7 k=b@3\n"
     h = history(f"p1 send k=a -> ok @5\np2 send k=b {send}\n" + polled)
     assert [(row.offset, row.value) for row in inversions(h)] == [(3, "b")]
-    assert observed(h) == 2
+    assert observed(h) == 1
     assert inversions(history(f"p1 send k=a -> ok @5\np2 send k=b {send}\n")) == ()
+
+
+def test_a_send_is_observed_if_an_end_of_its_log_was_known_before() -> None:
+    """The other sends could have got any offset: no inversion could have shown there."""
+    h = history("""
+        p1  send k=a      -> ok @5
+        p2  send j=b      -> ok @0
+        c1  end_offset i  -> ok @3
+        p3  send i=c      -> ok @3
+        p3  send k=d      -> ok @6
+        p3  send k=e      -> fail
+    """)
+    assert observed(h) == 2  # c and d
+    first, second = history("p1 send k=a -> ok @5\np2 send k=b -> ok @6")
+    assert first.completed_ns is not None
+    assert observed((first, replace(second, invoked_ns=first.completed_ns))) == 0
+    assert observed((first, replace(second, invoked_ns=first.completed_ns + 1))) == 1
 
 
 @pytest.mark.parametrize(
