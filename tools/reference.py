@@ -32,7 +32,7 @@ from model.histories import COLUMNS, SCHEMA_VERSION
 from reference_impl.protocol.topic_settings import BUILT_IN
 from reference_impl.wire.messages.versions import VERSIONS
 from reference_impl.wire.requests.configs import unserved
-from reference_impl.wire.requests.configs.broker_configs import OF_TIMEOUTS
+from reference_impl.wire.requests.configs.broker_configs import NUMBERS
 from reference_impl.wire.requests.configs.topic_configs import CONFIGS
 from reference_impl.wire.requests.configs.topic_configs import text as written
 from tools.sbom import shipped
@@ -234,7 +234,7 @@ def served_settings() -> Iterator[str]:
     for name, config in CONFIGS.items():
         yield f"| `{name}` | {written(BUILT_IN[config.field])} | `{config.of_brokers}` |"
     yield from ("", "A broker can also be started with:", "")
-    yield from (f"- `{name}`" for name in OF_TIMEOUTS)
+    yield from (f"- `{name}`" for name in NUMBERS)
     for title, reasons in (("topics", unserved.OF_TOPICS), ("brokers", unserved.OF_BROKERS)):
         yield from ("", f"## Refused settings of {title}", "")
         if title == "brokers":

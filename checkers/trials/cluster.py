@@ -34,7 +34,7 @@ from model.vocabulary import BrokerId
 from properties.claims.elections import Moment
 from properties.suites.machines.driven import TOPIC_PARTITION, Power
 from reference_impl.node.bugs import NO_BUGS, Bugs
-from reference_impl.node.timeouts import Timeouts
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.messages import CONTROLLER, NodeId
 from reference_impl.simulation import faults
@@ -57,7 +57,7 @@ class RealTimeCluster(WatchedTopics):
         prefix: str,
         min_insync_replicas: int = 1,
         unclean_leader_election: bool = False,
-        timeouts: Timeouts = QUICK,
+        timeouts: BrokerSettings = QUICK,
         bugs: Bugs = NO_BUGS,
         verifies_transactions: bool = True,
     ) -> None:

@@ -34,7 +34,7 @@ from properties.suites.search.drawing import drawn
 from properties.suites.search.programs import Call
 from properties.suites.suite import Suite
 from reference_impl.node.bugs import NO_BUGS, Bugs
-from reference_impl.node.timeouts import Timeouts
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.simulation.cluster import QUICK
 from reference_impl.simulation.world import NoProgress
 from reference_impl.wire.clients.frames import NoCommonVersion
@@ -153,7 +153,7 @@ class Trials:
             *,
             min_insync_replicas: int = 1,
             unclean_leader_election: bool = False,
-            timeouts: Timeouts = QUICK,
+            timeouts: BrokerSettings = QUICK,
             bugs: Bugs = NO_BUGS,
             verifies_transactions: bool = True,
         ) -> DrivenCluster:

@@ -36,6 +36,7 @@ from reference_impl.broker.coordinators import LocalCoordinators
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.node.context import Context, Requester
+from reference_impl.node.settings import KAFKA_SETTINGS, BrokerSettings
 from reference_impl.node.step import (
     Effect,
     Effects,
@@ -51,7 +52,6 @@ from reference_impl.node.step import (
     TimerFired,
     TimerKind,
 )
-from reference_impl.node.timeouts import KAFKA_TIMEOUTS, Timeouts
 from reference_impl.partition import follower as partition_follower
 from reference_impl.partition.follower import Follower
 from reference_impl.partition.leader import Leader
@@ -107,7 +107,7 @@ from reference_impl.protocol.transactions import (
 from reference_impl.protocol.truncation import Truncation
 
 Disk = Mapping[TopicPartition, PartitionLog]
-# The timers that a broker sets again and again: the field of `Timeouts` with their interval.
+# The timers that a broker sets again and again: the field of `BrokerSettings` with their interval.
 _PERIODS: Final[Mapping[TimerKind, str]] = {
     TimerKind.CHECKPOINT: "checkpoint_ms",
     TimerKind.RETENTION: "retention_check_ms",
@@ -121,7 +121,7 @@ class BrokerConfig:
     """The settings of a broker, including the seeded bugs that are switched on."""
 
     broker_id: BrokerId
-    timeouts: Timeouts = KAFKA_TIMEOUTS
+    timeouts: BrokerSettings = KAFKA_SETTINGS
     bugs: Bugs = NO_BUGS
     truncation: Truncation = Truncation.IN_FETCH
     verifies_transactions: bool = True  # transaction.partition.verification.enable

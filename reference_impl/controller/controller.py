@@ -33,6 +33,7 @@ from reference_impl.controller.client_metrics import alter_client_metrics
 from reference_impl.controller.client_quotas import alter_quotas
 from reference_impl.controller.cluster_state import Changes, ClusterState, States
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.node.settings import KAFKA_SETTINGS, BrokerSettings
 from reference_impl.node.step import (
     Effects,
     Input,
@@ -45,7 +46,6 @@ from reference_impl.node.step import (
     TimerFired,
     TimerKind,
 )
-from reference_impl.node.timeouts import KAFKA_TIMEOUTS, Timeouts
 from reference_impl.protocol.client_metrics import AlterClientMetrics, Subscriptions
 from reference_impl.protocol.client_quotas import AlterQuotas, Quotas
 from reference_impl.protocol.controller import (
@@ -90,7 +90,7 @@ class Session:
 class Controller:
     """The cluster metadata, and the sessions of the registered brokers."""
 
-    timeouts: Timeouts = KAFKA_TIMEOUTS
+    timeouts: BrokerSettings = KAFKA_SETTINGS
     elr: bool = True  # eligible.leader.replicas.version >= 1, as in every new cluster since 4.1
     bugs: Bugs = NO_BUGS
     version: int = 0
@@ -110,7 +110,7 @@ class Controller:
         cls,
         now_ms: int,
         *,
-        timeouts: Timeouts,
+        timeouts: BrokerSettings,
         elr: bool = True,
         bugs: Bugs = NO_BUGS,
         image: MetadataImage = NO_METADATA,

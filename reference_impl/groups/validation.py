@@ -7,14 +7,14 @@ commitTransactionalOffsets, consumerGroupHeartbeat).
 from __future__ import annotations
 
 from reference_impl.groups.heartbeat import malformed_error
-from reference_impl.node.timeouts import Timeouts
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.protocol.consumer_groups import ConsumerGroupHeartbeat
 from reference_impl.protocol.group_administration import DeleteGroup, DescribeGroup
 from reference_impl.protocol.groups import CommitOffsets, FetchOffsets, GroupRequest, JoinGroup
 from reference_impl.protocol.messages import ErrorCode
 
 
-def request_error(request: GroupRequest, timeouts: Timeouts) -> ErrorCode:
+def request_error(request: GroupRequest, timeouts: BrokerSettings) -> ErrorCode:
     """Returns the error that rejects a malformed request, or NONE.
 
     A broker makes this check even if it is not the group's coordinator.

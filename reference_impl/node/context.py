@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 from model.vocabulary import BrokerEpoch, BrokerId, ProducerId, TopicPartition
 from reference_impl.node.bugs import Bugs
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.node.step import Reply
-from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.controller import BrokerState
 from reference_impl.protocol.coordinators import NO_COORDINATORS, TRANSACTION_STATE, Coordinators
 from reference_impl.protocol.messages import ErrorCode, NodeId
@@ -44,7 +44,7 @@ class Context:
     broker_epoch: BrokerEpoch
     brokers: Mapping[BrokerId, BrokerState]  # from the applied metadata
     correlation: int  # of the requests that a role sends in this step; grows with each step
-    timeouts: Timeouts
+    timeouts: BrokerSettings
     bugs: Bugs
     truncation: Truncation = Truncation.IN_FETCH
     verifies_transactions: bool = True  # transaction.partition.verification.enable

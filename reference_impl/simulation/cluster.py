@@ -26,8 +26,8 @@ from reference_impl.broker.broker import Broker, BrokerConfig
 from reference_impl.controller.controller import Controller
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.node.step import RequestReceived, TimerFired
-from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.messages import CONTROLLER, FIRST_CLIENT, NO_BROKER, NodeId
 from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG, LogConfig
@@ -42,7 +42,7 @@ from reference_impl.simulation.programs import Application, ProgramClient, Progr
 TOPIC_PARTITION: Final = TopicPartition("orders", 0)
 
 # About a hundredth of Kafka's timeouts: failures are detected within a second of virtual time.
-QUICK: Final = Timeouts(
+QUICK: Final = BrokerSettings(
     heartbeat_ms=100,
     session_timeout_ms=350,
     replica_lag_ms=300,
@@ -68,7 +68,7 @@ class Cluster(Machines):
         brokers: int = 3,
         min_insync_replicas: int = 1,
         conditions: Conditions = CALM,
-        timeouts: Timeouts = QUICK,
+        timeouts: BrokerSettings = QUICK,
         bugs: Bugs = NO_BUGS,
         truncation: Truncation = Truncation.IN_FETCH,
         elr: bool = True,

@@ -16,6 +16,7 @@ from reference_impl.controller.controller import Controller
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import encode
 from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.node.step import (
     Effects,
     Input,
@@ -26,7 +27,6 @@ from reference_impl.node.step import (
     SetTimer,
     TimerFired,
 )
-from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.messages import (
     CONTROLLER,
@@ -46,7 +46,7 @@ from reference_impl.protocol.transactions import FindCoordinator
 from tests.reference_impl.committed_values import committed_values
 
 # Without an interval between assignments, a heartbeat gets the assignment that it has changed.
-TIMEOUTS = Timeouts(
+TIMEOUTS = BrokerSettings(
     replica_lag_ms=600,
     replica_fetch_backoff_ms=20,
     retention_check_ms=1_000,
@@ -63,7 +63,7 @@ class InstantCluster:
     bugs: Bugs = NO_BUGS
     now_ms: int = 0
     config: dict[str, Any] = field(default_factory=dict)
-    timeouts: Timeouts = TIMEOUTS
+    timeouts: BrokerSettings = TIMEOUTS
     nodes: dict[NodeId, Broker | Controller] = field(default_factory=dict)
     lives: dict[NodeId, int] = field(default_factory=dict)
     answers: dict[int, Response] = field(default_factory=dict)

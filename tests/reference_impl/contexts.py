@@ -7,7 +7,7 @@ from typing import Final
 from model.vocabulary import BrokerEpoch, BrokerId
 from reference_impl.node.bugs import NO_BUGS
 from reference_impl.node.context import Context
-from reference_impl.node.timeouts import Timeouts
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.protocol.controller import BrokerState
 
 BROKER_1: Final = Context(
@@ -16,7 +16,7 @@ BROKER_1: Final = Context(
     broker_epoch=BrokerEpoch(11),
     brokers={},
     correlation=1,
-    timeouts=Timeouts(),
+    timeouts=BrokerSettings(),
     bugs=NO_BUGS,
 )
 

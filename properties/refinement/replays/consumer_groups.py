@@ -43,7 +43,7 @@ from reference_impl.groups.consumer_group_log import entries, replayed
 from reference_impl.groups.heartbeat import heartbeat, without_members
 from reference_impl.node.bugs import Bug, Bugs
 from reference_impl.node.context import Context
-from reference_impl.node.timeouts import KAFKA_TIMEOUTS
+from reference_impl.node.settings import KAFKA_SETTINGS
 from reference_impl.protocol.consumer_groups import ConsumerGroupHeartbeat, ConsumerGroupHeartbeated
 from reference_impl.protocol.coordinators import Coordinators
 from reference_impl.protocol.messages import ErrorCode
@@ -55,7 +55,7 @@ MEMBERS: Final = ("m0", "m1")
 SECOND: Final = 1
 ROUNDS: Final = 10
 NOBODY: Final = ConsumerMember(member_id="")
-EACH_TIME: Final = replace(KAFKA_TIMEOUTS, member_assignment_ms=0)  # each heartbeat may assign
+EACH_TIME: Final = replace(KAFKA_SETTINGS, member_assignment_ms=0)  # each heartbeat may assign
 
 
 @dataclass(slots=True)

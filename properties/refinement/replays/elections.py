@@ -23,8 +23,8 @@ from model.vocabulary import BrokerId, TopicPartition
 from properties.refinement.replays.replay import Effect, Reading, Replay, with_bug
 from reference_impl.controller.controller import Controller
 from reference_impl.node.bugs import Bug, Bugs
+from reference_impl.node.settings import KAFKA_SETTINGS
 from reference_impl.node.step import Input, RequestReceived, Timer, TimerFired, TimerKind
-from reference_impl.node.timeouts import KAFKA_TIMEOUTS
 from reference_impl.protocol.controller import (
     BrokerHeartbeat,
     CreateTopic,
@@ -48,7 +48,7 @@ class ControllerHarness:
 
     @classmethod
     def of(cls, bugs: Bugs) -> ControllerHarness:
-        controller, _ = Controller.start(0, timeouts=KAFKA_TIMEOUTS, bugs=bugs)
+        controller, _ = Controller.start(0, timeouts=KAFKA_SETTINGS, bugs=bugs)
         harness = cls(controller)
         for r in range(len(BROKERS)):
             harness.register(r)
@@ -79,7 +79,7 @@ class ControllerHarness:
 
     def end_session(self, r: int) -> None:
         """Ends the session of broker `r`; the other broker still sends heartbeats."""
-        self.now_ms += KAFKA_TIMEOUTS.session_timeout_ms
+        self.now_ms += KAFKA_SETTINGS.session_timeout_ms
         for other, broker in enumerate(BROKERS):
             if other != r and not self.controller.brokers[broker].fenced:
                 self.send_heartbeat(other)

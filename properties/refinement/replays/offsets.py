@@ -33,7 +33,7 @@ from reference_impl.log.record_batch import stamped
 from reference_impl.log.segment import Batch
 from reference_impl.node.bugs import Bug, Bugs
 from reference_impl.node.context import Context, Requester
-from reference_impl.node.timeouts import KAFKA_TIMEOUTS
+from reference_impl.node.settings import KAFKA_SETTINGS
 from reference_impl.protocol.groups import CommittedOffset, JoinGroup
 from reference_impl.protocol.messages import FIRST_CLIENT, Produce
 
@@ -65,7 +65,7 @@ class OffsetHarness:
 
     def expire(self) -> None:
         """Lets the retention time of offsets pass, and runs the expiry of offsets."""
-        self.now_ms += KAFKA_TIMEOUTS.offsets_retention_ms
+        self.now_ms += KAFKA_SETTINGS.offsets_retention_ms
         groups = {GROUP: self.group}
         self._write(expired_offsets(self.offsets, groups, {}, frozenset(), self._context()))
 

@@ -23,7 +23,7 @@ from model.language.spec import Spec
 from model.vocabulary import BrokerEpoch, BrokerId
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.node.context import Context
-from reference_impl.node.timeouts import KAFKA_TIMEOUTS
+from reference_impl.node.settings import KAFKA_SETTINGS
 
 HarnessT = TypeVar("HarnessT")
 Action = tuple[str, tuple[Any, ...]]  # the name of an action of the spec, and its arguments
@@ -44,7 +44,7 @@ COORDINATOR: Final = Context(  # of a group coordinator that runs without a clus
     broker_epoch=BrokerEpoch(1),
     brokers={},
     correlation=0,
-    timeouts=KAFKA_TIMEOUTS,
+    timeouts=KAFKA_SETTINGS,
     bugs=NO_BUGS,
 )
 

@@ -41,8 +41,8 @@ from reference_impl.log.record import Record
 from reference_impl.log.record_batch import decode, encode
 from reference_impl.node.bugs import Bug, Bugs
 from reference_impl.node.context import Context, Requester
+from reference_impl.node.settings import KAFKA_SETTINGS
 from reference_impl.node.step import Reply, Send
-from reference_impl.node.timeouts import KAFKA_TIMEOUTS
 from reference_impl.partition.follower import Follower, fetch_again, on_fetched
 from reference_impl.partition.leader import Leader
 from reference_impl.partition.roles import (
@@ -143,7 +143,7 @@ class RetentionHarness:
 
     def shrink(self, r: int) -> None:
         """Removes replica `r` from the ISR, as after a long silence of the replica."""
-        self.now_ms += KAFKA_TIMEOUTS.replica_lag_ms + 1
+        self.now_ms += KAFKA_SETTINGS.replica_lag_ms + 1
         isr = tuple(broker for broker in self.state.isr if broker != BROKERS[r])
         self._describe(replace(self.state, isr=isr), BROKERS.index(self.state.leader))
 
@@ -210,7 +210,7 @@ class RetentionHarness:
                 for broker in BROKERS
             },
             correlation=self.correlations,
-            timeouts=KAFKA_TIMEOUTS,
+            timeouts=KAFKA_SETTINGS,
             bugs=self.bugs,
         )
 

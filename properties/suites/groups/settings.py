@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from properties.suites.groups.members import Worker, by_hand, classic, consumer
-from reference_impl.node.timeouts import Timeouts
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.simulation.cluster import QUICK
 from reference_impl.simulation.programs import Program
 
@@ -21,7 +21,7 @@ class Setting:
 
     condition: str
     runs: Callable[[Worker], Program]
-    timeouts: Timeouts = TIMEOUTS
+    timeouts: BrokerSettings = TIMEOUTS
 
 
 SETTINGS: Final = {

@@ -18,7 +18,7 @@ from typing import Final, Protocol, runtime_checkable
 from model.histories import History
 from model.vocabulary import BrokerId, LeaderEpoch, Offset, TopicPartition
 from reference_impl.node.bugs import Bugs
-from reference_impl.node.timeouts import Timeouts
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.messages import NodeId
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
@@ -126,7 +126,7 @@ class OpensCluster(Protocol):
         *,
         min_insync_replicas: int = ...,
         unclean_leader_election: bool = ...,
-        timeouts: Timeouts = ...,
+        timeouts: BrokerSettings = ...,
         bugs: Bugs = ...,
         verifies_transactions: bool = ...,
     ) -> DrivenCluster: ...

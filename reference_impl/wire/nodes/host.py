@@ -25,6 +25,7 @@ from reference_impl.broker.broker import Broker, BrokerConfig, Disk
 from reference_impl.controller.controller import Controller
 from reference_impl.disk.data_dir import DataDir
 from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.node.step import (
     Effects,
     Input,
@@ -39,7 +40,6 @@ from reference_impl.node.step import (
     TimerFired,
     TimerKind,
 )
-from reference_impl.node.timeouts import Timeouts
 from reference_impl.partition.roles import Replica
 from reference_impl.protocol.controller import NO_METADATA, BrokerState, MetadataImage
 from reference_impl.protocol.messages import (
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from reference_impl.wire.nodes.links import Links
 
 # Failures are detected within seconds; a broker that a busy machine stalls for one is not fenced.
-SERVED: Final = Timeouts(
+SERVED: Final = BrokerSettings(
     heartbeat_ms=300,
     session_timeout_ms=3_000,
     replica_lag_ms=5_000,
@@ -81,7 +81,7 @@ class Host:
     brokers: tuple[BrokerId, ...]  # all of the cluster
     note: Note
     bugs: Bugs = NO_BUGS
-    timeouts: Timeouts = SERVED
+    timeouts: BrokerSettings = SERVED
     link_ms: int = 0  # from node to node, one way
     data_dir: DataDir | None = None  # None: the data is in memory only
     # Called once for each start of a broker, when its metadata says that it is not fenced.

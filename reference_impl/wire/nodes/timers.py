@@ -25,8 +25,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.node.step import Timer, TimerKind
-from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.messages import NodeId
 from reference_impl.wire.nodes import rest
 
@@ -43,7 +43,7 @@ class Timers:
     `fire` gets the node, its due timer, and how often the node had started when the timer was set.
     """
 
-    timeouts: Timeouts
+    timeouts: BrokerSettings
     nodes: rest.Nodes
     lives: dict[NodeId, int]
     fire: Callable[[NodeId, Timer, int], object]

@@ -10,7 +10,7 @@ from typing import Final
 from model.faults import InputFault
 from model.vocabulary import BrokerId
 from reference_impl.node.bugs import NO_BUGS, Bugs
-from reference_impl.node.timeouts import Timeouts
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.protocol.messages import CONTROLLER, NodeId
 from reference_impl.wire.connections.in_flight import IN_FLIGHT, InFlightLimits
 from reference_impl.wire.connections.listening import Address
@@ -48,7 +48,7 @@ class ServeOptions:
     control: int | None = None  # port on loopback of the control port; 0 selects a free one
     applied_log: Path | None = None
     fault_log: Path | None = None  # a line with the time of each kill and restart
-    timeouts: Timeouts = SERVED
+    timeouts: BrokerSettings = SERVED
     auto_creates_topics: bool = False  # auto.create.topics.enable
     link_ms: int = 0  # delay of each message between nodes
     # Of `processes`: the port on which the controller listens for brokers; broker N listens for

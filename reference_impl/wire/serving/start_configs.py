@@ -14,26 +14,26 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from model.faults import InputFault
-from reference_impl.node.timeouts import Timeouts
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.protocol.topic_config import LogConfig
 from reference_impl.protocol.topic_settings import NO_SETTINGS, TopicSettings, parted
 from reference_impl.wire.nodes.host import SERVED
-from reference_impl.wire.requests.configs.broker_configs import DYNAMIC, OF_TIMEOUTS
+from reference_impl.wire.requests.configs.broker_configs import DYNAMIC, NUMBERS
 
 LARGEST: Final = 2**31 - 1
-NAMES: Final = (*OF_TIMEOUTS, *DYNAMIC)
+NAMES: Final = (*NUMBERS, *DYNAMIC)
 
 
-def started_with(texts: Iterable[str], timeouts: Timeouts = SERVED) -> Timeouts:
-    """Returns the timeouts with the given settings, each a text NAME=VALUE; the last one wins.
+def started_with(texts: Iterable[str], timeouts: BrokerSettings = SERVED) -> BrokerSettings:
+    """Returns the settings with the given ones, each a text NAME=VALUE; the last one wins.
 
     Raises InputFault for an unknown name or a value that the setting cannot have.
     """
     numbers, defaults = dict[str, int](), dict[str, Any]()
     for given in texts:
         name, _, value = given.partition("=")
-        if name in OF_TIMEOUTS:
-            numbers[OF_TIMEOUTS[name][0]] = _number(given, name, value)
+        if name in NUMBERS:
+            numbers[NUMBERS[name][0]] = _number(given, name, value)
         elif name in DYNAMIC:
             defaults[DYNAMIC[name].field] = _default(given, name, value)
         else:

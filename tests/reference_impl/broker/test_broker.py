@@ -19,6 +19,7 @@ from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import encode
 from reference_impl.log.segment import Batch
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.node.step import (
     Effects,
     Readable,
@@ -30,7 +31,6 @@ from reference_impl.node.step import (
     TimerFired,
     TimerKind,
 )
-from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.controller import (
     AlterConfigs,
     AlteredConfigs,
@@ -187,7 +187,7 @@ def test_a_follower_fetches_again_after_its_backoff_and_not_before() -> None:
     broker, effects = broker.step(100, ResponseReceived(first.to, first.correlation, refused))
     assert sent(effects) == []
     timer = TimerFired(Timer(TimerKind.FETCH, TP))
-    again_ms = 100 + Timeouts().replica_fetch_backoff_ms
+    again_ms = 100 + BrokerSettings().replica_fetch_backoff_ms
     assert sent(broker.step(again_ms - 1, timer)[1]) == []
     assert sent(broker.step(again_ms, timer)[1]) == [first.request]
     other = TimerFired(Timer(TimerKind.WAITS, TP))
@@ -301,7 +301,7 @@ def test_a_checkpoint_writes_high_watermark_and_records_to_disk() -> None:
 
 def test_inconsistent_timeouts_are_rejected() -> None:
     with pytest.raises(ValueError, match="session_timeout_ms must be longer than heartbeat_ms"):
-        Timeouts(heartbeat_ms=10, session_timeout_ms=10)
+        BrokerSettings(heartbeat_ms=10, session_timeout_ms=10)
 
 
 def test_an_unexpected_response_changes_only_the_step_count() -> None:

@@ -7,6 +7,7 @@ import pytest
 from model.vocabulary import BrokerEpoch, BrokerId, LeaderEpoch, PartitionEpoch, TopicPartition
 from reference_impl.controller.controller import Controller
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.node.step import (
     Effects,
     Reply,
@@ -17,7 +18,6 @@ from reference_impl.node.step import (
     TimerFired,
     TimerKind,
 )
-from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.controller import (
     AlteredPartition,
     AlterPartition,
@@ -34,12 +34,12 @@ from reference_impl.protocol.messages import CONTROLLER, FIRST_CLIENT, NO_BROKER
 from reference_impl.protocol.requests import Request, Response
 
 TP = TopicPartition("orders", 0)
-SESSION_MS = Timeouts().session_timeout_ms
+SESSION_MS = BrokerSettings().session_timeout_ms
 
 
 class ControllerHarness:
     def __init__(self, bugs: Bugs = NO_BUGS) -> None:
-        self.controller, _ = Controller.start(0, timeouts=Timeouts(), bugs=bugs)
+        self.controller, _ = Controller.start(0, timeouts=BrokerSettings(), bugs=bugs)
         self.now_ms = 0
         self.updates: list[UpdateMetadata] = []
 

@@ -6,8 +6,8 @@ import pytest
 
 from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.controller.controller import Controller
+from reference_impl.node.settings import KAFKA_SETTINGS
 from reference_impl.node.step import Reply, RequestReceived, Send
-from reference_impl.node.timeouts import KAFKA_TIMEOUTS
 from reference_impl.protocol.controller import (
     BrokerHeartbeat,
     CreatedTopic,
@@ -39,7 +39,7 @@ def sent(
 
 @pytest.fixture
 def controller() -> Controller:
-    controller, _ = Controller.start(0, timeouts=KAFKA_TIMEOUTS)
+    controller, _ = Controller.start(0, timeouts=KAFKA_SETTINGS)
     one = BrokerId(1)
     controller, _, _ = sent(controller, RegisterBroker(broker_id=one, incarnation=1), NodeId(1))
     epoch = controller.brokers[one].broker_epoch

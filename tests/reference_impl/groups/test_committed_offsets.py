@@ -10,7 +10,7 @@ from model.vocabulary import Offset, ProducerEpoch, ProducerId
 from reference_impl.groups.classic_group import GroupState
 from reference_impl.groups.coordinator import GroupCoordinator
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.node.timeouts import KAFKA_TIMEOUTS
+from reference_impl.node.settings import KAFKA_SETTINGS
 from reference_impl.protocol.groups import (
     CommitOffsets,
     CommittedOffset,
@@ -160,7 +160,7 @@ def test_an_aborted_commit_has_created_its_group(group: Group) -> None:
     assert pipeline.end(TxnResult.ABORT) is NONE
     assert pipeline.commit(5, stranger) is ErrorCode.UNKNOWN_MEMBER_ID
     assert pipeline.end(TxnResult.ABORT) is NONE
-    group.cluster.pass_time(KAFKA_TIMEOUTS.offsets_check_ms + 10_000)
+    group.cluster.pass_time(KAFKA_SETTINGS.offsets_check_ms + 10_000)
     assert pipeline.commit(5, stranger) is ErrorCode.ILLEGAL_GENERATION  # it was forgotten
 
 

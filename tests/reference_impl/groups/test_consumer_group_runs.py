@@ -23,7 +23,7 @@ from reference_impl.groups.consumer_group_log import entries, replayed, tombston
 from reference_impl.log.coordinator_records import Entry
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.node.context import Context
-from reference_impl.node.timeouts import KAFKA_TIMEOUTS
+from reference_impl.node.settings import KAFKA_SETTINGS
 from reference_impl.protocol.consumer_groups import (
     LEAVES,
     LEAVES_FOR_A_WHILE,
@@ -48,7 +48,7 @@ def context(
         BROKER_1,
         now_ms=now_ms,
         correlation=now_ms,
-        timeouts=replace(KAFKA_TIMEOUTS, member_assignment_ms=interval_ms),
+        timeouts=replace(KAFKA_SETTINGS, member_assignment_ms=interval_ms),
         bugs=bugs,
         coordinators=Coordinators(leaders),
     )

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from reference_impl.node.timeouts import Timeouts
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.protocol.messages import ErrorCode
 from tests.reference_impl.conftest import InstantCluster
 from tests.reference_impl.groups.classic import Group, StartCluster
 
 FULL = ErrorCode.GROUP_MAX_SIZE_REACHED
-QUICK = Timeouts(group_initial_delay_ms=0)
+QUICK = BrokerSettings(group_initial_delay_ms=0)
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from reference_impl.log.record_batch import encode, stamped
 from reference_impl.log.segment import Batch
 from reference_impl.log.transaction_marker import Marker
 from reference_impl.node.bugs import Bug
-from reference_impl.node.timeouts import Timeouts
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.protocol.deletion import DeleteRecords
 from reference_impl.protocol.messages import ErrorCode, Produce, Produced
 from reference_impl.protocol.topic_config import LogConfig
@@ -217,7 +217,7 @@ def test_producer_state_of_records_deleted_inside_a_segment_lasts_until_a_restar
 def test_an_expired_producer_is_forgotten_and_its_retry_is_written_again(
     start_cluster: StartCluster,
 ) -> None:
-    timeouts = Timeouts(retention_check_ms=1_000, producer_expiration_ms=60_000)
+    timeouts = BrokerSettings(retention_check_ms=1_000, producer_expiration_ms=60_000)
     cluster = start_cluster(brokers=3, timeouts=timeouts)
     cluster.create("orders")
     assert sent(cluster, 0).base_offset == 0

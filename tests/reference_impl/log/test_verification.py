@@ -11,8 +11,8 @@ from model.vocabulary import (
     ProducerId,
 )
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.node.step import Send, StepResult
-from reference_impl.node.timeouts import Timeouts
 from reference_impl.partition.appends import produce, write_marker
 from reference_impl.partition.leader import Leader, on_waits_timer
 from reference_impl.partition.verification import on_verified
@@ -250,7 +250,7 @@ def test_two_producers_add_their_partitions_again_in_two_steps() -> None:
 
 def test_a_verification_timeout_gives_a_retriable_error() -> None:
     leader, _ = verifying(leading(), batch("a"))
-    leader, effects = on_waits_timer(leader, context(Timeouts().request_timeout_ms))
+    leader, effects = on_waits_timer(leader, context(BrokerSettings().request_timeout_ms))
     assert errors(effects) == [ErrorCode.NOT_ENOUGH_REPLICAS]
     _, effects = verified(leader)
     assert effects == ()

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import pytest
 
-from reference_impl.node.timeouts import Timeouts
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.protocol.topic_config import (
     INTERNAL_LOG_CONFIG,
     CleanupPolicy,
@@ -76,7 +76,7 @@ LOG = {
 
 
 def test_the_timeouts_are_those_of_kafka() -> None:
-    assert dict(Timeouts().numbers) == {name: value for name, (_, value) in TIMEOUTS.items()}
+    assert dict(BrokerSettings().numbers) == {name: value for name, (_, value) in TIMEOUTS.items()}
 
 
 def test_the_settings_of_a_topic_are_those_of_kafka() -> None:
@@ -95,7 +95,7 @@ def test_the_settings_of_a_topic_are_those_of_kafka() -> None:
     ],
 )
 def test_a_timeout_is_longer_than_the_interval_inside_it(longer: str, shorter: str) -> None:
-    interval = getattr(Timeouts(), shorter)
+    interval = getattr(BrokerSettings(), shorter)
     with pytest.raises(ValueError, match=f"{longer} must be longer than {shorter}"):
-        Timeouts(**{longer: interval})
-    assert Timeouts(**{longer: interval + 1})
+        BrokerSettings(**{longer: interval})
+    assert BrokerSettings(**{longer: interval + 1})

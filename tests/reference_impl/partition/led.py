@@ -22,8 +22,8 @@ from reference_impl.log.record_batch import encode
 from reference_impl.log.segment import Batch
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.node.context import Context, Requester
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.node.step import Effects, Reply, Send
-from reference_impl.node.timeouts import Timeouts
 from reference_impl.partition.leader import Leader, become_leader
 from reference_impl.protocol.controller import (
     AlterPartition,
@@ -39,7 +39,7 @@ from tests.reference_impl.contexts import BROKER_1, registered
 
 TP = TopicPartition("orders", 0)
 CLIENT = Requester(FIRST_CLIENT, 7)
-TIMEOUTS = Timeouts()
+TIMEOUTS = BrokerSettings()
 
 
 def context(

@@ -14,8 +14,8 @@ from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.producer_state import ProducerStates
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.node.context import Context
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.node.step import Effects, Send, SetTimer
-from reference_impl.node.timeouts import Timeouts
 from reference_impl.partition.follower import (
     Follower,
     become_follower,
@@ -145,7 +145,7 @@ def test_a_follower_backs_off_after_an_error_and_retries_after_a_timeout() -> No
     assert isinstance(timer, SetTimer)
     assert on_fetch_timer(refused, context(timer.at_ms - 1)) == (refused, ())
     assert fetches(on_fetch_timer(refused, context(timer.at_ms, 5))[1]) == [(1, 1, 5)]
-    silent_ms = Timeouts().replica_fetch_timeout_ms
+    silent_ms = BrokerSettings().replica_fetch_timeout_ms
     assert fetches(on_fetch_timer(follower, context(silent_ms, 6))[1]) == [(1, 1, 6)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import get_type_hints
 
-from reference_impl.node.timeouts import Timeouts
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.protocol.controller import AlterConfigs, CreateTopic, PartitionState
 from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 from reference_impl.protocol.topic_defaults import NO_DEFAULTS, TopicDefaults
@@ -17,7 +17,7 @@ from reference_impl.protocol.topic_settings import (
     parted,
     value_of,
 )
-from reference_impl.wire.requests.configs.broker_configs import DYNAMIC, OF_TIMEOUTS, STATIC_CONFIGS
+from reference_impl.wire.requests.configs.broker_configs import DYNAMIC, NUMBERS, STATIC_CONFIGS
 from reference_impl.wire.requests.configs.topic_configs import CONFIGS
 
 
@@ -47,9 +47,9 @@ def test_each_row_names_the_default_of_the_brokers() -> None:
 
 
 def test_each_time_that_a_broker_can_start_with_is_described() -> None:
-    assert OF_TIMEOUTS.keys() <= STATIC_CONFIGS.keys()
-    times = [field for field, _ in OF_TIMEOUTS.values()]
-    assert set(times) <= {field.name for field in fields(Timeouts)}
+    assert NUMBERS.keys() <= STATIC_CONFIGS.keys()
+    times = [field for field, _ in NUMBERS.values()]
+    assert set(times) <= {field.name for field in fields(BrokerSettings)}
     assert len(times) == len(set(times))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from model.vocabulary import BrokerId, TopicPartition
-from reference_impl.node.timeouts import Timeouts
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.protocol.messages import NO_BROKER, ErrorCode
 from reference_impl.protocol.transactions import WrittenTxnMarker
 from reference_impl.transactions.coordinator import TransactionCoordinator
@@ -23,7 +23,7 @@ from tests.reference_impl.transactions.one_coordinator import (
     written,
 )
 
-TIMEOUT_MS = Timeouts().request_timeout_ms
+TIMEOUT_MS = BrokerSettings().request_timeout_ms
 RETRIABLE = [
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reference_impl.log.coordinator_records import TRANSACTION, Entry
-from reference_impl.node.timeouts import Timeouts
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.protocol.transactions import (
     AddPartitionsToTxn,
@@ -100,7 +100,7 @@ def test_an_overdue_transaction_is_aborted_by_the_new_coordinator() -> None:
 @pytest.mark.parametrize("state", [TxnState.EMPTY, *COMPLETED.values()])
 def test_an_inactive_id_expires_at_the_end_of_its_time(state: TxnState) -> None:
     """Kafka: TransactionStateManager.shouldExpire."""
-    expires_ms = Timeouts().transactional_id_expiration_ms
+    expires_ms = BrokerSettings().transactional_id_expiration_ms
     for now_ms, entries in ((expires_ms - 1, []), (expires_ms, [TOMBSTONE])):
         _, effects = loaded(metadata(state), context=at(now_ms))
         assert appended(effects) == entries

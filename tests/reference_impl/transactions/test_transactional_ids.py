@@ -9,8 +9,8 @@ import pytest
 
 from model.vocabulary import TopicPartition
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.node.step import RequestReceived
-from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.messages import ErrorCode, InitProducerId, NodeId
 from reference_impl.protocol.transactions import (
     EndTxn,
@@ -28,7 +28,7 @@ A = TopicPartition("a", 0)
 COMMIT, ABORT = TxnResult.COMMIT, TxnResult.ABORT
 V1, V2 = TransactionVersion.V1, TransactionVersion.V2
 NONE = ErrorCode.NONE
-A_MINUTE = Timeouts(
+A_MINUTE = BrokerSettings(
     replica_lag_ms=600, retention_check_ms=1_000, transactional_id_expiration_ms=60_000
 )
 

@@ -2,9 +2,9 @@
 
     DYNAMIC          the defaults of topics; a request can change them, for all brokers at once
     STATIC_CONFIGS   set when the broker was started; a request to change them is refused
-    OF_TIMEOUTS      the settings of STATIC_CONFIGS that are times and limits
+    NUMBERS      the settings of STATIC_CONFIGS that are times and limits
 
-The options of a broker set what is in DYNAMIC or OF_TIMEOUTS.
+The options of a broker set what is in DYNAMIC or NUMBERS.
 
 A request to change any other setting is refused too. The default of min.insync.replicas cannot be
 removed, as in Kafka with eligible leader replicas.
@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from reference_impl.node.timeouts import KAFKA_TIMEOUTS
+from reference_impl.node.settings import KAFKA_SETTINGS
 from reference_impl.protocol.inspection import DescribedSettings
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.protocol.topic_defaults import AlterDefaults, TopicDefaults
@@ -49,7 +49,7 @@ DYNAMIC: Final[Mapping[str, Config]] = {
     config.of_brokers: config._replace(read=config.read_of_brokers or config.read)
     for config in CONFIGS.values()
 }
-OF_TIMEOUTS: Final[Mapping[str, tuple[str, ConfigType]]] = {
+NUMBERS: Final[Mapping[str, tuple[str, ConfigType]]] = {
     "broker.heartbeat.interval.ms": ("heartbeat_ms", ConfigType.INT),
     "broker.session.timeout.ms": ("session_timeout_ms", ConfigType.INT),
     "replica.lag.time.max.ms": ("replica_lag_ms", ConfigType.LONG),
@@ -79,7 +79,7 @@ OF_TIMEOUTS: Final[Mapping[str, tuple[str, ConfigType]]] = {
     "log.retention.minutes": ("retention_minutes", ConfigType.INT),
     "log.roll.hours": ("roll_hours", ConfigType.INT),
 }
-_KAFKA_MS: Final[Mapping[str, int]] = dict(KAFKA_TIMEOUTS.numbers)
+_KAFKA_MS: Final[Mapping[str, int]] = dict(KAFKA_SETTINGS.numbers)
 
 
 class Broker(NamedTuple):
@@ -122,7 +122,7 @@ STATIC_CONFIGS: Final[Mapping[str, Static]] = {
         ConfigType.BOOLEAN, lambda broker: broker.verifies_transactions, default=True
     ),
     "offsets.retention.minutes": _time("offsets_retention_ms", ConfigType.INT, 60_000),
-    **{name: _time(field, kind) for name, (field, kind) in OF_TIMEOUTS.items()},
+    **{name: _time(field, kind) for name, (field, kind) in NUMBERS.items()},
     "log.retention.minutes": Static(
         ConfigType.INT, lambda broker: broker.times_ms["retention_minutes"] or None, None
     ),

@@ -14,6 +14,7 @@ from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.broker.broker import Broker
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import encode
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.node.step import (
     Effect,
     Input,
@@ -24,7 +25,6 @@ from reference_impl.node.step import (
     TimerFired,
     TimerKind,
 )
-from reference_impl.node.timeouts import Timeouts
 from reference_impl.partition.follower import Follower
 from reference_impl.partition.leader import Leader
 from reference_impl.protocol.controller import CreatedTopic, CreateTopic
@@ -44,7 +44,7 @@ BROKERS = (BrokerId(1), BrokerId(2), BrokerId(3))
 PARTITIONS = 30
 PLACE = TopicPartition("t", 0)
 LATER_MS = 600_000
-QUICK = Timeouts(
+QUICK = BrokerSettings(
     heartbeat_ms=40,
     session_timeout_ms=200,
     replica_lag_ms=400,

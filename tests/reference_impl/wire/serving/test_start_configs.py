@@ -13,7 +13,7 @@ from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.cimpl import NewTopic
 
 from model.faults import InputFault
-from reference_impl.node.timeouts import Timeouts
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.protocol.topic_settings import TopicSettings
 from reference_impl.wire.messages.apis import Api
@@ -40,8 +40,8 @@ def admin(alone: Served) -> AdminClient:
 
 def test_the_last_value_of_a_setting_wins() -> None:
     assert started_with([]) == SERVED
-    found = started_with([f"{HEARTBEAT}=7", f"{HEARTBEAT}=9"], Timeouts())
-    assert found == Timeouts(member_heartbeat_ms=9)
+    found = started_with([f"{HEARTBEAT}=7", f"{HEARTBEAT}=9"], BrokerSettings())
+    assert found == BrokerSettings(member_heartbeat_ms=9)
 
 
 @pytest.mark.parametrize(

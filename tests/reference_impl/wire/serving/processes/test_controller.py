@@ -15,8 +15,8 @@ from confluent_kafka import TopicPartition as Place
 from checkers.testing.broker import Broker, Refused
 from model.vocabulary import BrokerEpoch, BrokerId
 from reference_impl.controller.controller import Controller
+from reference_impl.node.settings import KAFKA_SETTINGS
 from reference_impl.node.step import SetTimer
-from reference_impl.node.timeouts import KAFKA_TIMEOUTS
 from reference_impl.protocol.controller import NO_METADATA, BrokerState
 from reference_impl.wire.faults.reading import document_of, rule_of
 from reference_impl.wire.faults.rule import CONTROLLER_NAME, BadFault
@@ -117,6 +117,6 @@ def test_a_controller_in_the_process_of_all_brokers_cannot_be_killed() -> None:
 def test_stored_brokers_have_the_time_of_a_session_for_a_heartbeat() -> None:
     known = BrokerState(broker_id=BrokerId(1), broker_epoch=BrokerEpoch(1), fenced=False)
     image = replace(NO_METADATA, version=1, brokers=(known,))
-    (_, (timer,)) = Controller.start(1_000, timeouts=KAFKA_TIMEOUTS, image=image)
+    (_, (timer,)) = Controller.start(1_000, timeouts=KAFKA_SETTINGS, image=image)
     assert isinstance(timer, SetTimer)
-    assert timer.at_ms == 1_000 + KAFKA_TIMEOUTS.session_timeout_ms
+    assert timer.at_ms == 1_000 + KAFKA_SETTINGS.session_timeout_ms

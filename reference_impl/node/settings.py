@@ -1,4 +1,4 @@
-"""The timeouts and limits of a broker and of the controller, and their defaults of topics.
+"""The settings of a broker and of the controller: times, limits and defaults of topics.
 
 The defaults are Kafka's; tests and simulations use shorter times. The constructor checks the
 relations between the times: a heartbeat interval above the session timeout would fence every
@@ -20,8 +20,8 @@ HOUR_MS: Final = 60 * MINUTE_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Timeouts:
-    """The timeouts and intervals in ms, and limits without a unit.
+class BrokerSettings:
+    """Timeouts and intervals in ms, limits without a unit, and defaults of topics.
 
     Raises ValueError if a timeout is too short. For example, the session timeout must be longer
     than the heartbeat interval.
@@ -88,4 +88,4 @@ class Timeouts:
                 raise ValueError(f"{longer} must be longer than {shorter}: {self}")
 
 
-KAFKA_TIMEOUTS: Final = Timeouts()
+KAFKA_SETTINGS: Final = BrokerSettings()
