@@ -54,15 +54,27 @@ def library(files: Mapping[str, str], main: str, flags: Sequence[str] = ()) -> c
 
     Raises CannotCompile if there is no compiler, or if compilation fails.
     """
+    kept = library_file(files, main, flags)
+    try:
+        return ctypes.CDLL(str(kept))
+    except OSError as fault:
+        raise CannotCompile(f"the cache {kept.parent} cannot be used: {fault}") from fault
+
+
+def library_file(files: Mapping[str, str], main: str, flags: Sequence[str] = ()) -> Path:
+    """Compiles the file `main`, unless the cache has the result; returns the shared library.
+
+    Raises CannotCompile if there is no compiler, or if compilation fails.
+    """
     call = [*command(), *FLAGS, *flags]
     text = "\0".join([sys.platform, *call, *(f"{k}\0{v}" for k, v in sorted(files.items()))])
     kept = cache("compiled") / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.so"
     try:
         if not kept.exists():
             _compile(call, files, main, kept)
-        return ctypes.CDLL(str(kept))
     except OSError as fault:
         raise CannotCompile(f"the cache {kept.parent} cannot be used: {fault}") from fault
+    return kept
 
 
 def _compile(call: Sequence[str], files: Mapping[str, str], main: str, kept: Path) -> None:

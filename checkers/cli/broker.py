@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -156,24 +157,32 @@ def broker_command(
         if cluster.controller_pid is not None:
             pids = {CONTROLLER_NAME: cluster.controller_pid, **pids}
         run.emit(Ready(bootstrap_servers=cluster.bootstrap_servers, control=url, pids=pids))
-        if not processes:  # this process reads the records
-            threading.Thread(target=read_records_in_c, args=(run.note,), daemon=True).start()
+        loop = asyncio.get_running_loop()
+
+        def use(library: Path) -> None:
+            work = cluster.read_records_with(library)
+            try:
+                asyncio.run_coroutine_threadsafe(work, loop).result()
+            except (CancelledError, RuntimeError):
+                work.close()  # the cluster has stopped meanwhile
+
+        threading.Thread(target=read_records_in_c, args=(use, run.note), daemon=True).start()
 
     keep_freed_memory()
     asyncio.run(serve(options, on_ready=ready, note=run.note))
 
 
-def read_records_in_c(note: Callable[[str], None]) -> None:
-    """Compiles the C code that reads the records of a batch, and uses it in this process.
+def read_records_in_c(use: Callable[[Path], object], note: Callable[[str], None]) -> None:
+    """Compiles the C code that reads the records of a batch, and gives `use` the library.
 
     The cache keeps the library, so a machine compiles the code once. Without a C compiler, Python
     reads the records; a note then says why.
     """
-    from checkers.compiler import CannotCompile, library
+    from checkers.compiler import CannotCompile, library_file
     from reference_impl.log import compiled_scan
 
     name = compiled_scan.SOURCE
     try:
-        compiled_scan.use(library({name: compiled_scan.source()}, name))
-    except CannotCompile as reason:
+        use(library_file({name: compiled_scan.source()}, name))
+    except (CannotCompile, OSError) as reason:
         note(f"Python reads the records of large batches, which is slow: {reason}")

@@ -46,7 +46,6 @@ class Credentials:
     scram: dict[ScramMechanism, dict[str, ScramCredential]] = field(
         default_factory=_none, repr=False
     )
-    can_change: bool = True  # all brokers of the cluster use this object
     changed: dict[Key, ScramCredential | None] = field(
         default_factory=dict[Key, ScramCredential | None], repr=False
     )
@@ -70,7 +69,7 @@ class Credentials:
         """
         self.file = folder / FILE
         if self.file.exists():
-            self._apply(_read(self.file))
+            self.apply(_read(self.file))
 
     def change(self, changes: Changes) -> None:
         """Adds, replaces and deletes credentials, and writes them to the data directory, if any.
@@ -79,9 +78,10 @@ class Credentials:
         """
         if self.file is not None:
             replace_file(self.file, _written({**self.changed, **changes}))
-        self._apply(changes)
+        self.apply(changes)
 
-    def _apply(self, changes: Changes) -> None:
+    def apply(self, changes: Changes) -> None:
+        """Adds, replaces and deletes credentials in memory."""
         self.changed.update(changes)
         for (mechanism, name), credential in changes.items():
             self.scram[mechanism].pop(name, None)

@@ -27,7 +27,7 @@ from reference_impl.protocol.requests import Request, Response
 from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.requests.broker.fetch_sessions import FetchSessions
 from reference_impl.wire.requests.broker.served_broker import ServedBroker
-from reference_impl.wire.security.credentials import Credentials
+from reference_impl.wire.security.credentials import Changes, Credentials
 
 R = TypeVar("R")
 
@@ -104,6 +104,9 @@ class BrokerFromLane:
     @property
     def credentials(self) -> Credentials:
         return self.broker.credentials
+
+    async def change_credentials(self, changes: Changes) -> None:
+        await self._there(self.broker.change_credentials(changes))
 
     @property
     def default_partitions(self) -> int:

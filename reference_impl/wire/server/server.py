@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -41,7 +41,7 @@ from reference_impl.wire.requests import answers
 from reference_impl.wire.requests.broker.fetch_sessions import FetchSessions
 from reference_impl.wire.requests.cluster import control_plane
 from reference_impl.wire.requests.handled import Handled
-from reference_impl.wire.security.credentials import Credentials
+from reference_impl.wire.security.credentials import Changes, Credentials
 from reference_impl.wire.server.applied_log import AppliedLog
 from reference_impl.wire.server.heavy_lane import BrokerFromLane, HeavyLane
 
@@ -67,6 +67,8 @@ class Listener:
     lane: HeavyLane = field(default_factory=HeavyLane)
     auto_creates_topics: bool = False
     gate: Gate = field(default_factory=open_gate)
+    # Changes the credentials of brokers in other processes too; None: there are none.
+    change_all: Callable[[Changes], Awaitable[None]] | None = None
     fetch_sessions: FetchSessions = field(default_factory=FetchSessions)
     _server: asyncio.Server | None = None
     _open: set[Connection] = field(default_factory=set)
@@ -136,6 +138,12 @@ class Listener:
     @property
     def credentials(self) -> Credentials:
         return self.gate.credentials
+
+    async def change_credentials(self, changes: Changes) -> None:
+        if self.change_all is not None:
+            await self.change_all(changes)
+        else:
+            self.gate.credentials.change(changes)
 
     # ------------------------------------------------------------ connections
 

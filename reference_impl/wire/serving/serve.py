@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import signal
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from model.vocabulary import BrokerId
 from reference_impl.disk.data_dir import DataDir
+from reference_impl.log import compiled_scan
 from reference_impl.protocol.controller import MetadataImage
 from reference_impl.protocol.messages import CONTROLLER, NodeId
 from reference_impl.protocol.requests import Request, Response
@@ -249,6 +252,9 @@ class Cluster:
 
     async def heal(self) -> None:
         self.host.interruptions.heal()
+
+    async def read_records_with(self, library: Path) -> None:
+        compiled_scan.use(ctypes.CDLL(str(library)))
 
     async def call_controller(self, request: Request) -> Response:
         return await self.host.requests.call(BrokerId(CONTROLLER), request)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Coroutine, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from model.vocabulary import BrokerId
 from reference_impl.wire.faults.cluster_faults import Faulty
@@ -37,6 +38,10 @@ class ServedCluster(Faulty, Protocol):
         ...
 
     async def start(self) -> None: ...
+
+    def read_records_with(self, library: Path) -> Coroutine[Any, Any, None]:
+        """Reads the records of batches with this compiled library from now on."""
+        ...
 
     async def calm(self) -> None: ...
 

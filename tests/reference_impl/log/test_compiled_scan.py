@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import signal
 import subprocess
 import sys
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
@@ -27,6 +29,10 @@ MALFORMED = "malformed"
 
 def use(source: str) -> None:
     compiled_scan.use(library({compiled_scan.SOURCE: source}, compiled_scan.SOURCE))
+
+
+def use_file(file: Path) -> None:
+    compiled_scan.use(ctypes.CDLL(str(file)))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -205,7 +211,7 @@ def test_no_byte_outside_of_the_records_is_read() -> None:
 @pytest.mark.usefixtures("_other_library")
 def test_the_served_broker_reads_in_c() -> None:
     notes: list[str] = []
-    read_records_in_c(notes.append)
+    read_records_in_c(use_file, notes.append)
 
     assert facts_compiled(b"", 0, NOW_MS) is not None
     assert notes == []
@@ -215,7 +221,7 @@ def test_the_served_broker_reads_in_c() -> None:
 def test_without_a_compiler_python_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     notes: list[str] = []
     monkeypatch.setenv("URTEIL_CC", "no-such-compiler")
-    read_records_in_c(notes.append)
+    read_records_in_c(use_file, notes.append)
     batch = encode([Record(value=b"v", timestamp_ms=NOW_MS)] * 500)
 
     assert notes == [

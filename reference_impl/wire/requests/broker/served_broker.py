@@ -17,7 +17,7 @@ from reference_impl.protocol.requests import Request, Response
 from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.requests.broker.fetch_sessions import FetchSessions
 from reference_impl.wire.requests.broker.topic_ids import TopicIds, ids_of
-from reference_impl.wire.security.credentials import Credentials
+from reference_impl.wire.security.credentials import Changes, Credentials
 
 R = TypeVar("R")
 
@@ -47,6 +47,10 @@ class ServedBroker(Protocol):
     @property
     def credentials(self) -> Credentials:
         """The users of the cluster, with their passwords and SCRAM credentials."""
+        ...
+
+    async def change_credentials(self, changes: Changes) -> None:
+        """Changes SCRAM credentials at all brokers of the cluster."""
         ...
 
     @property

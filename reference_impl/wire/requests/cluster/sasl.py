@@ -8,8 +8,7 @@
 Source: KafkaApis.handleSaslHandshakeRequest, KafkaApis.handleSaslAuthenticateRequest,
 KafkaApis.handleDescribeUserScramCredentialsRequest; ScramImage.describe;
 ScramControlManager.alterCredentials; KIP-554.
-Simplified: there is no authorizer, so every client may change credentials. If each broker has a
-process of its own, all changes get INVALID_REQUEST, because no message carries them to the others.
+Simplified: there is no authorizer, so every client may change credentials.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ NO_CREDENTIAL: Final = "Attempt to delete a user credential that does not exist"
 NO_USER: Final = "Attempt to describe a user credential that does not exist: "
 DUPLICATE_USER: Final = "Cannot describe SCRAM credentials for the same user twice in a single "
 DUPLICATE_USER_REQUEST: Final = DUPLICATE_USER + "request: "
-NO_CHANGE: Final = "Each broker is a process with its own users; set them when the cluster starts"
 Refusal = tuple[ErrorCode, str]
 Change = tuple[tuple[ScramMechanism, str], ScramCredential | None]
 _KNOWN: Final = frozenset(ScramMechanism)
@@ -102,9 +100,9 @@ async def alter_scram(broker: ServedBroker, call: Call) -> bytes:
     for deletion in call.body.deletions:
         plan(deletion.name, _no_deletion(broker, deletion), _deletion(deletion))
     for upsertion in call.body.upsertions:
-        plan(upsertion.name, _no_upsertion(broker, upsertion), _upsertion(upsertion))
+        plan(upsertion.name, _no_upsertion(upsertion), _upsertion(upsertion))
     if changes:
-        broker.credentials.change(dict(changes.values()))
+        await broker.change_credentials(dict(changes.values()))
     altered = [(name, (ErrorCode.NONE, None)) for name in changes]
     return call.respond(
         results=tuple(
@@ -120,7 +118,7 @@ async def alter_scram(broker: ServedBroker, call: Call) -> bytes:
 
 
 def _no_deletion(broker: ServedBroker, deletion: Any) -> Refusal | None:
-    refused = _refused_change(broker, deletion)
+    refused = _refused_change(deletion)
     if refused is not None:
         return refused
     if deletion.name not in broker.credentials.scram[ScramMechanism(deletion.mechanism)]:
@@ -128,8 +126,8 @@ def _no_deletion(broker: ServedBroker, deletion: Any) -> Refusal | None:
     return None
 
 
-def _no_upsertion(broker: ServedBroker, upsertion: Any) -> Refusal | None:
-    refused = _refused_change(broker, upsertion)
+def _no_upsertion(upsertion: Any) -> Refusal | None:
+    refused = _refused_change(upsertion)
     if refused is not None:
         return refused
     if upsertion.iterations < FEWEST_ITERATIONS:
@@ -139,9 +137,7 @@ def _no_upsertion(broker: ServedBroker, upsertion: Any) -> Refusal | None:
     return None
 
 
-def _refused_change(broker: ServedBroker, alteration: Any) -> Refusal | None:
-    if not broker.credentials.can_change:
-        return ErrorCode.INVALID_REQUEST, NO_CHANGE
+def _refused_change(alteration: Any) -> Refusal | None:
     if not alteration.name:
         return ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty"
     if alteration.mechanism not in _KNOWN:

@@ -41,6 +41,7 @@ from reference_impl.wire.faults.rule import BadFault
 from reference_impl.wire.faults.rules_in_force import RulesInForce
 from reference_impl.wire.nodes.links import SECRET_BYTES
 from reference_impl.wire.nodes.timers import CLOCK_STEP_MS
+from reference_impl.wire.security.credentials import Changes, Credentials
 from reference_impl.wire.server.applied_log import AppliedLog
 from reference_impl.wire.serving.fault_log import FaultLog
 from reference_impl.wire.serving.options import CALM_WITHIN_S, CannotServe, ServeOptions
@@ -80,6 +81,8 @@ class ProcessCluster:
     _ahead_ms: int = 0  # of the cluster's clock before the machine's
     _fault_log: FaultLog = field(init=False)
     faults: FaultsInForce = field(init=False)
+    _credentials: Credentials = field(init=False)
+    _library: Path | None = None  # that reads the records of batches
 
     def __post_init__(self) -> None:
         options = self.options
@@ -92,6 +95,7 @@ class ProcessCluster:
             self.failures,
         )
         self.faults.add(options.faults)
+        self._credentials = Credentials.of(options.security)
 
     @property
     def brokers(self) -> tuple[BrokerId, ...]:
@@ -141,6 +145,8 @@ class ProcessCluster:
         if self.options.data_dir is None:
             self._temporary = TemporaryDirectory(prefix="urteil-broker-")
             self.options = replace(self.options, data_dir=Path(self._temporary.name))
+        assert self.options.data_dir is not None, "it has just been chosen"
+        self._credentials.keep_in(self.options.data_dir)
         async with asyncio.timeout(CALM_WITHIN_S):
             await asyncio.gather(*map(self._spawn, self._nodes))  # they import at the same time
             try:
@@ -164,7 +170,7 @@ class ProcessCluster:
             self.note,
             self._ended,
             self.failures.append,
-            calls_to(self.faults),
+            {**calls_to(self.faults), "change_credentials": self._change_credentials},
             notices_to(self.faults),
         )
 
@@ -194,6 +200,8 @@ class ProcessCluster:
 
     async def _begin(self, node: NodeId) -> None:
         await self._call(node, "begin", self._places(node))
+        if self._library is not None and node != CONTROLLER:
+            await self._call(node, "read_records_with", self._library)
 
     def _places(self, node: NodeId) -> Places:
         links = self.options.links
@@ -271,6 +279,20 @@ class ProcessCluster:
                 await self._call(CONTROLLER, "spread", tuple(active))
         except (TimeoutError, NodeEnded):
             pass  # a node does not answer
+
+    # ------------------------------------------------------------ the brokers
+
+    async def _change_credentials(self, changes: Changes) -> None:
+        # The file is changed first, so a broker that starts meanwhile reads the change.
+        self._credentials.change(changes)
+        await self._call_brokers("apply_credentials", changes)
+
+    async def read_records_with(self, library: Path) -> None:
+        self._library = library
+        await self._call_brokers("read_records_with", library)
+
+    async def _call_brokers(self, name: str, *args: Any) -> None:
+        await self._call_all(name, dict.fromkeys(map(NodeId, self.brokers), args), self._paused)
 
     # ------------------------------------------------------------ faults
 

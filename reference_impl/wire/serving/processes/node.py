@@ -10,10 +10,14 @@ The command's process may call each function in `calls`.
 from __future__ import annotations
 
 import asyncio
+import ctypes
+from functools import partial
+from pathlib import Path
 from typing import Final
 
 from model.vocabulary import BrokerId
 from reference_impl.disk.data_dir import DataDir
+from reference_impl.log import compiled_scan
 from reference_impl.node.step import RequestReceived
 from reference_impl.protocol.controller import BrokerHeartbeat, MetadataImage
 from reference_impl.protocol.messages import CONTROLLER, NodeId
@@ -28,6 +32,7 @@ from reference_impl.wire.nodes.encoding import Message
 from reference_impl.wire.nodes.host import Host
 from reference_impl.wire.nodes.links import LOOPBACK, Links
 from reference_impl.wire.requests.cluster.control_plane import CLUSTER_ID
+from reference_impl.wire.security.credentials import Changes
 from reference_impl.wire.server.applied_log import AppliedLog
 from reference_impl.wire.server.heavy_lane import HeavyLane
 from reference_impl.wire.server.server import Listener
@@ -179,7 +184,6 @@ class BrokerNode(Node):
         self._applied = None if log is None else AppliedLog.append_to(log)
         self._lane = HeavyLane()
         self._gate = Gate.of(options.security)
-        self._gate.credentials.can_change = False  # a change would not reach the other brokers
         self._listener = Listener(
             settings.broker_id,
             self.host,
@@ -190,11 +194,17 @@ class BrokerNode(Node):
             self._lane,
             options.auto_creates_topics,
             self._gate,
+            change_all=partial(parent.call, "change_credentials"),
         )
 
     @property
     def calls(self) -> Calls:
-        return {**super().calls, "ready": self.ready}
+        return {
+            **super().calls,
+            "ready": self.ready,
+            "apply_credentials": self.apply_credentials,
+            "read_records_with": self.read_records_with,
+        }
 
     async def listen(self) -> tuple[Address | None, Address]:
         address, port = self.settings.options.address, self.settings.port
@@ -224,6 +234,13 @@ class BrokerNode(Node):
     async def places(self, places: Places) -> None:
         await super().places(places)
         self._addresses.update(places.clients)
+
+    async def apply_credentials(self, changes: Changes) -> None:
+        self._gate.credentials.apply(changes)
+
+    async def read_records_with(self, library: Path) -> None:
+        """Reads the records of batches with this compiled library from now on."""
+        compiled_scan.use(ctypes.CDLL(str(library)))
 
     def _accept(self, _broker: BrokerId) -> None:
         try:

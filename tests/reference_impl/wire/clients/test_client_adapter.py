@@ -56,7 +56,7 @@ from reference_impl.wire.messages.versions import VERSIONS
 from reference_impl.wire.requests.answers import ANSWERS
 from reference_impl.wire.requests.broker.fetch_sessions import FetchSessions
 from reference_impl.wire.requests.records import produce
-from reference_impl.wire.security.credentials import Credentials
+from reference_impl.wire.security.credentials import Changes, Credentials
 from tests.reference_impl.wire.clients.exchanges import ALL, EXCHANGES, IMAGE, OF_TOPIC, PLACE
 
 R = TypeVar("R")
@@ -79,6 +79,9 @@ class OneAnswer:
     default_partitions: int = 1
     credentials: Credentials = field(default_factory=Credentials)
     fetch_sessions: FetchSessions = field(default_factory=FetchSessions)
+
+    async def change_credentials(self, changes: Changes) -> None:
+        self.credentials.change(changes)
 
     def replica(self, topic_partition: TopicPartition) -> object:
         return None

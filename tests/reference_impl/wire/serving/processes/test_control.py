@@ -20,10 +20,17 @@ def state_of_process(pid: int) -> str:
         return line.read().rpartition(")")[2].split()[0]
 
 
+def reads_in_c(pid: int) -> bool:
+    """Returns True if the process has loaded a library of Urteil's cache of compiled code."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as lines:
+        return "/compiled/" in lines.read()
+
+
 def test_faults_happen_by_signals_and_a_reset_starts_all_brokers_again() -> None:
     with Broker(brokers=3, topics={"t": 1}, processes=True) as broker:
         before = broker.pids
         assert before.keys() == {1, 2, 3}
+        until(lambda: all(map(reads_in_c, before.values())))
         first = broker.leader("t")
         broker.happen("elect", topic="t", partition=0)
         second = broker.leader("t")
@@ -45,6 +52,7 @@ def test_faults_happen_by_signals_and_a_reset_starts_all_brokers_again() -> None
         broker.reset()
         assert states(broker) == ["running"] * 3
         after = broker.pids
+        assert all(map(reads_in_c, after.values()))
         assert {one for one in after if after[one] != before[one]} == {first}
         assert broker.log == ""
         running = broker.pids.values()

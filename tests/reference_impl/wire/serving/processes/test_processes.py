@@ -21,7 +21,6 @@ from reference_impl.node.bugs import bugs_named
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.nodes.host import SERVED
-from reference_impl.wire.requests.cluster.sasl import NO_CHANGE
 from reference_impl.wire.serving.options import CannotServe, ServeOptions
 from reference_impl.wire.serving.serving import Served, serving
 from tests.reference_impl.wire.one_topic import fetch, leader, produce, values
@@ -251,7 +250,7 @@ def create_on_two(connection: Any, topic: str) -> None:
     until(lambda: leader(connection, topic) > 0)
 
 
-# ---------------------------------------------------------------- what is refused
+# ---------------------------------------------------------------- users, and what is refused
 
 
 ERIK = {"name": "erik", "mechanism": 1, "iterations": 4096, "salt": b"s", "salted_password": b"p"}
@@ -264,8 +263,21 @@ def alter(connection: Any) -> tuple[int, str | None]:
     return result.error_code, result.error_message
 
 
-def test_credentials_cannot_be_changed(cluster: Served, connect: Connect) -> None:
-    assert alter(connect(cluster.bootstrap_servers)) == (ErrorCode.INVALID_REQUEST, NO_CHANGE)
+def users(cluster: Served, connect: Connect, broker_id: BrokerId) -> list[str]:
+    client = connect(cluster.bootstrap_servers, broker_id - 1)
+    described = client.call(Api.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, users=None)
+    return [result.user for result in described.results]
+
+
+def test_credentials_change_at_all_brokers_and_outlast_a_kill(
+    cluster: Served, connect: Connect
+) -> None:
+    assert alter(connect(cluster.bootstrap_servers)) == (ErrorCode.NONE, None)
+    assert [users(cluster, connect, broker_id) for broker_id in BROKERS] == [["erik"]] * 3
+    cluster.kill(BROKERS[1])
+    cluster.start(BROKERS[1])
+    cluster.await_calm()
+    assert users(cluster, connect, BROKERS[1]) == ["erik"]
 
 
 def test_credentials_that_a_data_directory_has_are_known(tmp_path: Path, connect: Connect) -> None:
@@ -273,9 +285,7 @@ def test_credentials_that_a_data_directory_has_are_known(tmp_path: Path, connect
     with serving(options) as cluster:
         assert alter(connect(cluster.bootstrap_servers)) == (ErrorCode.NONE, None)
     with serving(replace(options, processes=True)) as cluster:
-        asked = connect(cluster.bootstrap_servers)
-        described = asked.call(Api.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, users=None)
-        assert [result.user for result in described.results] == ["erik"]
+        assert users(cluster, connect, BROKERS[0]) == ["erik"]
 
 
 def test_a_port_in_use_is_named_and_no_process_stays() -> None:
