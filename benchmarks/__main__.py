@@ -18,6 +18,7 @@ BENCHMARKS = (
     "log_dirs",
     "exactly_once_costs",
     "wire",
+    "processes",
 )
 
 

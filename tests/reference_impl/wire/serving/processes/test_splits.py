@@ -25,7 +25,11 @@ from tests.reference_impl.wire.serving.processes.relay import Relay
 from tests.reference_impl.wire.waiting import until
 
 SHORT = replace(
-    SERVED, replica_lag_ms=1_000, replica_fetch_wait_ms=300, replica_fetch_timeout_ms=600
+    SERVED,
+    session_timeout_ms=1_500,
+    replica_lag_ms=1_000,
+    replica_fetch_wait_ms=300,
+    replica_fetch_timeout_ms=600,
 )
 ONE, TWO = NodeId(1), NodeId(2)
 
@@ -78,7 +82,7 @@ def test_a_follower_without_its_leader_leaves_the_isr_and_returns(
     two: Two, connect: Any, by: str
 ) -> None:
     topic = by.replace(" ", "-")
-    first, second = (connect(two.served.bootstrap_servers, place) for place in (0, 1))
+    first = connect(two.served.bootstrap_servers)
     new = {
         "name": topic,
         "num_partitions": -1,
@@ -88,8 +92,7 @@ def test_a_follower_without_its_leader_leaves_the_isr_and_returns(
     first.call(Api.CREATE_TOPICS, 7, topics=[new], timeout=5_000)
     until(lambda: isr(first, topic) == [1, 2])
     assert send(first, topic, 0) is ErrorCode.NONE
-    sent = two.relay.forwarded
-    assert sent > 0, "the follower fetches through the relay"
+    assert two.relay.forwarded > 0, "the follower fetches through the relay"
     with ExitStack() as while_it_lasts:
         if by == "the control port":
             two.happen("split", brokers=[2], others=[1])
@@ -98,14 +101,25 @@ def test_a_follower_without_its_leader_leaves_the_isr_and_returns(
             while_it_lasts.enter_context(two.relay.cut())
         assert send(first, topic, 1) is ErrorCode.NONE  # without the follower, once it has left
         until(lambda: isr(first, topic) == [1])
+        if by == "the control port":
+            sent = two.relay.forwarded
+            restart(two.served, BrokerId(2))
+            assert two.relay.forwarded == sent, "a node that starts keeps to the split"
     until(lambda: isr(first, topic) == [1, 2])
     assert send(first, topic, 2) is ErrorCode.NONE
+    second = connect(two.served.bootstrap_servers, 1)
     two.served.kill(BrokerId(1))
     until(lambda: leader(second, topic) == 2)
     found = values(second.call(Api.FETCH, 12, **fetch(topic, 0, max_wait=500)))
     assert found == [b"0", b"1", b"2"]
     two.served.start(BrokerId(1))
     two.served.await_calm()
+
+
+def restart(served: Served, broker_id: BrokerId) -> None:
+    served.kill(broker_id)
+    served.start(broker_id)
+    served.await_calm()
 
 
 def isr(connection: Any, topic: str) -> list[int]:
