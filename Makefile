@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: verify test lint docs bench bench-kafka clients others tlc hostile fuzz-histories trial hunt agreement convictions counterexamples mutants changed-mutants sbom image requirements clean
+.PHONY: verify test lint docs bench bench-kafka clients recorders others tlc hostile fuzz-histories trial hunt agreement convictions counterexamples mutants changed-mutants sbom image requirements clean
 
 verify: $(READY)
 	$(BIN)/urteil verify
@@ -41,6 +41,10 @@ tlc: $(READY)
 # Go, npm, Cargo and kcat, a network once, and a quarter of an hour.
 clients: $(READY)
 	$(BIN)/python -m tools.clients
+
+# The recorders for Java and Go, built and tried on the served broker. Needs Maven, Java and Go, a network once, and a minute.
+recorders: $(READY)
+	$(BIN)/python -m tools.recorders
 
 # Suites of other projects against the served broker: benchmarks/results/others.json and docs/others-suites.md. Needs Go, a
 # network once, and a quarter of an hour; the tests of confluent-kafka also a checkout: make others CHECKOUT=FOLDER.

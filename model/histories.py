@@ -22,7 +22,11 @@ SCHEMA_VERSION: Final = 2  # version 1 lacks the columns `NEW_IN_2`: null
 
 # column -> (Arrow type, whether it may be null, meaning)
 COLUMNS: Final = {
-    "op": ("int64", False, "number of the operation in completion order, from 0"),
+    "op": (
+        "int64",
+        False,
+        "number of the operation in completion order, 0 or more; numbers may be missing",
+    ),
     "process": ("int64", False, "the thread that invoked it; at most one operation open at a time"),
     "f": (
         "string",

@@ -114,7 +114,8 @@ def _lines() -> Iterator[str]:
         "",
         "## Several files",
         "",
-        "The numbers `op` run over all files of a history in completion order. A file may hold any "
+        "The numbers `op` run over all files of a history in completion order; only their order "
+        "counts. A file may hold any "
         "rows, in any order of files. Folders such as `date=2026-11-23` are allowed, and the date "
         "is not read. Parquet is read fastest if each file has its operations in order.",
         "",

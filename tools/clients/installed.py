@@ -73,7 +73,7 @@ def python(module: str, package: str) -> Install:
 def node(program: str, package: str) -> Install:
     def install() -> Installed:
         pinned = json.loads((HERE / "node" / "package.json").read_text())["dependencies"]
-        folder = _built("node", ("npm", "install", "--ignore-scripts", "--silent"))
+        folder = built(HERE / "node", ("npm", "install", "--ignore-scripts", "--silent"))
         return Installed(
             version=pinned[package], command=(_program("node"), str(folder / f"{program}.mjs"))
         )
@@ -84,7 +84,7 @@ def node(program: str, package: str) -> Install:
 def go(program: str, module: str) -> Install:
     def install() -> Installed:
         pinned = (HERE / "go" / "go.mod").read_text()
-        folder = _built("go", ("go", "build", "-o", "bin/", "./..."))
+        folder = built(HERE / "go", ("go", "build", "-o", "bin/", "./..."))
         (version,) = re.findall(rf"^\s*(?:require )?{re.escape(module)} v(\S+)", pinned, re.M)
         return Installed(version=version, command=(str(folder / "bin" / program),))
 
@@ -97,8 +97,8 @@ def java(main: str) -> Install:
             r"kafka-streams</artifactId>\s*<version>(.*)</version>",
             (HERE / "java" / "pom.xml").read_text(),
         )
-        folder = _built(
-            "java",
+        folder = built(
+            HERE / "java",
             ("mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=jars"),
             (
                 "javac",
@@ -121,7 +121,7 @@ def rust(program: str, crate: str) -> Install:
     def install() -> Installed:
         pinned = (HERE / "rust" / "Cargo.toml").read_text()
         (version,) = re.findall(rf'{crate} = .*version = "=(.*?)"', pinned)
-        folder = _built("rust", ("cargo", "build", "--release", "--quiet"))
+        folder = built(HERE / "rust", ("cargo", "build", "--release", "--quiet"))
         return Installed(version=version, command=(str(folder / "target/release" / program),))
 
     return install
@@ -157,8 +157,13 @@ CLIENTS: Final = (
 BY_NAME: Final = {client.name: client for client in CLIENTS}
 
 
-def _built(language: str, *calls: Command) -> Path:
-    sources = sorted(path for path in (HERE / language).rglob("*") if path.is_file())
+def built(sources_in: Path, *calls: Command) -> Path:
+    """Returns a copy of a folder in which the commands have run; a copy is kept in the cache.
+
+    Raises InputFault if a command is missing or fails.
+    """
+    language = sources_in.name
+    sources = sorted(path for path in sources_in.rglob("*") if path.is_file())
     digest = 0
     for path in sources:
         digest = zlib.crc32(path.read_bytes(), zlib.crc32(path.name.encode(), digest))
@@ -169,14 +174,14 @@ def _built(language: str, *calls: Command) -> Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         copied = Path(temporary) / language
-        shutil.copytree(HERE / language, copied)
+        shutil.copytree(sources_in, copied)
         for name, *rest in calls:
             ended = subprocess.run(
                 [_program(name), *rest], cwd=copied, capture_output=True, text=True, check=False
             )
             if ended.returncode:
                 said = (ended.stderr.strip() or ended.stdout.strip())[-2000:]
-                raise InputFault(f"the clients in {language} cannot be built with {name}: {said}")
+                raise InputFault(f"{sources_in} cannot be built with {name}: {said}")
         if not folder.exists():  # another process may have been faster
             copied.rename(folder)
     return folder
@@ -185,5 +190,7 @@ def _built(language: str, *calls: Command) -> Path:
 def _program(name: str) -> str:
     found = shutil.which(name)
     if found is None:
-        raise InputFault(f"there is no `{name}`: install it, or leave its clients out with --only")
+        raise InputFault(
+            f"there is no `{name}`: install it, or leave out what needs it with --only"
+        )
     return found

@@ -18,7 +18,9 @@ def test_the_tail_above_the_highest_read_counts() -> None:
     (row,) = unseen(h)
     assert row == Unseen(key="k", value="b", writer_op=1, later=1)
     assert observed(h) == 2
-    assert "although 1 operation completed later or stayed open" in explain(row, dict(enumerate(h)))
+    assert "no poll that ended ok returned it before the history ended" in explain(
+        row, dict(enumerate(h))
+    )
 
 
 def test_the_value_unseen_for_longest_is_listed_first() -> None:

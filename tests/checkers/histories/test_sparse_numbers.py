@@ -1,0 +1,31 @@
+"""The numbers of operations may have gaps: only their order counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pytest
+
+from checkers.histories.analysis import Analysis, analyze
+from checkers.histories.columnar.arrow import as_ints
+from checkers.histories.io.reading import whole
+
+SAMPLES: Final = Path(__file__).parents[2] / "data" / "jepsen"
+BEGIN: Final = 1_839_041_942_387_225_857  # as a recorder numbers: microseconds, then its own number
+
+
+def counts(analysis: Analysis) -> dict[str, tuple[str, int]]:
+    return {one.anomaly.id: (one.verdict, one.count) for one in analysis.decisions}
+
+
+@pytest.mark.parametrize("name", ["001-lost", "005-reorder", "006-poll-skip", "015-reorder"])
+def test_gaps_between_numbers_change_no_verdict(name: str) -> None:
+    table = whole(SAMPLES / f"{name}.edn")
+    at = table.schema.get_field_index("op")
+    ops = as_ints(table["op"])
+    sparse = table.set_column(at, table.schema.field(at), pa.array(BEGIN + ops * ops * 1024))
+    dense = counts(analyze(table))
+    assert counts(analyze(sparse)) == dense
+    assert any(verdict == "violated" for verdict, _ in dense.values())
