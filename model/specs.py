@@ -35,6 +35,7 @@ SPECS: Final = (
     "read-committed-abstract",
     "consumer-group-abstract",
     "classic-group-abstract",
+    "coordinator-abstract",
 )
 
 

@@ -111,6 +111,12 @@ PROVED: Final = (
         variant="believes-old-claims",
         expected={"one_owner": VIOLATED},
     ),
+    Expectation(spec="coordinator-abstract", variant="kip-1228"),
+    Expectation(
+        spec="coordinator-abstract",
+        variant="answers-early",
+        expected={"an_acknowledged_commit_stays": VIOLATED},
+    ),
 )
 
 SUITE: Final = "replication"

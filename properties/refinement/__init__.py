@@ -6,6 +6,7 @@
     detailed replication        ->  the log that the transactions spec uses  (`committed_log`)
     detailed transactions       ->  transactions-abstract  (`rich_transactions`)
                                 ->  read-committed-abstract  (`rich_read_committed`)
+                                ->  coordinator-abstract   (`rich_coordinator`)
     detailed idempotence        ->  idempotence-abstract with restarts  (`rich_idempotence`)
     detailed classic group      ->  classic-group-abstract   (`rich_classic_group`)
     detailed consumer group     ->  consumer-group-abstract  (`rich_consumer_group`)

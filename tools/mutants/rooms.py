@@ -75,6 +75,7 @@ _SPECS: Final = (
     "read-committed-abstract",
     "consumer-group-abstract",
     "classic-group-abstract",
+    "coordinator-abstract",
 )
 _OF_SPECS: Final = (
     "actions.py",
@@ -89,6 +90,7 @@ _MAPPINGS: Final = (
     "committed_log.py",
     "rich_classic_group.py",
     "rich_consumer_group.py",
+    "rich_coordinator.py",
     "rich_quorum.py",
     "rich_read_committed.py",
     "rich_transactions.py",

@@ -26,6 +26,8 @@ TRANSACTIONS: Final = (
             Decider("suite", "transactions"),
             Decider("proof", "transactions-abstract.atomic"),
             Decider("proof", "transactions-abstract.faithful"),
+            Decider("proof", "coordinator-abstract.faithful"),
+            Decider("proof", "coordinator-abstract.a_decision_survives"),
             Decider("model", "transactions.atomic"),
             Decider("model", "transactions.no_torn_read"),
             Decider("history", "torn-transaction"),
@@ -118,6 +120,7 @@ TRANSACTIONS: Final = (
         in_force=kafka("0.11", LATEST),
         decided_by=(
             Decider("suite", "transactions"),
+            Decider("proof", "coordinator-abstract.one_instance_has_an_epoch"),
             Decider("model", "transactions.zombies_write_nothing"),
             Decider("history", "zombie-write"),
             Decider("history", "fenced-transaction-read"),

@@ -255,6 +255,18 @@ def members_of_partitions(state: State, ranges: Mapping[str, range]) -> Iterator
             )
 
 
+def last_records(state: State, ranges: Mapping[str, range]) -> Iterator[str]:
+    for i in ranges["TransactionalId"]:
+        last = Read(state, "appended." if state["is_appending", (i,)] else "log.", (i,))
+        outcome = "COMMIT" if last["commits"] else "ABORT"
+        is_decided = last["is_prepared"] or last["is_complete"]
+        yield (
+            named(ONGOING=last["is_ongoing"], EMPTY=last["is_known"], DEAD=True)
+            if not is_decided
+            else f"{'COMPLETE' if last['is_complete'] else 'PREPARE'}_{outcome}"
+        )
+
+
 PROJECTIONS: dict[str, tuple[Projection, ...]] = {
     "replication": (replicas,),
     "election": (registered_replicas, brokers),
@@ -273,6 +285,7 @@ PROJECTIONS: dict[str, tuple[Projection, ...]] = {
     "read-committed-abstract": (transactions_of_log,),
     "consumer-group-abstract": (members_of_partitions,),
     "classic-group-abstract": (classic_group,),
+    "coordinator-abstract": (last_records,),
 }
 
 

@@ -82,6 +82,7 @@ def test_a_variable_that_names_a_lane_is_its_badge_and_the_rest_are_cards(pictur
         ("read-committed-abstract", "Transaction", ["delivered", "received", "record"]),
         ("consumer-group-abstract", "Member", []),
         ("classic-group-abstract", "Member", []),
+        ("coordinator-abstract", "Transaction", []),
     ],
 )
 def test_every_spec_has_the_expected_lanes_and_logs(spec: str, lanes: str, logs: list[str]) -> None:
@@ -93,7 +94,7 @@ def test_every_spec_has_the_expected_lanes_and_logs(spec: str, lanes: str, logs:
 
 
 def test_the_table_of_lanes_has_every_spec() -> None:
-    assert len(SPECS) == 17
+    assert len(SPECS) == 18
 
 
 @pytest.mark.parametrize("name", SPECS)

@@ -1,0 +1,11 @@
+"""Transactions with a coordinator that fails, in a small spec.
+
+It is provable for any number of producers, partitions, transactions and coordinators.
+"""
+
+from model.coordinator_abstract import bugs, versions
+from model.variants import variants_in
+
+VARIANTS = variants_in(versions, bugs)
+
+__all__ = ["VARIANTS"]

@@ -1,0 +1,163 @@
+"""The actions of abstract coordinators: clients and partitions, besides the coordinator.
+
+Requests, markers and responses may arrive late, and may arrive twice: an action stays possible
+until its guard forbids it. A failed coordinator and the next one may send markers at the same time.
+
+The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
+
+    clients      begin, request_commit, request_abort, receive_end
+    coordinator  init_producer, expire, add_partition, prepare_commit, prepare_abort, fence,
+                 complete
+    its log      commit_append, fail_over
+    partitions   append, write_marker
+
+Source: KIP-890 part 2; KIP-1228; KAFKA-19999.
+"""
+
+from __future__ import annotations
+
+from model.coordinator_abstract.coordinator import Coordinator
+from model.coordinator_abstract.state import (
+    CoordinatorEpoch,
+    Instance,
+    Metadata,
+    ProducerEpoch,
+    ProducerId,
+    TopicPartition,
+    Transaction,
+)
+from model.language import Bool, action, any_of, exists, forall, iff, implies, when
+
+
+class AbstractCoordinatorActions(Coordinator):
+    """The actions of clients and partitions, by the rules of Kafka 4.3."""
+
+    # ---- clients
+
+    def may_begin(s, i: Instance) -> Bool:
+        """True if the instance has not begun a transaction with its stamp."""
+        return forall(
+            implies(s.begun[x] & (s.client[x] == i), s.stamp[x] != s.held[i]) for x in Transaction
+        )
+
+    @action
+    def begin(s, x: Transaction, i: Instance) -> None:
+        """An instance begins a transaction with its stamp; no request is sent.
+
+        Kafka: TransactionManager.beginTransaction. Simplified: the instance may leave an earlier
+        transaction open. Without the guard that each transaction has a stamp of its own
+        (`may_begin`), the claim `the_client_decides` breaks in 9 steps.
+        """
+        when(~s.begun[x], s.is_ready[i], s.may_begin(i))
+        s.begun[x] = True
+        s.client[x] = i
+        s.stamp[x] = s.held[i]
+
+    @action
+    def request_commit(s, x: Transaction) -> None:
+        """A client sends EndTxn to commit its transaction; the request may arrive late, or twice.
+
+        Kafka: TransactionManager.beginCommit. Simplified: the client may have records that are not
+        acknowledged. Without the guard that it has not requested to abort, the claim
+        `an_acknowledged_commit_stays` breaks in 8 steps.
+        """
+        when(s.begun[x], ~s.abort_requested[x])
+        s.commit_requested[x] = True
+
+    @action
+    def request_abort(s, x: Transaction) -> None:
+        """A client sends EndTxn to abort its transaction; the request may arrive late, or twice.
+
+        Kafka: TransactionManager.beginAbort. Simplified: as for `request_commit`. Without the guard
+        that the transaction has begun, the claim `a_decision_survives` breaks in 11 steps.
+        """
+        when(s.begun[x], ~s.commit_requested[x])
+        s.abort_requested[x] = True
+
+    def answers_from(s, x: Transaction) -> Metadata:
+        """Returns the record from which the coordinator answers: the last committed one.
+
+        If it answers before its decision is committed, the variant `answers-early` breaks the claim
+        `an_acknowledged_commit_stays` in 8 steps.
+        """
+        return s.metadata_of(x)
+
+    @action
+    def receive_end(s, x: Transaction) -> None:
+        """A client learns that its transaction was decided as requested, and receives its next
+        stamp.
+
+        A request whose response was lost is repeated; the coordinator recognises its stamp. Kafka:
+        TransactionCoordinator.endTransaction. Simplified: the coordinator may answer before it has
+        all markers. Without the guard that the decision was made under the stamp
+        (`is_decided_under`), the claim `an_acknowledged_commit_stays` breaks in 12 steps.
+        """
+        m, i = s.answers_from(x), s.client[x]
+        when(
+            ~s.confirmed[x],
+            s.commit_requested[x] | s.abort_requested[x],
+            s.held[i] == s.stamp[x],
+            s.is_decided_under(m, x),
+            iff(m.commits, s.commit_requested[x]),
+        )
+        s.confirmed[x] = True
+        s.held[i].producer_id = m.producer_id
+        s.held[i].producer_epoch = m.producer_epoch
+
+    # ---- partitions
+
+    @action
+    def append(s, x: Transaction, t: TopicPartition) -> None:
+        """A partition appends a record of the transaction, unless it has seen a larger epoch.
+
+        Kafka: ProducerAppendInfo.checkProducerEpoch. Simplified: a record may arrive at any time
+        after its partition was added. Without the guard that the partition has seen no larger
+        epoch, the claim `no_hanging_transaction` breaks in 11 steps.
+        """
+        p = s.stamp[x].producer_id
+        when(s.added[x][t], s.seen_epoch[t][p] <= s.stamp[x].producer_epoch)
+        s.pending[x][t] = True
+        s.seen_epoch[t][p] = s.stamp[x].producer_epoch
+
+    def accepts_marker(s, t: TopicPartition, p: ProducerId, marker_epoch: ProducerEpoch) -> Bool:
+        """True if the partition accepts a marker: its epoch is larger than all that it has seen.
+
+        It may also be equal, if the producer id has no pending record: then it is a repeated
+        marker. Without this exception, the variant `refuses-repeated-markers` breaks the claim
+        `markers_are_accepted` in 8 steps (KAFKA-19999). If every equal epoch is accepted, the
+        variant `lax-markers` breaks the claim `faithful` in 17 steps (KAFKA-19446).
+        """
+        seen = s.seen_epoch[t][p]
+        has_pending = exists(s.pending[y][t] & (s.stamp[y].producer_id == p) for y in Transaction)
+        return any_of(seen < marker_epoch, (seen == marker_epoch) & ~has_pending)
+
+    def accepts_coordinator(s, t: TopicPartition, p: ProducerId, epoch: CoordinatorEpoch) -> Bool:
+        """True unless the partition has a marker of a later coordinator."""
+        return s.seen_coordinator[t][p] <= epoch
+
+    @action
+    def write_marker(s, x: Transaction, t: TopicPartition, epoch: CoordinatorEpoch) -> None:
+        """A partition writes the marker of a coordinator, which ends all pending records of its
+        producer id.
+
+        Kafka: WriteTxnMarkers, ProducerAppendInfo.appendEndTxnMarker. Simplified: each coordinator
+        until now may have sent it. Every claim also holds without the rule `accepts_coordinator`:
+        the producer epochs suffice. Without the guard that the transaction is decided, the claim
+        `no_hanging_transaction` breaks in 11 steps.
+        """
+        p = s.stamp[x].producer_id
+        when(
+            s.decided(x),
+            s.added[x][t],
+            epoch <= s.coordinator_epoch,
+            s.accepts_coordinator(t, p, epoch),
+            s.accepts_marker(t, p, s.marker_epoch[x]),
+        )
+        s.seen_epoch[t][p] = s.marker_epoch[x]
+        s.seen_coordinator[t][p] = epoch
+        s.marked[x][t] = True
+        for y in Transaction:
+            closes = s.pending[y][t] & (s.stamp[y].producer_id == p)
+            s.kept[y][t] = s.kept[y][t] | closes & s.committed[x]
+            s.dropped[y][t] = s.dropped[y][t] | closes & s.aborted[x]
+            s.pending[y][t] = s.pending[y][t] & ~closes

@@ -1,0 +1,238 @@
+"""Bugs of abstract coordinators: each class replaces one rule, and a claim breaks."""
+
+from __future__ import annotations
+
+from model.coordinator_abstract.state import (
+    CoordinatorEpoch,
+    Instance,
+    Metadata,
+    ProducerEpoch,
+    ProducerId,
+    TopicPartition,
+    Transaction,
+    TransactionalId,
+)
+from model.coordinator_abstract.versions import AbstractCoordinator
+from model.language import (
+    Bool,
+    Map,
+    Set,
+    action,
+    false,
+    forall,
+    implies,
+    ite,
+    nothing,
+    true,
+    when,
+)
+from model.releases import LATEST, UNRELEASED, kafka, unreleased
+from model.variants import bug
+
+# ---- markers
+
+
+@bug("lax-markers", breaks="faithful", steps=17, issue="KAFKA-19446", in_force=kafka("4.0", "4.1"))
+class LaxMarkers(AbstractCoordinator):
+    """A partition accepts a marker with the largest epoch that it has seen (KAFKA-19446).
+
+    A repeated marker ends the producer's next transaction, whose records carry the same epoch. The
+    action write_marker breaks the claims `faithful` and `atomic`.
+    """
+
+    def accepts_marker(s, t: TopicPartition, p: ProducerId, marker_epoch: ProducerEpoch) -> Bool:
+        return s.seen_epoch[t][p] <= marker_epoch
+
+
+@bug(
+    "keeps-epoch",
+    breaks="no_hanging_transaction",
+    steps=11,
+    issue="KAFKA-14402",
+    in_force=kafka("0.11", "3.5"),
+)
+class KeepsEpoch(LaxMarkers):
+    """A decision does not raise the producer epoch, as before KIP-890 (KAFKA-14402).
+
+    A partition accepts a late record after the marker of its transaction, and nothing ends this
+    record: the transaction hangs. A late request ends the next transaction. The actions that decide
+    break the lemma `a_decision_follows`; the action begin breaks `a_stamp_has_one_transaction`.
+    """
+
+    def raises_epoch(s, m: Metadata, marker_epoch: ProducerEpoch) -> Bool:
+        return m.producer_epoch == marker_epoch
+
+    def may_begin(s, i: Instance) -> Bool:
+        return forall(implies(s.begun[x] & (s.client[x] == i), s.confirmed[x]) for x in Transaction)
+
+
+@bug(
+    "skips-marker",
+    breaks="no_hanging_transaction",
+    steps=10,
+    issue="KAFKA-20734",
+    in_force=kafka("4.3", LATEST),
+)
+class SkipsMarker(AbstractCoordinator):
+    """The coordinator completes a transaction although a partition has no marker of it
+    (KAFKA-20734).
+
+    Kafka 4.3.0 takes a partition without a leader for a deleted one. The action complete breaks the
+    lemma `a_completion_follows`.
+    """
+
+    def may_complete(s, m: Metadata) -> Bool:
+        return true
+
+
+@bug(
+    "refuses-repeated-markers",
+    breaks="markers_are_accepted",
+    steps=8,
+    issue="KAFKA-19999",
+    in_force=unreleased("4.2.0, the first with the strict check, takes the retry"),
+)
+class RefusesRepeatedMarkers(AbstractCoordinator):
+    """A partition refuses a marker that it already has (KAFKA-19999).
+
+    The next coordinator sends every marker again, and its transaction never completes. The action
+    write_marker breaks the claim `markers_are_accepted`.
+    """
+
+    def accepts_marker(s, t: TopicPartition, p: ProducerId, marker_epoch: ProducerEpoch) -> Bool:
+        return s.seen_epoch[t][p] < marker_epoch
+
+
+# ---- the end of epochs
+
+
+@bug(
+    "fence-keeps-id",
+    breaks="no_instance_has_the_last_epoch",
+    steps=9,
+    issue="KAFKA-20090",
+    in_force=kafka("4.0", "4.2"),
+)
+class FenceKeepsId(AbstractCoordinator):
+    """A fence that uses the last epoch does not move the producer to another id (KAFKA-20090).
+
+    The fenced instance requests the abort, and receives the last epoch. Its next transaction can
+    never end. The action fence breaks the lemma `the_log_has_no_last_epoch`.
+    """
+
+    def fence_needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
+        return false
+
+
+@bug("wraps-epochs", breaks="markers_are_accepted", steps=13, in_force=UNRELEASED)
+class WrapsEpochs(AbstractCoordinator):
+    """After the last epoch, the producer keeps its id and begins again with the least epoch.
+
+    Partitions have seen the last epoch, and refuse the next marker; late requests of the first
+    transactions look new. The actions that decide break the lemma `a_decision_follows`.
+    """
+
+    def needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
+        return false
+
+    def next_epoch(s, marker_epoch: ProducerEpoch, another: Bool) -> ProducerEpoch:
+        return ite(marker_epoch == s.last_epoch, ProducerEpoch.least(), marker_epoch)
+
+
+# ---- the coordinator's log
+
+
+@bug("decides-again", breaks="a_decision_survives", steps=10, in_force=UNRELEASED)
+class DecidesAgain(AbstractCoordinator):
+    """The coordinator aborts a transaction that its log has prepared to commit.
+
+    The action fence breaks the lemma `a_decision_follows`.
+    """
+
+    def may_fence(s, m: Metadata) -> Bool:
+        return m.is_ongoing | m.is_prepared
+
+
+@bug("answers-early", breaks="an_acknowledged_commit_stays", steps=8, in_force=UNRELEASED)
+class AnswersEarly(AbstractCoordinator):
+    """The coordinator answers EndTxn before its decision is committed in its log.
+
+    It fails, and the decision is lost. The action receive_end breaks the lemma
+    `an_acknowledged_commit_is_decided`.
+    """
+
+    def answers_from(s, x: Transaction) -> Metadata:
+        i = s.stamp[x].transactional_id
+        return ite(s.is_appending[i], s.appended[i], s.log[i])
+
+
+@bug("writes-after-failover", breaks="a_decision_survives", steps=9, in_force=UNRELEASED)
+class WritesAfterFailover(AbstractCoordinator):
+    """An append of a failed coordinator is committed after the next one has read the log.
+
+    Two coordinators decide the same transaction. The action commit_late_append breaks the claim
+    `a_decision_survives`.
+    """
+
+    late: Map[TransactionalId, Metadata]
+    is_late: Set[TransactionalId]  # the failed coordinator has an append in flight
+
+    @action
+    def fail_over(s, epoch: CoordinatorEpoch) -> None:
+        """Another coordinator takes over and reads the log, while an append is in flight."""
+        for i in TransactionalId:
+            s.is_late[i] = s.is_appending[i]
+            s.late[i] = s.appended[i]
+        super().fail_over(epoch)
+
+    @action
+    def commit_late_append(s, i: TransactionalId) -> None:
+        """The append of the failed coordinator is committed."""
+        when(s.is_late[i])
+        s.is_late[i] = False
+        s.take_effect(i, s.late[i], nothing)
+
+
+@bug("expires-open", breaks="no_hanging_transaction", steps=8, in_force=UNRELEASED)
+class ExpiresOpen(AbstractCoordinator):
+    """A transactional id expires while a transaction is open: the log gets a tombstone.
+
+    The next coordinator does not know the transaction. The action expire breaks the lemma
+    `an_empty_record_follows`.
+    """
+
+    def may_expire(s, m: Metadata) -> Bool:
+        return true
+
+
+# ---- fencing
+
+
+@bug("ignores-epoch", breaks="the_client_decides", steps=11, in_force=UNRELEASED)
+class IgnoresEpoch(AbstractCoordinator):
+    """The coordinator compares the producer id of a request, and not its epoch.
+
+    A late request of an earlier transaction commits the present one. The actions add_partition,
+    prepare_commit and prepare_abort break the lemma `a_record_has_a_begun_transaction`.
+    """
+
+    def is_current(s, x: Transaction) -> Bool:
+        m = s.metadata_of(x)
+        return m.is_known & (m.producer_id == s.stamp[x].producer_id)
+
+
+@bug(
+    "fences-nobody",
+    breaks="one_instance_has_an_epoch",
+    steps=4,
+    at={"instances": 2},
+    in_force=UNRELEASED,
+)
+class FencesNobody(AbstractCoordinator):
+    """A new instance receives the epoch of the instance before it.
+
+    The action init_producer breaks the lemma `an_empty_record_follows`.
+    """
+
+    def fences(s, m: Metadata, producer_epoch: ProducerEpoch) -> Bool:
+        return m.producer_epoch == producer_epoch

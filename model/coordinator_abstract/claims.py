@@ -1,0 +1,194 @@
+"""The claims about abstract coordinators, and states that must be reachable."""
+
+from __future__ import annotations
+
+from model.coordinator_abstract.proof import CoordinatorLemmas
+from model.coordinator_abstract.state import (
+    Instance,
+    TopicPartition,
+    Transaction,
+    TransactionalId,
+)
+from model.language import Bool, all_of, exists, forall, iff, implies, invariant, witness
+
+
+class AbstractCoordinatorClaims(CoordinatorLemmas):
+    """Claims about atomicity, failover, fencing and the end of epochs."""
+
+    @invariant
+    def atomic(s) -> Bool:
+        """No transaction is committed on one partition and aborted on another."""
+        return forall(
+            ~(s.kept[x][t] & s.dropped[x][u])
+            for x in Transaction
+            for t in TopicPartition
+            for u in TopicPartition
+        )
+
+    @invariant
+    def faithful(s) -> Bool:
+        """A partition commits or aborts the records of a transaction only as the coordinator
+        decided.
+
+        So no record is part of another transaction than that in which its producer wrote it.
+        """
+        return forall(
+            implies(s.kept[x][t], s.committed[x]) & implies(s.dropped[x][t], s.aborted[x])
+            for x in Transaction
+            for t in TopicPartition
+        )
+
+    @invariant
+    def no_hanging_transaction(s) -> Bool:
+        """If a partition has a pending record of a transaction, the coordinator's log has the
+        transaction with this partition, and it is not complete.
+
+        So a marker will end it.
+        """
+        return forall(
+            implies(s.pending[x][t], s.is_open_in_the_log(x, t))
+            for x in Transaction
+            for t in TopicPartition
+        )
+
+    @invariant
+    def a_decision_survives(s) -> Bool:
+        """A decision in the coordinator's log is never changed, also by the next coordinator."""
+        return forall(
+            all_of(
+                ~(s.committed[x] & s.aborted[x]),
+                implies(
+                    s.decided(x) & (s.metadata_of(x).transaction == x),
+                    all_of(
+                        ~s.metadata_of(x).is_ongoing,
+                        implies(
+                            s.has_decision(s.metadata_of(x)),
+                            iff(s.metadata_of(x).commits, s.committed[x]),
+                        ),
+                    ),
+                ),
+            )
+            for x in Transaction
+        )
+
+    @invariant
+    def an_acknowledged_commit_stays(s) -> Bool:
+        """If a client has received the response that its transaction is committed, the log has this
+        decision, and no partition aborts a record of it.
+        """
+        return forall(
+            implies(s.confirmed[x] & s.commit_requested[x], s.committed[x] & ~s.dropped[x][t])
+            for x in Transaction
+            for t in TopicPartition
+        )
+
+    @invariant
+    def the_client_decides(s) -> Bool:
+        """A transaction is committed only if its client has asked for this."""
+        return forall(implies(s.committed[x], s.commit_requested[x]) for x in Transaction)
+
+    @invariant
+    def one_instance_has_an_epoch(s) -> Bool:
+        """No two instances have the same producer id and epoch."""
+        return forall(
+            implies(
+                all_of(
+                    s.is_ready[a],
+                    s.is_ready[b],
+                    s.held[a].producer_id == s.held[b].producer_id,
+                    s.held[a].producer_epoch == s.held[b].producer_epoch,
+                ),
+                a == b,
+            )
+            for a in Instance
+            for b in Instance
+        )
+
+    @invariant
+    def only_the_newest_epoch_writes(s) -> Bool:
+        """A partition has a pending record of an undecided transaction only if the transaction's
+        producer id and epoch are the newest of its transactional id.
+        """
+        return forall(
+            implies(s.pending[x][t], s.decided(x) | s.is_current(x))
+            for x in Transaction
+            for t in TopicPartition
+        )
+
+    @invariant
+    def no_instance_has_the_last_epoch(s) -> Bool:
+        """No instance receives the last producer epoch, because no decision could raise it."""
+        return forall(
+            implies(s.is_ready[i], s.held[i].producer_epoch < s.last_epoch) for i in Instance
+        )
+
+    @invariant
+    def markers_are_accepted(s) -> Bool:
+        """A partition accepts each marker that the present coordinator has to write."""
+        return forall(
+            implies(
+                s.log[i].is_prepared & s.log[i].partitions[t],
+                all_of(
+                    s.accepts_coordinator(t, s.log[i].last_id, s.coordinator_epoch),
+                    s.accepts_marker(t, s.log[i].last_id, s.log[i].marker_epoch),
+                ),
+            )
+            for i in TransactionalId
+            for t in TopicPartition
+        )
+
+    # ---- witnesses
+
+    @witness
+    def the_next_coordinator_goes_on(s) -> Bool:
+        """Reachable: a partition has a marker of a failed coordinator, and the next one still has
+        to complete the transaction.
+        """
+        return exists(
+            all_of(
+                s.log[i].is_prepared,
+                s.marked[s.log[i].transaction][t],
+                s.seen_coordinator[t][s.log[i].last_id] < s.coordinator_epoch,
+            )
+            for i in TransactionalId
+            for t in TopicPartition
+        )
+
+    @witness
+    def a_client_is_answered_before_the_markers(s) -> Bool:
+        """Reachable: a client has the response that its transaction is committed, and a partition
+        still has a pending record of it.
+        """
+        return exists(
+            s.confirmed[x] & s.commit_requested[x] & s.pending[x][t]
+            for x in Transaction
+            for t in TopicPartition
+        )
+
+    @witness
+    def another_producer_id_writes(s) -> Bool:
+        """Reachable: a partition has committed a transaction, and has pending records of another
+        producer id of the same transactional id.
+        """
+        return exists(
+            all_of(
+                s.kept[x][t],
+                s.pending[y][t],
+                s.stamp[x].transactional_id == s.stamp[y].transactional_id,
+                s.stamp[x].producer_id != s.stamp[y].producer_id,
+            )
+            for x in Transaction
+            for y in Transaction
+            for t in TopicPartition
+        )
+
+    @witness
+    def a_late_record_is_fenced(s) -> Bool:
+        """Reachable: a partition refuses a transaction's records, because it has seen a larger
+        epoch of the producer id.
+        """
+        return exists(
+            s.added[x][t] & (s.stamp[x].producer_epoch < s.seen_epoch[t][s.stamp[x].producer_id])
+            for x in Transaction
+            for t in TopicPartition
+        )

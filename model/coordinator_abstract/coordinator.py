@@ -1,0 +1,355 @@
+"""The actions of the coordinator: its log has each decision before anybody learns it.
+
+The coordinator appends a record to its log, and acts when the record is committed. Until then it
+begins no other append for the transactional id. If it fails, the append is lost, and the next
+coordinator reads the log: it resumes a transaction that is prepared.
+
+A decision raises the producer epoch, and its markers carry the raised epoch. If that is the last
+epoch, the transactional id gets another producer id.
+
+Source: KIP-98; KIP-890 part 2; TransactionCoordinator and TransactionMetadata of Apache Kafka 4.3.
+"""
+
+from __future__ import annotations
+
+from model.coordinator_abstract.state import (
+    AbstractCoordinatorState,
+    CoordinatorEpoch,
+    Instance,
+    Metadata,
+    ProducerEpoch,
+    ProducerId,
+    TopicPartition,
+    Transaction,
+    TransactionalId,
+)
+from model.language import (
+    Bool,
+    Map,
+    Nothing,
+    action,
+    false,
+    forall,
+    ite,
+    nothing,
+    true,
+    when,
+)
+
+
+class Coordinator(AbstractCoordinatorState):
+    """The actions of the coordinator and of its log, by the rules of Kafka 4.3."""
+
+    # ---- the log
+
+    def write(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
+        """Appends a record to the log; the one before it must be committed.
+
+        The instance `answering`, if any, receives its stamp when the record is committed.
+        """
+        when(~s.is_appending[i])
+        s.is_appending[i] = True
+        s.appended[i] = m
+        s.answering[i] = answering
+
+    def take_effect(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
+        """Updates the state for a record that is now committed, and answers `answering`."""
+        x = m.transaction
+        s.log[i] = m
+        s.committed[x] = s.committed[x] | m.is_prepared & m.commits
+        s.aborted[x] = s.aborted[x] | m.is_prepared & ~m.commits
+        s.marker_epoch[x] = ite(m.is_prepared, m.marker_epoch, s.marker_epoch[x])
+        for t in TopicPartition:
+            s.added[x][t] = s.added[x][t] | m.is_ongoing & m.partitions[t]
+        for c in Instance:
+            asks = answering == c
+            s.is_ready[c] = s.is_ready[c] | asks
+            s.held[c].transactional_id = ite(asks, i, s.held[c].transactional_id)
+            s.held[c].producer_id = ite(asks, m.producer_id, s.held[c].producer_id)
+            s.held[c].producer_epoch = ite(asks, m.producer_epoch, s.held[c].producer_epoch)
+
+    @action
+    def commit_append(s, i: TransactionalId) -> None:
+        """The record that the coordinator appended is committed.
+
+        Kafka: TransactionStateManager.appendTransactionToLog and its callback. Simplified: a
+        response to InitProducerId arrives at once or never. Every claim also holds without the
+        guard of this action.
+        """
+        when(s.is_appending[i])
+        s.take_effect(i, s.appended[i], s.answering[i])
+        s.is_appending[i] = False
+        s.answering[i] = nothing
+
+    @action
+    def fail_over(s, epoch: CoordinatorEpoch) -> None:
+        """Another coordinator takes over and reads the log; appends that are not committed are
+        lost.
+
+        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: loading is
+        one step. If an append of the failed coordinator is committed later, the variant
+        `writes-after-failover` breaks the claim `a_decision_survives` in 9 steps. Without the guard
+        that its epoch is larger, the claim `markers_are_accepted` breaks in 10 steps.
+        """
+        when(s.coordinator_epoch < epoch)
+        s.coordinator_epoch = epoch
+        for i in TransactionalId:
+            s.appended[i] = s.log[i]
+            s.is_appending[i] = False
+            s.answering[i] = nothing
+
+    # ---- producer ids and epochs
+
+    def empty(
+        s, i: TransactionalId, producer_id: ProducerId, producer_epoch: ProducerEpoch, known: Bool
+    ) -> Metadata:
+        """Returns a record without an open transaction; `known` is false for a tombstone."""
+        return Metadata(
+            is_known=known,
+            is_ongoing=false,
+            is_prepared=false,
+            is_complete=false,
+            commits=false,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            transaction=s.log[i].transaction,
+            partitions=Map(TopicPartition, lambda t: false),
+            last_id=producer_id,
+            last_epoch=ProducerEpoch.least(),
+            marker_epoch=ProducerEpoch.least(),
+        )
+
+    def fences(s, m: Metadata, producer_epoch: ProducerEpoch) -> Bool:
+        """True if an instance that receives this epoch fences all earlier ones: it is larger.
+
+        Without this rule, the variant `fences-nobody` breaks the claim `one_instance_has_an_epoch`
+        in 4 steps.
+        """
+        return m.producer_epoch < producer_epoch
+
+    @action
+    def init_producer(
+        s, i: TransactionalId, c: Instance, producer_id: ProducerId, producer_epoch: ProducerEpoch
+    ) -> None:
+        """An instance requests a stamp: a larger epoch, or the least one of another producer id.
+
+        Kafka: TransactionCoordinator.handleInitProducerId. Simplified: an ongoing transaction is
+        fenced first. Without the guard that no transaction is ongoing, the claim
+        `no_hanging_transaction` breaks in 8 steps.
+        """
+        m = s.log[i]
+        fresh = ~m.is_known | s.is_exhausted(m.producer_epoch)
+        when(
+            ~m.is_ongoing,
+            ~m.is_prepared,
+            producer_epoch < s.last_epoch,
+            ite(
+                fresh,
+                (s.assigned[producer_id] == nothing) & (producer_epoch == ProducerEpoch.least()),
+                (m.producer_id == producer_id) & s.fences(m, producer_epoch),
+            ),
+        )
+        s.assigned[producer_id] = i
+        s.write(i, s.empty(i, producer_id, producer_epoch, true), answering=c)
+
+    def may_expire(s, m: Metadata) -> Bool:
+        """True if the transactional id has no open transaction.
+
+        Without this rule, the variant `expires-open` breaks the claim `no_hanging_transaction` in 8
+        steps.
+        """
+        return ~m.is_ongoing & ~m.is_prepared
+
+    @action
+    def expire(s, i: TransactionalId) -> None:
+        """A transactional id expires: the coordinator appends a tombstone.
+
+        Kafka: TransactionStateManager.removeExpiredTransactionalIds. Simplified: this may happen at
+        any time. Every claim also holds without the guard that the transactional id is known.
+        """
+        m = s.log[i]
+        when(m.is_known, s.may_expire(m))
+        s.write(i, s.empty(i, m.producer_id, ProducerEpoch.least(), false), answering=nothing)
+
+    # ---- a transaction
+
+    @action
+    def add_partition(s, x: Transaction, t: TopicPartition) -> None:
+        """The coordinator adds a partition to a transaction; the first one opens it.
+
+        Kafka: TransactionCoordinator.handleAddPartitionsToTransaction. Simplified: one partition
+        per request. Without the guard that the stamp is current, the claim
+        `only_the_newest_epoch_writes` breaks in 8 steps.
+        """
+        m = s.metadata_of(x)
+        when(s.begun[x], ~m.is_prepared, s.is_current(x))
+        s.write(
+            s.stamp[x].transactional_id,
+            Metadata(
+                is_known=true,
+                is_ongoing=true,
+                is_prepared=false,
+                is_complete=false,
+                commits=false,
+                producer_id=m.producer_id,
+                producer_epoch=m.producer_epoch,
+                transaction=ite(m.is_ongoing, m.transaction, x),
+                partitions=Map(TopicPartition, lambda u: m.partitions[u] | (u == t)),
+                last_id=m.producer_id,
+                last_epoch=ProducerEpoch.least(),
+                marker_epoch=ProducerEpoch.least(),
+            ),
+            answering=nothing,
+        )
+
+    def raises_epoch(s, m: Metadata, marker_epoch: ProducerEpoch) -> Bool:
+        """True if a decision may have markers of this epoch: it is larger than the producer's.
+
+        If it is the producer's epoch, partitions accept late records: the variant `keeps-epoch`
+        breaks the claim `no_hanging_transaction` in 11 steps.
+        """
+        return m.producer_epoch < marker_epoch
+
+    def needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
+        """True if the producer must get another producer id: its epochs run out."""
+        return marker_epoch == s.last_epoch
+
+    def next_epoch(s, marker_epoch: ProducerEpoch, another: Bool) -> ProducerEpoch:
+        """Returns the producer's epoch after a decision: that of the markers.
+
+        With another producer id, it is the least epoch. A producer id must not get the least epoch
+        twice: the variant `wraps-epochs` breaks the claim `markers_are_accepted` in 13 steps.
+        """
+        return ite(another, ProducerEpoch.least(), marker_epoch)
+
+    def prepare(
+        s,
+        i: TransactionalId,
+        decision: tuple[Transaction, Bool],
+        marker_epoch: ProducerEpoch,
+        next_id: ProducerId,
+        another: Bool,
+    ) -> None:
+        """Appends a decision to the log: a transaction, and whether it is committed.
+
+        `another` is true if the producer gets another producer id; `next_id` is its id then.
+        """
+        m, (transaction, commits) = s.log[i], decision
+        when(
+            s.raises_epoch(m, marker_epoch),
+            marker_epoch <= s.last_epoch,
+            ite(another, s.assigned[next_id] == nothing, m.producer_id == next_id),
+        )
+        s.assigned[next_id] = i
+        s.write(
+            i,
+            Metadata(
+                is_known=true,
+                is_ongoing=false,
+                is_prepared=true,
+                is_complete=false,
+                commits=commits,
+                producer_id=next_id,
+                producer_epoch=s.next_epoch(marker_epoch, another),
+                transaction=transaction,
+                partitions=m.partitions,
+                last_id=m.producer_id,
+                last_epoch=m.producer_epoch,
+                marker_epoch=marker_epoch,
+            ),
+            answering=nothing,
+        )
+
+    @action
+    def prepare_commit(s, x: Transaction, marker_epoch: ProducerEpoch, next_id: ProducerId) -> None:
+        """The coordinator decides to commit the ongoing transaction, because its client requests
+        this.
+
+        Kafka: TransactionCoordinator.endTransaction. Simplified: as the request carries a stamp
+        only, it may be the request of another transaction. Without the guard that a transaction is
+        ongoing, the claim `the_client_decides` breaks in 6 steps.
+        """
+        m, another = s.metadata_of(x), s.needs_another_id(marker_epoch)
+        when(s.commit_requested[x], s.is_current(x), m.is_ongoing)
+        i, decision = s.stamp[x].transactional_id, (m.transaction, true)
+        s.prepare(i, decision, marker_epoch, next_id, another)
+
+    @action
+    def prepare_abort(s, x: Transaction, marker_epoch: ProducerEpoch, next_id: ProducerId) -> None:
+        """The coordinator decides to abort the ongoing transaction, because its client requests
+        this.
+
+        A client may also abort a transaction without partitions. Kafka:
+        TransactionCoordinator.endTransaction. Simplified: as for `prepare_commit`. Without the
+        guard that no transaction is prepared, the claim `no_hanging_transaction` breaks in 14
+        steps.
+        """
+        m, another = s.metadata_of(x), s.needs_another_id(marker_epoch)
+        when(s.abort_requested[x], s.is_current(x), ~m.is_prepared)
+        decision = (ite(m.is_ongoing, m.transaction, x), false)
+        s.prepare(s.stamp[x].transactional_id, decision, marker_epoch, next_id, another)
+
+    def may_fence(s, m: Metadata) -> Bool:
+        """True if the coordinator may abort the transaction of the record: it is ongoing.
+
+        If the next coordinator aborts what it finds prepared, the variant `decides-again` breaks
+        the claim `a_decision_survives` in 10 steps.
+        """
+        return m.is_ongoing
+
+    def fence_needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
+        """True if the producer must get another producer id with a fence, as with any decision.
+
+        Without this rule, the variant `fence-keeps-id` breaks the claim
+        `no_instance_has_the_last_epoch` in 9 steps (KAFKA-20090).
+        """
+        return s.needs_another_id(marker_epoch)
+
+    @action
+    def fence(s, i: TransactionalId, marker_epoch: ProducerEpoch, next_id: ProducerId) -> None:
+        """The coordinator aborts a transaction because of a timeout or a new instance.
+
+        Kafka: TransactionCoordinator.handleInitProducerId and abortTimedOutTransactions.
+        Simplified: this may happen at any time. Without the guard that the epoch is raised
+        (`raises_epoch`), the claim `markers_are_accepted` breaks in 8 steps.
+        """
+        m, another = s.log[i], s.fence_needs_another_id(marker_epoch)
+        when(s.may_fence(m))
+        s.prepare(i, (m.transaction, false), marker_epoch, next_id, another)
+
+    def may_complete(s, m: Metadata) -> Bool:
+        """True if every partition of the transaction has its marker.
+
+        Without this rule, the variant `skips-marker` breaks the claim `no_hanging_transaction` in
+        10 steps (KAFKA-20734).
+        """
+        return forall(s.marked[m.transaction][t] for t in m.partitions)
+
+    @action
+    def complete(s, i: TransactionalId) -> None:
+        """The coordinator completes a transaction after every partition has its marker.
+
+        Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
+        sees which partitions have a marker of any coordinator. Without the guard that a decision is
+        in the log, the claim `a_decision_survives` breaks in 14 steps.
+        """
+        m = s.log[i]
+        when(m.is_prepared, s.may_complete(m))
+        s.write(
+            i,
+            Metadata(
+                is_known=true,
+                is_ongoing=false,
+                is_prepared=false,
+                is_complete=true,
+                commits=m.commits,
+                producer_id=m.producer_id,
+                producer_epoch=m.producer_epoch,
+                transaction=m.transaction,
+                partitions=Map(TopicPartition, lambda t: false),
+                last_id=m.last_id,
+                last_epoch=m.last_epoch,
+                marker_epoch=m.marker_epoch,
+            ),
+            answering=nothing,
+        )

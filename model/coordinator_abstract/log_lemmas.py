@@ -1,0 +1,243 @@
+"""The lemmas about the coordinator's log: one record, and the append that follows it.
+
+An append is prepared from the last committed record. Nothing else is committed for its
+transactional id until the append is committed or lost. So what was true of both records when the
+coordinator appended stays true: `an_empty_record_follows` and the three lemmas after it.
+"""
+
+from __future__ import annotations
+
+from model.coordinator_abstract.actions import AbstractCoordinatorActions
+from model.coordinator_abstract.state import (
+    Instance,
+    Metadata,
+    ProducerEpoch,
+    TopicPartition,
+    Transaction,
+    TransactionalId,
+)
+from model.language import Bool, all_of, forall, iff, implies, lemma
+
+
+class CoordinatorLogLemmas(AbstractCoordinatorActions):
+    """The lemmas about records of the coordinator's log."""
+
+    # ---- one record, committed or not
+
+    @lemma
+    def a_record_has_one_state(s) -> Bool:
+        """A record has at most one of the states Ongoing, Prepare and Complete.
+
+        Only an open transaction has partitions.
+        """
+        return forall(
+            s.has_one_state(s.log[i]) & implies(s.is_appending[i], s.has_one_state(s.appended[i]))
+            for i in TransactionalId
+        )
+
+    def has_one_state(s, m: Metadata) -> Bool:
+        return all_of(
+            ~(m.is_ongoing & s.has_decision(m)),
+            ~(m.is_prepared & m.is_complete),
+            implies(m.is_ongoing | s.has_decision(m), m.is_known),
+            forall(implies(m.partitions[t], m.is_ongoing | m.is_prepared) for t in TopicPartition),
+        )
+
+    @lemma
+    def a_record_has_a_begun_transaction(s) -> Bool:
+        """A record with a transaction has the stamp under which the transaction has begun.
+
+        With a decision, this is the stamp before the decision. True because the coordinator
+        compares the stamp of each request with the log.
+        """
+        return forall(
+            s.has_begun(i, s.log[i]) & implies(s.is_appending[i], s.has_begun(i, s.appended[i]))
+            for i in TransactionalId
+        )
+
+    def has_begun(s, i: TransactionalId, m: Metadata) -> Bool:
+        x = m.transaction
+        return all_of(
+            implies(
+                m.is_ongoing | s.has_decision(m),
+                s.begun[x] & (s.stamp[x].transactional_id == i),
+            ),
+            implies(
+                m.is_ongoing,
+                all_of(
+                    m.producer_id == s.stamp[x].producer_id,
+                    m.producer_epoch == s.stamp[x].producer_epoch,
+                ),
+            ),
+            implies(
+                s.has_decision(m),
+                all_of(
+                    s.is_decided_under(m, x),
+                    m.last_epoch < m.marker_epoch,
+                    implies(m.commits, s.commit_requested[x]),
+                    implies(m.producer_id == m.last_id, m.marker_epoch <= m.producer_epoch),
+                ),
+            ),
+        )
+
+    @lemma
+    def the_log_has_the_decision(s) -> Bool:
+        """An ongoing transaction of the log is not decided; one with a decision is decided so.
+
+        True because a decision counts when its record is committed.
+        """
+        return forall(
+            all_of(
+                implies(s.log[i].is_ongoing, ~s.decided(s.log[i].transaction)),
+                implies(
+                    s.has_decision(s.log[i]),
+                    all_of(
+                        s.decided(s.log[i].transaction),
+                        iff(s.committed[s.log[i].transaction], s.log[i].commits),
+                        s.marker_epoch[s.log[i].transaction] == s.log[i].marker_epoch,
+                    ),
+                ),
+            )
+            for i in TransactionalId
+        )
+
+    @lemma
+    def the_partitions_of_the_log_are_added(s) -> Bool:
+        """The partitions of a committed record were added to its transaction."""
+        return forall(
+            implies(s.log[i].partitions[t], s.added[s.log[i].transaction][t])
+            for i in TransactionalId
+            for t in TopicPartition
+        )
+
+    # ---- an append that is not committed
+
+    def keeps_stamp(s, m: Metadata, n: Metadata) -> Bool:
+        return (n.producer_id == m.producer_id) & (n.producer_epoch == m.producer_epoch)
+
+    def has_unused_stamp(s, m: Metadata, n: Metadata) -> Bool:
+        """True if the record `n` has a larger epoch than `m`, or a producer id that is not used."""
+        p = n.producer_id
+        unused = all_of(
+            implies(m.is_known, p != m.producer_id),
+            forall(implies(s.is_ready[c], s.held[c].producer_id != p) for c in Instance),
+            forall(implies(s.begun[x], s.stamp[x].producer_id != p) for x in Transaction),
+            forall(s.seen_epoch[t][p] == ProducerEpoch.least() for t in TopicPartition),
+        )
+        larger = all_of(m.is_known, p == m.producer_id, m.producer_epoch < n.producer_epoch)
+        return larger | unused
+
+    @lemma
+    def an_empty_record_follows(s) -> Bool:
+        """An append without a transaction follows a record without an open transaction, and has a
+        stamp that nobody has, or is a tombstone.
+        """
+        return forall(
+            implies(
+                all_of(
+                    s.is_appending[i], ~s.appended[i].is_ongoing, ~s.has_decision(s.appended[i])
+                ),
+                all_of(
+                    ~s.log[i].is_ongoing,
+                    ~s.log[i].is_prepared,
+                    implies(s.appended[i].is_known, s.has_unused_stamp(s.log[i], s.appended[i])),
+                ),
+            )
+            for i in TransactionalId
+        )
+
+    @lemma
+    def an_ongoing_record_follows(s) -> Bool:
+        """An append of an ongoing transaction keeps the log's stamp, its ongoing transaction and
+        its partitions.
+        """
+        return forall(
+            implies(
+                s.is_appending[i] & s.appended[i].is_ongoing,
+                all_of(
+                    s.log[i].is_known,
+                    ~s.log[i].is_prepared,
+                    s.keeps_stamp(s.log[i], s.appended[i]),
+                    implies(s.log[i].is_ongoing, s.has_the_transaction(i)),
+                    forall(s.appended[i].partitions[t] for t in s.log[i].partitions),
+                ),
+            )
+            for i in TransactionalId
+        )
+
+    def has_the_transaction(s, i: TransactionalId) -> Bool:
+        """True if the append has the transaction of the log."""
+        return s.appended[i].transaction == s.log[i].transaction
+
+    @lemma
+    def a_decision_follows(s) -> Bool:
+        """An append of a decision has the log's ongoing transaction and its partitions, and a stamp
+        that nobody has.
+
+        Without an ongoing transaction, it aborts a transaction that has no partition.
+        """
+        return forall(
+            implies(
+                s.is_appending[i] & s.appended[i].is_prepared,
+                all_of(
+                    s.log[i].is_known,
+                    ~s.log[i].is_prepared,
+                    s.has_unused_stamp(s.log[i], s.appended[i]),
+                    s.appended[i].last_id == s.log[i].producer_id,
+                    s.appended[i].last_epoch == s.log[i].producer_epoch,
+                    implies(
+                        s.appended[i].producer_id == s.log[i].producer_id,
+                        s.appended[i].producer_epoch == s.appended[i].marker_epoch,
+                    ),
+                    implies(s.log[i].is_ongoing, s.has_the_transaction(i)),
+                    implies(s.appended[i].commits, s.log[i].is_ongoing),
+                    forall(
+                        iff(s.appended[i].partitions[t], s.log[i].partitions[t])
+                        for t in TopicPartition
+                    ),
+                ),
+            )
+            for i in TransactionalId
+        )
+
+    @lemma
+    def a_completion_follows(s) -> Bool:
+        """An append that completes a transaction repeats the log's decision, and each partition has
+        the marker.
+        """
+        return forall(
+            implies(
+                s.is_appending[i] & s.appended[i].is_complete,
+                all_of(
+                    s.log[i].is_prepared,
+                    s.keeps_stamp(s.log[i], s.appended[i]),
+                    s.has_the_transaction(i),
+                    iff(s.appended[i].commits, s.log[i].commits),
+                    s.appended[i].last_id == s.log[i].last_id,
+                    s.appended[i].last_epoch == s.log[i].last_epoch,
+                    s.appended[i].marker_epoch == s.log[i].marker_epoch,
+                    forall(s.marked[s.log[i].transaction][t] for t in s.log[i].partitions),
+                ),
+            )
+            for i in TransactionalId
+        )
+
+    @lemma
+    def a_response_waits_for_an_append(s) -> Bool:
+        """If InitProducerId waits, its record is appended and not committed.
+
+        True because a failover forgets the request together with the append.
+        """
+        return forall(
+            implies(
+                s.answering[i] == c,
+                all_of(
+                    s.is_appending[i],
+                    s.appended[i].is_known,
+                    ~s.appended[i].is_ongoing,
+                    ~s.has_decision(s.appended[i]),
+                ),
+            )
+            for i in TransactionalId
+            for c in Instance
+        )

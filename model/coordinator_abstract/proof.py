@@ -1,0 +1,372 @@
+"""The lemmas that make the claims about abstract coordinators inductive.
+
+The argument: each stamp is given to one instance, which begins one transaction with it. A decision
+uses up the epochs from the transaction's own to that of its markers; no other stamp is among them.
+So partitions distinguish a transaction from those before and after it by epochs alone.
+
+The coordinator completes a transaction only after each partition has its marker, and then accepts
+the next one. So the pending records of a producer id belong to the transaction of the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from model.coordinator_abstract.log_lemmas import CoordinatorLogLemmas
+from model.coordinator_abstract.state import (
+    Instance,
+    ProducerEpoch,
+    ProducerId,
+    TopicPartition,
+    Transaction,
+    TransactionalId,
+)
+from model.language import Bool, all_of, any_of, forall, implies, lemma, nothing
+
+FOLLOW = {  # claim -> the claims from which it follows in every state
+    "an_acknowledged_commit_stays": (
+        "an_acknowledged_commit_is_decided",
+        "a_decision_survives",
+        "faithful",
+    ),
+}
+
+
+class CoordinatorLemmas(CoordinatorLogLemmas):
+    """The lemmas about stamps, decisions and partitions."""
+
+    consequences: ClassVar[Mapping[str, tuple[str, ...]]] = FOLLOW
+
+    # ---- stamps
+
+    @lemma
+    def producer_ids_are_assigned(s) -> Bool:
+        """Each producer id of a record or a stamp is assigned to its transactional id."""
+        return all_of(
+            forall(
+                all_of(
+                    implies(s.log[i].is_known, s.assigned[s.log[i].producer_id] == i),
+                    implies(s.is_appending[i], s.assigned[s.appended[i].producer_id] == i),
+                )
+                for i in TransactionalId
+            ),
+            forall(
+                implies(
+                    s.is_ready[c], s.assigned[s.held[c].producer_id] == s.held[c].transactional_id
+                )
+                for c in Instance
+            ),
+            forall(
+                implies(
+                    s.begun[x], s.assigned[s.stamp[x].producer_id] == s.stamp[x].transactional_id
+                )
+                for x in Transaction
+            ),
+        )
+
+    @lemma
+    def unassigned_ids_are_unseen(s) -> Bool:
+        """No partition has seen an epoch of a producer id that is not assigned."""
+        return forall(
+            implies(s.assigned[p] == nothing, s.seen_epoch[t][p] == ProducerEpoch.least())
+            for p in ProducerId
+            for t in TopicPartition
+        )
+
+    @lemma
+    def no_stamp_is_newer_than_the_log(s) -> Bool:
+        """No transaction and no instance has a larger epoch of a producer id than the log.
+
+        True because a stamp is given only when the log has it.
+        """
+        return all_of(
+            forall(
+                implies(
+                    all_of(
+                        s.begun[x],
+                        s.log[i].is_known,
+                        s.stamp[x].producer_id == s.log[i].producer_id,
+                    ),
+                    s.stamp[x].producer_epoch <= s.log[i].producer_epoch,
+                )
+                for x in Transaction
+                for i in TransactionalId
+            ),
+            forall(
+                implies(
+                    all_of(
+                        s.is_ready[c],
+                        s.log[i].is_known,
+                        s.held[c].producer_id == s.log[i].producer_id,
+                    ),
+                    s.held[c].producer_epoch <= s.log[i].producer_epoch,
+                )
+                for c in Instance
+                for i in TransactionalId
+            ),
+        )
+
+    @lemma
+    def the_log_has_no_last_epoch(s) -> Bool:
+        """The stamp of a record has an epoch below the last one.
+
+        True because a decision with the last epoch in its markers takes another producer id.
+        """
+        return forall(
+            all_of(
+                implies(s.log[i].is_known, s.log[i].producer_epoch < s.last_epoch),
+                implies(
+                    s.is_appending[i] & s.appended[i].is_known,
+                    s.appended[i].producer_epoch < s.last_epoch,
+                ),
+            )
+            for i in TransactionalId
+        )
+
+    def has_stamp(s, x: Transaction, p: ProducerId, e: ProducerEpoch) -> Bool:
+        stamp = s.stamp[x]
+        return all_of(s.begun[x], stamp.producer_id == p, stamp.producer_epoch == e)
+
+    def holds(s, c: Instance, p: ProducerId, e: ProducerEpoch) -> Bool:
+        held = s.held[c]
+        return all_of(s.is_ready[c], held.producer_id == p, held.producer_epoch == e)
+
+    @lemma
+    def a_stamp_has_one_transaction(s) -> Bool:
+        """No two transactions have the same producer id and epoch.
+
+        True because one instance has them, and begins one transaction with them.
+        """
+        return forall(
+            implies(
+                s.begun[x] & s.has_stamp(y, s.stamp[x].producer_id, s.stamp[x].producer_epoch),
+                x == y,
+            )
+            for x in Transaction
+            for y in Transaction
+        )
+
+    @lemma
+    def a_stamp_has_one_instance(s) -> Bool:
+        """If an instance has the producer id and epoch of a transaction, it has begun it."""
+        return forall(
+            implies(
+                s.begun[x] & s.holds(c, s.stamp[x].producer_id, s.stamp[x].producer_epoch),
+                s.client[x] == c,
+            )
+            for x in Transaction
+            for c in Instance
+        )
+
+    @lemma
+    def the_next_stamp_is_the_clients(s) -> Bool:
+        """After a decision, only the client of its transaction has the stamp of the log.
+
+        True because the coordinator answers the request to end this transaction, and no other.
+        """
+        return forall(
+            implies(
+                s.has_decision(s.log[i]),
+                all_of(
+                    forall(
+                        implies(
+                            s.holds(c, s.log[i].producer_id, s.log[i].producer_epoch),
+                            s.client[s.log[i].transaction] == c,
+                        )
+                        for c in Instance
+                    ),
+                    forall(
+                        implies(
+                            s.has_stamp(y, s.log[i].producer_id, s.log[i].producer_epoch),
+                            s.client[s.log[i].transaction] == s.client[y],
+                        )
+                        for y in Transaction
+                    ),
+                ),
+            )
+            for i in TransactionalId
+        )
+
+    # ---- decisions
+
+    @lemma
+    def requests_are_of_begun_transactions(s) -> Bool:
+        """A client requests to end a transaction that it has begun: to commit it, or to abort it.
+
+        Only a request has a response.
+        """
+        return forall(
+            all_of(
+                ~(s.commit_requested[x] & s.abort_requested[x]),
+                implies(s.commit_requested[x] | s.abort_requested[x], s.begun[x]),
+                implies(s.confirmed[x], s.commit_requested[x] | s.abort_requested[x]),
+            )
+            for x in Transaction
+        )
+
+    @lemma
+    def an_acknowledged_commit_is_decided(s) -> Bool:
+        """If a client has the response that its transaction is committed, this was decided."""
+        return forall(
+            implies(s.confirmed[x] & s.commit_requested[x], s.committed[x]) for x in Transaction
+        )
+
+    @lemma
+    def a_decision_raises_the_epoch(s) -> Bool:
+        """The markers of a transaction have a larger epoch than its records.
+
+        The log has moved on: its stamp has at least the epoch of these markers, unless it has
+        another producer id. So has the stamp under which a later decision was made.
+        """
+        return forall(
+            implies(
+                s.decided(x),
+                all_of(
+                    s.begun[x],
+                    s.stamp[x].producer_epoch < s.marker_epoch[x],
+                    implies(
+                        s.metadata_of(x).is_known
+                        & (s.metadata_of(x).producer_id == s.stamp[x].producer_id),
+                        s.marker_epoch[x] <= s.metadata_of(x).producer_epoch,
+                    ),
+                    implies(
+                        all_of(
+                            s.has_decision(s.metadata_of(x)),
+                            s.metadata_of(x).transaction != x,
+                            s.metadata_of(x).last_id == s.stamp[x].producer_id,
+                        ),
+                        s.marker_epoch[x] <= s.metadata_of(x).last_epoch,
+                    ),
+                ),
+            )
+            for x in Transaction
+        )
+
+    @lemma
+    def no_transaction_is_between(s) -> Bool:
+        """No other transaction has an epoch from that of a decided one up to that of its markers.
+
+        True because the decision moves the log from the one epoch to the other.
+        """
+        return forall(
+            implies(
+                all_of(
+                    s.decided(x),
+                    s.begun[y],
+                    x != y,
+                    s.stamp[x].producer_id == s.stamp[y].producer_id,
+                ),
+                any_of(
+                    s.stamp[y].producer_epoch < s.stamp[x].producer_epoch,
+                    s.marker_epoch[x] <= s.stamp[y].producer_epoch,
+                ),
+            )
+            for x in Transaction
+            for y in Transaction
+        )
+
+    @lemma
+    def no_instance_is_between(s) -> Bool:
+        """No instance has an epoch between that of a decided transaction and that of its markers.
+
+        True for the same reason.
+        """
+        return forall(
+            implies(
+                all_of(
+                    s.decided(x), s.is_ready[c], s.held[c].producer_id == s.stamp[x].producer_id
+                ),
+                any_of(
+                    s.held[c].producer_epoch <= s.stamp[x].producer_epoch,
+                    s.marker_epoch[x] <= s.held[c].producer_epoch,
+                ),
+            )
+            for x in Transaction
+            for c in Instance
+        )
+
+    # ---- partitions
+
+    @lemma
+    def an_added_partition_is_in_the_log_or_marked(s) -> Bool:
+        """A partition that was added is in the log's open transaction, or has the marker.
+
+        True because the coordinator completes a transaction only after each partition has it.
+        """
+        return forall(
+            implies(
+                s.added[x][t],
+                s.begun[x] & any_of(s.is_open_in_the_log(x, t), s.marked[x][t] & s.decided(x)),
+            )
+            for x in Transaction
+            for t in TopicPartition
+        )
+
+    def is_open_in_the_log(s, x: Transaction, t: TopicPartition) -> Bool:
+        """True if the log has the transaction as ongoing or prepared, with this partition."""
+        m = s.metadata_of(x)
+        return all_of(m.transaction == x, m.is_ongoing | m.is_prepared, m.partitions[t])
+
+    @lemma
+    def pending_records_are_of_the_newest_epoch(s) -> Bool:
+        """A partition with pending records of a transaction has seen no larger epoch of its
+        producer id, and has no marker of it.
+
+        True because a partition refuses records of a smaller epoch, and a marker ends them.
+        """
+        return forall(
+            implies(
+                s.pending[x][t],
+                all_of(
+                    s.added[x][t],
+                    ~s.marked[x][t],
+                    s.seen_epoch[t][s.stamp[x].producer_id] == s.stamp[x].producer_epoch,
+                ),
+            )
+            for x in Transaction
+            for t in TopicPartition
+        )
+
+    @lemma
+    def a_marked_partition_has_seen_the_marker(s) -> Bool:
+        """A partition with the marker of a transaction has seen its epoch; it is decided."""
+        return forall(
+            implies(
+                s.marked[x][t],
+                all_of(
+                    s.decided(x),
+                    s.added[x][t],
+                    s.marker_epoch[x] <= s.seen_epoch[t][s.stamp[x].producer_id],
+                ),
+            )
+            for x in Transaction
+            for t in TopicPartition
+        )
+
+    @lemma
+    def partitions_see_no_newer_epoch(s) -> Bool:
+        """No partition has seen a larger epoch than that of the log, or of its markers."""
+        return forall(
+            all_of(
+                implies(
+                    s.log[i].is_known,
+                    s.seen_epoch[t][s.log[i].producer_id] <= s.log[i].producer_epoch,
+                ),
+                implies(
+                    s.log[i].is_prepared,
+                    s.seen_epoch[t][s.log[i].last_id] <= s.log[i].marker_epoch,
+                ),
+            )
+            for t in TopicPartition
+            for i in TransactionalId
+        )
+
+    @lemma
+    def partitions_see_no_newer_coordinator(s) -> Bool:
+        """No partition has a marker of a later coordinator than the present one."""
+        return forall(
+            s.seen_coordinator[t][p] <= s.coordinator_epoch
+            for t in TopicPartition
+            for p in ProducerId
+        )

@@ -1,0 +1,191 @@
+"""The state of abstract coordinators: clients, the coordinator's log, and partitions.
+
+A request carries a *stamp*: a transactional id, a producer id and a producer epoch. It carries no
+transaction; only the spec numbers the transactions. So only stamps distinguish the transactions of
+a producer.
+
+Source: KIP-98; KIP-890 part 2; KIP-1228; TransactionMetadata of Apache Kafka 4.3.
+Simplified: all transactional ids are in one partition of `__transaction_state`, and its log keeps
+the last record of each. This record is also the coordinator's memory, because Kafka changes its
+memory when an append is committed. A decision already has the next producer id in its record. The
+next epoch is any larger one. InitProducerId has no expected producer id and epoch (KIP-360).
+Partitions lose no records, and they do not verify (KIP-890 part 1).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from model.language import (
+    Bool,
+    Map,
+    Nothing,
+    Ordered,
+    Record,
+    Scope,
+    Set,
+    Sort,
+    Spec,
+    all_of,
+    exists,
+)
+
+
+class TransactionalId(Sort):
+    """A transactional id; the instances of a producer share it."""
+
+    prefix = "id"
+
+
+class Instance(Sort):
+    """A client of a transactional id; another instance may replace it."""
+
+
+class Transaction(Sort):
+    """One transaction of an instance."""
+
+    prefix = "x"
+
+
+class TopicPartition(Sort):
+    """A partition; for each producer id, it keeps the largest epochs that it has seen."""
+
+
+class ProducerId(Sort):
+    """A producer id; a transactional id gets another one when the epochs run out."""
+
+    prefix = "pid"
+
+
+class ProducerEpoch(Ordered):
+    """The producer epoch, which fences late requests."""
+
+
+class CoordinatorEpoch(Ordered):
+    """The coordinator's epoch: the leader epoch of its log."""
+
+
+class Stamp(Record):
+    """A transactional id, a producer id and a producer epoch, which requests carry."""
+
+    transactional_id: TransactionalId
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+
+
+class Metadata(Record):
+    """A record of the coordinator's log: the transaction metadata of a transactional id.
+
+    In Kafka's state Empty it is known, and is neither ongoing, prepared nor complete.
+    """
+
+    is_known: Bool  # false: there is no record yet, or a tombstone
+    is_ongoing: Bool
+    is_prepared: Bool  # PrepareCommit or PrepareAbort
+    is_complete: Bool  # CompleteCommit or CompleteAbort
+    commits: Bool  # the outcome of a decision
+    producer_id: ProducerId  # for the next request
+    producer_epoch: ProducerEpoch
+    transaction: Transaction  # the ongoing one, or the last one
+    partitions: Set[TopicPartition]
+    last_id: ProducerId  # before the decision, and in its markers
+    last_epoch: ProducerEpoch  # before the decision
+    marker_epoch: ProducerEpoch
+
+
+class AbstractCoordinatorState(Spec):
+    """The variables of abstract coordinators, and predicates over them."""
+
+    transactional_ids: Annotated[int, range(1, 10)] = 1
+    instances: Annotated[int, range(1, 10)] = 1
+    transactions: Annotated[int, range(1, 10)] = 2
+    partitions: Annotated[int, range(1, 10)] = 1
+    producer_ids: Annotated[int, range(1, 10)] = 2
+    producer_epochs: Annotated[int, range(1, 10)] = 3
+    coordinator_epochs: Annotated[int, range(1, 10)] = 2
+
+    last_epoch: ProducerEpoch  # only markers carry it; never changes (Kafka: 32767)
+
+    # clients
+    is_ready: Set[Instance]  # it has received a stamp
+    held: Map[Instance, Stamp]  # the last stamp that it has received
+    begun: Set[Transaction]
+    client: Map[Transaction, Instance]
+    stamp: Map[Transaction, Stamp]
+    commit_requested: Set[Transaction]
+    abort_requested: Set[Transaction]
+    confirmed: Set[Transaction]  # its client has the response to its request
+
+    # the coordinator
+    coordinator_epoch: CoordinatorEpoch
+    log: Map[TransactionalId, Metadata]  # the last committed record
+    appended: Map[TransactionalId, Metadata]  # the last record, committed or not
+    is_appending: Set[TransactionalId]  # the last record is not committed
+    answering: Map[TransactionalId, Instance | Nothing]  # whose InitProducerId waits for it
+    assigned: Map[ProducerId, TransactionalId | Nothing]
+
+    # what the log has confirmed or decided until now
+    added: Map[Transaction, Set[TopicPartition]]
+    committed: Set[Transaction]
+    aborted: Set[Transaction]
+    marker_epoch: Map[Transaction, ProducerEpoch]  # carried by its markers
+
+    # partitions
+    seen_epoch: Map[TopicPartition, Map[ProducerId, ProducerEpoch]]
+    seen_coordinator: Map[TopicPartition, Map[ProducerId, CoordinatorEpoch]]  # by its markers
+    marked: Map[Transaction, Set[TopicPartition]]
+    pending: Map[Transaction, Set[TopicPartition]]  # has records there, without a marker yet
+    kept: Map[Transaction, Set[TopicPartition]]  # committed there by a marker
+    dropped: Map[Transaction, Set[TopicPartition]]  # aborted there by a marker
+
+    def scope(s) -> Scope:
+        return {
+            TransactionalId: s.transactional_ids,
+            Instance: s.instances,
+            Transaction: s.transactions,
+            TopicPartition: s.partitions,
+            ProducerId: s.producer_ids,
+            ProducerEpoch: s.producer_epochs,
+            CoordinatorEpoch: s.coordinator_epochs,
+        }
+
+    def init(s, last: ProducerEpoch) -> None:
+        """Initially no instance has a stamp, and the logs are empty; any epoch may be the last."""
+        s.last_epoch = last
+
+    # ---- predicates
+
+    def metadata_of(s, x: Transaction) -> Metadata:
+        """Returns the last committed record of the transaction's transactional id."""
+        return s.log[s.stamp[x].transactional_id]
+
+    def decided(s, x: Transaction) -> Bool:
+        return s.committed[x] | s.aborted[x]
+
+    def has_decision(s, m: Metadata) -> Bool:
+        return m.is_prepared | m.is_complete
+
+    def is_current(s, x: Transaction) -> Bool:
+        """True if the coordinator accepts the transaction's producer id and epoch.
+
+        They must be those of the log. Without the comparison of epochs, the variant `ignores-epoch`
+        breaks the claim `the_client_decides` in 11 steps.
+        """
+        m = s.metadata_of(x)
+        return all_of(
+            m.is_known,
+            m.producer_id == s.stamp[x].producer_id,
+            m.producer_epoch == s.stamp[x].producer_epoch,
+        )
+
+    def is_decided_under(s, m: Metadata, x: Transaction) -> Bool:
+        """True if the record has a decision that was made under the transaction's stamp."""
+        return all_of(
+            s.has_decision(m),
+            m.last_id == s.stamp[x].producer_id,
+            m.last_epoch == s.stamp[x].producer_epoch,
+        )
+
+    def is_exhausted(s, producer_epoch: ProducerEpoch) -> Bool:
+        """True if only the last epoch is larger, which no instance may receive."""
+        return ~exists((producer_epoch < e) & (e < s.last_epoch) for e in ProducerEpoch)

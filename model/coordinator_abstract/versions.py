@@ -1,0 +1,12 @@
+"""The only version of abstract coordinators: transaction version 2, as in Kafka 4.2 and later."""
+
+from __future__ import annotations
+
+from model.coordinator_abstract.claims import AbstractCoordinatorClaims
+from model.releases import LATEST, kafka
+from model.variants import version
+
+
+@version("kip-1228", in_force=kafka("4.2", LATEST), default=True)
+class AbstractCoordinator(AbstractCoordinatorClaims):
+    """Transaction version 2 (KIP-890); partitions refuse late markers (KIP-1228)."""
