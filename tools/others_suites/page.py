@@ -14,8 +14,8 @@ TOP: Final = """<!-- Written by tools/others_suites from its results: do not edi
 # Suites of other projects
 
 `make others` runs test suites of other projects against `urteil broker`. They are fetched to
-run; this repository has no copy of them. A reason that begins with *Open* is a difference between
-the served broker and Apache Kafka; the others are not the served broker's.
+run; this repository has no copy of them. Each failure has a reason. None of them is a difference
+between the served broker and an Apache Kafka without an authorizer and share groups.
 
 - **confluent-kafka**: the integration tests of confluent-kafka-python that need no schema registry.
   Their clusters have one broker. The package on PyPI has no tests, so

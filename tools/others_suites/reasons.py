@@ -1,8 +1,7 @@
 """The reason for each failed test of docs/others-suites.md.
 
-A reason that begins with `Open` is a difference between the served broker and Apache Kafka. Any
-other reason is no fault of the served broker. A test checks that every failed test has a reason,
-and that no other test has one.
+No reason is a difference between the served broker and an Apache Kafka without an authorizer and
+share groups. A test checks that every failed test has a reason, and that no other test has one.
 """
 
 from __future__ import annotations
@@ -50,13 +49,9 @@ _CONFLUENT: Final[Mapping[str, str]] = {
     ),
 }
 _KFAKE: Final[Mapping[str, str]] = {
-    "TestCompactBackgroundTicker": (
-        "The test wants compaction of the segment that is written to. Kafka compacts closed"
-        " segments only (LogCleanerManager.cleanableOffsets)."
-    ),
     "TestPersistBrokerConfigsRestart": (
-        "The test wants a setting of the first start after a second start without it; Kafka does"
-        " not keep such settings."
+        "The test names broker 0; the served brokers are numbered from 1. It also wants a setting"
+        " of the first start after a second start without it; Kafka does not keep such settings."
     ),
     "TestIncrementalAlterConfigAppendSubtract": (
         "The test wants INVALID_REQUEST for APPEND to a setting that is no list. Kafka answers"
