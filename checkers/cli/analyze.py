@@ -157,7 +157,8 @@ def analyze_command(
         with topic_copy(run, history, client_config) as copy:
             # a reader of a growing topic has not reached its end
             assumptions["unfinished"] |= follow
-            decide_now(copy.folder, partial(followed_topic, run, history, copy) if follow else None)
+            of_topic = partial(followed_topic, run, history, copy, engine, master, ui=spark_ui)
+            decide_now(copy.folder, of_topic if follow else None)
     else:
         of_recording = partial(followed, run, history, engine, master, ui=spark_ui)
         decide_now(history, of_recording if follow else None)

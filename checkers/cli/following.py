@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from checkers.cli.run import Run
 from checkers.cli.topics import topic_growths
@@ -38,16 +38,11 @@ def followed(
     history cannot be followed.
     """
     from checkers.histories.io import recorded
-    from checkers.spark.connect import SCHEME
     from checkers.spark.following import growths
-    from checkers.spark.session import session, ui_address
 
     if engine != "spark":
-        raise InputFault(f"--follow works with Spark only: leave out --engine {engine}")
-    if master is not None and master.startswith(SCHEME):
         raise InputFault(
-            f"--follow --master {master}: --follow does not work over Spark Connect; "
-            "use a local or spark:// master"
+            f"--follow works with Spark only, except for topics: leave out --engine {engine}"
         )
     if not isinstance(history, Path):
         raise InputFault(
@@ -58,9 +53,7 @@ def followed(
             f"--follow {history}: not a folder; name the one that `urteil record` writes"
         )
     recorded.metadata(history)
-    with session(master, ui=ui) as spark:
-        if ui:
-            run.note(f"Spark's web UI: {ui_address(spark)}")
+    with _spark(run, master, ui=ui) as spark:
         cancel = spark.sparkContext.cancelAllJobs
         with closing(growths(history, spark)) as grown:
             _print_changes(run, str(history), grown, analyze_now, cancel)
@@ -69,14 +62,44 @@ def followed(
 
 @contextmanager
 def followed_topic(
-    run: Run, topic: Topic, copy: TopicCopy, analyze_now: Callable[[], Analysis]
+    run: Run,
+    topic: Topic,
+    copy: TopicCopy,
+    engine: str,
+    master: str | None,
+    analyze_now: Callable[[], Analysis],
+    *,
+    ui: bool = False,
 ) -> Generator[None]:
     """Analyzes a topic each time that it has grown, and prints the verdicts that have changed.
 
     Ctrl-C ends this; then the body of the `with` statement runs.
     """
-    _print_changes(run, str(topic), topic_growths(run, copy), analyze_now)
-    yield
+    grown = topic_growths(run, copy)
+    if engine != "spark":
+        _print_changes(run, str(topic), grown, analyze_now)
+        yield
+        return
+    with _spark(run, master, ui=ui) as spark:
+        _print_changes(run, str(topic), grown, analyze_now, spark.sparkContext.cancelAllJobs)
+        yield
+
+
+@contextmanager
+def _spark(run: Run, master: str | None, *, ui: bool) -> Generator[Any]:
+    """Yields the session that all analyses of a followed history share."""
+    from checkers.spark.connect import SCHEME
+    from checkers.spark.session import session, ui_address
+
+    if master is not None and master.startswith(SCHEME):
+        raise InputFault(
+            f"--follow --master {master}: --follow does not work over Spark Connect; "
+            "use a local or spark:// master"
+        )
+    with session(master, ui=ui) as spark:
+        if ui:
+            run.note(f"Spark's web UI: {ui_address(spark)}")
+        yield spark
 
 
 def _print_changes(
