@@ -1,6 +1,6 @@
 """A served cluster with a process for each node, which this process starts and watches.
 
-    this process    the control port; it has no node
+    this process    the control port, the rules of faults, the log of requests; it has no node
     controller      the metadata of the cluster
     broker 1, ...   a broker each: its port for clients, its logs
 
@@ -37,7 +37,7 @@ from reference_impl.protocol.requests import Request, Response
 from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.faults.faults_in_force import FaultsInForce
 from reference_impl.wire.faults.request_log import RequestLog
-from reference_impl.wire.faults.rule import BadFault
+from reference_impl.wire.faults.rule import BadFault, name_of
 from reference_impl.wire.faults.rules_in_force import RulesInForce
 from reference_impl.wire.nodes.links import SECRET_BYTES
 from reference_impl.wire.nodes.timers import CLOCK_STEP_MS
@@ -382,9 +382,12 @@ class ProcessCluster:
         """Starts a node whose process has ended, and returns when it listens at its old ports.
 
         The controller accepts a broker when its earlier session has ended. Raises CannotServe if
-        the node does not start, and BadFault if the controller is not there to start a broker.
+        the node is up or does not start, and BadFault if a broker has no controller to start with.
         """
+        if self.is_up(node):
+            raise CannotServe(f"{name_of(node)} is up; kill it first")
         self._starting.add(node)
+        self._paused.discard(node)
         try:
             await self._processes[node].kill()  # it may not be gone yet
             if node != CONTROLLER:

@@ -125,6 +125,8 @@ def test_a_killed_leader_loses_nothing_acknowledged_and_continues_with_its_log(
     cluster.start(BrokerId(first))
     cluster.await_calm()
     until(lambda: first in isr(other, "killed"))
+    with pytest.raises(CannotServe, match=f"broker {first} is up; kill it first"):
+        cluster.start(BrokerId(first))
 
 
 def isr(connection: Any, topic: str) -> set[int]:
