@@ -4,6 +4,8 @@
                acks=all: 1 record, 100 records, 10,000 records, and 10,000 records of different
                lengths. The fifth request fetches a megabyte
     sessions   CPU time of a fetch of 500 partitions without news, with a fetch session and without
+    partitions CPU time of a produce request with 500 partitions, divided by that with one; both
+               clusters run at the same time and take turns
     idle       share of a core that a cluster of three brokers with 500 partitions uses
     start      seconds until `urteil broker` is ready, with and without bytecode of the modules
     log        time of an append to a log of a million batches
@@ -41,6 +43,7 @@ from reference_impl.log.segment import Batch
 ROUNDS: Final = 5
 REPLICATED: Final = f"{OURS}, three replicas"
 PARTITIONS: Final = 500
+PAIRED_ROUNDS: Final = 15
 SETTLES_S: Final = 12.0  # brokers apply the metadata, and write their first checkpoints
 IDLE_S: Final = 10.0
 LONG: Final = 1_000_000
@@ -68,11 +71,16 @@ def facts() -> dict[str, object]:
         "rounds": ROUNDS,
         "confluent-kafka": version("confluent-kafka"),
         "librdkafka": libversion()[0],
+        "niceness": os.nice(0),
         "load_before": round(before, 1),
         "requests_ms": requests,
         "fetched_bytes": response_bytes,
         "cpu_ratio": _ratios(requests),
         "fetch_500_partitions": _sessions(),
+        "produce_with_500_partitions": {
+            "one replica": _wide(1),
+            "three replicas": _wide(3),
+        },
         "idle": _idle(),
         "start_s": _starts(),
         "log": _log(),
@@ -204,21 +212,38 @@ def _idle() -> dict[str, object]:
     found: dict[str, object] = {}
     for partitions in (1, PARTITIONS):
         with SYSTEMS[OURS](3) as system:
-            leader = created(system.servers, "wide", partitions, 3)[0]
+            created(system.servers, "wide", partitions, 3)
             time.sleep(SETTLES_S)
             before = system.cpu_s()
             time.sleep(IDLE_S)
             share = (system.cpu_s() - before) / IDLE_S
-            with Client(leader) as client:
-                frame = client.produce_frame("wide", 1, 100, 100)
-                client.exchange(frame)
-                spent = [_measured(system, client, frame, 50) for _ in range(ROUNDS)]
-            found[f"{partitions} partitions"] = {
-                "core_share": round(share, 4),
-                "produce_cpu_ms": asdict(Figure.of([cpu * 1000 for cpu, _ in spent])),
-                "produce_latency_ms": asdict(Figure.of([wall * 1000 for _, wall in spent])),
-            }
+            found[f"{partitions} partitions"] = {"core_share": round(share, 4)}
     return found
+
+
+# ---------------------------------------------------------------- many partitions
+
+
+def _wide(replicas: int) -> dict[str, object]:
+    found: dict[int, list[float]] = {1: [], PARTITIONS: []}
+    with ExitStack() as stack:
+        clients: list[tuple[int, System, Client, bytes]] = []
+        for partitions in found:
+            system = stack.enter_context(SYSTEMS[OURS](replicas))
+            leader = created(system.servers, "wide", partitions, replicas)[0]
+            client = stack.enter_context(Client(leader))
+            frame = client.produce_frame("wide", 1, 100, 100)
+            clients.append((partitions, system, client, frame))
+        time.sleep(SETTLES_S)
+        for _ in range(PAIRED_ROUNDS):
+            for partitions, system, client, frame in clients:
+                cpu_s, _ = _measured(system, client, frame, 200)
+                found[partitions].append(cpu_s * 1000)
+    pairs = zip(found[PARTITIONS], found[1], strict=True)
+    return {
+        "cpu_ms": {f"{count} partitions": asdict(Figure.of(ms)) for count, ms in found.items()},
+        "ratio": asdict(Figure.of([many / one for many, one in pairs])),
+    }
 
 
 # ---------------------------------------------------------------- start

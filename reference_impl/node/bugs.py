@@ -17,6 +17,9 @@ from model.faults import UnknownName
 class Bug(Enum):
     """The seeded bugs; the value is the bug's name."""
 
+    # Each step looks for bugs in a set, and the hash of `Enum` is that of the name, in Python.
+    __hash__ = object.__hash__
+
     NO_DEDUP = "no-dedup"
     DEDUP_LOST_ON_FAILOVER = "dedup-lost-on-failover"
     SNAPSHOT_KEEPS_NEWEST = "snapshot-keeps-newest"

@@ -176,10 +176,11 @@ def write(
         return acknowledge(leader, context, appended, base_offset)
     log = leader.log.append(batch, before=leader.producers, config=config)
     leader = replace(leader, log=log, producers=producers, appends=appends)
+    # Without followers the batch is now replicated, and its sender need not wait.
+    leader, settled = advance_high_watermark(leader, context)
     leader, answered = _await_replication(
         leader, context, appended, base_offset, batch.header.next_offset
     )
-    leader, settled = advance_high_watermark(leader, context)
     return leader, answered + settled
 
 

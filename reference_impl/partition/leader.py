@@ -161,6 +161,8 @@ def advance_high_watermark(leader: Leader, context: Context) -> StepResult[Leade
 
 
 def _answer_replicated(leader: Leader, context: Context) -> StepResult[Leader]:
+    if not leader.waiting_produces:
+        return leader, ()
     effects: list[Effect] = []
     still: list[WaitingProduce] = []
     for waiting in leader.waiting_produces:

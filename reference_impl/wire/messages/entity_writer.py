@@ -98,7 +98,9 @@ def _packed(run: list[Field[Any]]) -> list[Write]:
     types = [field.metadata["kafka_type"] for field in run]
     pack = struct.Struct(">" + "".join(FORMATS[name] for name in types)).pack
     get = attrgetter(*(field.name for field in run))
-    conversions = tuple(_CONVERSIONS.get(name) for name in types)
+    conversions = [
+        (at, _CONVERSIONS[name]) for at, name in enumerate(types) if name in _CONVERSIONS
+    ]
 
     def pack_all(out: list[bytes], entity: Any) -> None:
         out.append(pack(*get(entity)))
@@ -107,13 +109,12 @@ def _packed(run: list[Field[Any]]) -> list[Write]:
         out.append(pack(get(entity)))
 
     def convert_all(out: list[bytes], entity: Any) -> None:
-        values = get(entity) if len(run) > 1 else (get(entity),)
-        pairs = zip(conversions, values, strict=True)
-        out.append(
-            pack(*[value if convert is None else convert(value) for convert, value in pairs])
-        )
+        values = [*get(entity)] if len(run) > 1 else [get(entity)]
+        for at, convert in conversions:
+            values[at] = convert(values[at])
+        out.append(pack(*values))
 
-    if any(conversions):
+    if conversions:
         return [convert_all]
     return [pack_all if len(run) > 1 else pack_one]
 

@@ -59,6 +59,14 @@ def test_acks_all_waits_until_every_in_sync_replica_has_the_record() -> None:
     assert leader.log.high_watermark == 1
 
 
+def test_a_leader_without_followers_responds_at_the_append_and_sets_no_timer() -> None:
+    alone = replace(state(isr=(1,), min_isr=1), replicas=(BrokerId(1),))
+    leader, effects = produce(leading(given=alone), context(), CLIENT, record())
+    produced = Produced(base_offset=Offset(0), log_start_offset=Offset(0))
+    assert effects == (CLIENT.reply(produced), Readable(TP))
+    assert (leader.log.high_watermark, leader.waiting_produces, leader.wakes_ms) == (1, (), None)
+
+
 def test_only_a_new_high_watermark_wakes_waiting_readers() -> None:
     leader, effects = produce(leading(), context(), CLIENT, record())
     assert Readable(TP) not in effects

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from reference_impl.log.record_batch import first_header
+from reference_impl.log.record_batch import Header
 from reference_impl.log.validation import scan_quickly
 from reference_impl.partition.record_validation import only_batch, scanned
 from reference_impl.protocol.messages import ErrorCode
@@ -21,17 +21,21 @@ MOST_RECORDS: Final = 20_000  # read in C; Python must read them again to name i
 MANY_BYTES: Final = 1024 * 1024  # after decompression
 
 
-async def scanned_apart(broker: ServedBroker, data: bytes) -> RecordFacts | ErrorCode | None:
-    """Reads a large or compressed batch; returns facts about its records, or their error.
+def is_read_before(head: Header) -> bool:
+    """Returns True if a batch is read before the leader checks it: it is large or compressed."""
+    if not head.has_known_compression:
+        return False
+    return head.record_count > MANY_RECORDS or head.compression != "none"
 
-    The largest batches are read in a thread. Returns None if the leader must check the batch: it is
-    small and uncompressed, or the data is not one batch with a known compression.
+
+async def scanned_before(
+    broker: ServedBroker, data: bytes, head: Header
+) -> RecordFacts | ErrorCode | None:
+    """Returns facts about the records of a large or compressed batch, or their error.
+
+    The largest batches are read in a thread. `head` is the header of the first batch. Returns None
+    if the data is not one valid batch: the leader rejects it.
     """
-    head = first_header(data)
-    if head is None or not head.has_known_compression:
-        return None
-    if head.compression == "none" and head.record_count <= MANY_RECORDS:
-        return None
     batch = only_batch(data)
     if isinstance(batch, ErrorCode):
         return None

@@ -12,7 +12,7 @@ the verification of a transaction does not close the connection.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -29,10 +29,11 @@ from reference_impl.wire.requests.broker.served_broker import (
     named_topics,
     naming,
 )
-from reference_impl.wire.requests.records.large_batches import scanned_apart
+from reference_impl.wire.requests.records.large_batches import is_read_before, scanned_before
 from reference_impl.wire.requests.records.leader_hints import LeaderHints
 
 NOT_LEADER: Final = ErrorCode.NOT_LEADER_OR_FOLLOWER
+UNKNOWN: Final = Produced(error=UNKNOWN_TOPIC_ID)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 KNOWS_ZSTD: Final = 7  # KIP-110
 RECORD_ERRORS_SINCE: Final = 8  # KIP-467
@@ -71,19 +72,25 @@ async def produce(broker: ServedBroker, call: Call) -> ProduceResult:
     """Handles Produce; returns once each batch is rejected, or appended as acks requires."""
     body = call.body
     topics = await named_topics(broker, body.topic_data)
-    refused = _refusal(call)
-    requests = {
-        place: _request(call, place, wanted)
+    parts = [
+        (name, wanted, first_header(wanted.records or b""))
         for topic, name in topics
-        if name is not None and refused is None
         for wanted in topic.partition_data
-        for place in (TopicPartition(name, wanted.index),)
-    }
+    ]
+    refused = _refusal(call, (head for _, _, head in parts))
+    requests: dict[TopicPartition, Produce] = {}
+    heads: dict[TopicPartition, Header | None] = {}
+    for name, wanted, head in parts if refused is None else ():
+        if name is not None:
+            place = TopicPartition(name, wanted.index)
+            requests[place], heads[place] = _request(call, place, wanted), head
     for place, request in requests.items():
-        facts = await scanned_apart(broker, request.batches)
-        if facts is not None:
+        head = heads[place]
+        if head is not None and is_read_before(head):
+            facts = await scanned_before(broker, request.batches, head)
             requests[place] = replace(request, scanned=facts)
-    unsupported = await _unsupported(broker, call, requests)
+    # Kafka: ProduceRequest.validateRecords; KIP-110.
+    unsupported = {} if call.version >= KNOWS_ZSTD else await _unsupported(broker, heads)
     for place in unsupported:
         del requests[place]
     is_unknown = any(name is None for _, name in topics)
@@ -102,8 +109,8 @@ async def produce(broker: ServedBroker, call: Call) -> ProduceResult:
     )
     is_hinted = call.version >= HINTS_SINCE
     moved = [place for place, one in produced.items() if is_hinted and one.error is NOT_LEADER]
-    hints = await LeaderHints.of(broker, call, moved)
-    otherwise = Produced(error=refused or UNKNOWN_TOPIC_ID)
+    hints = await LeaderHints.of(broker, call, moved) if moved else LeaderHints(call, {}, {})
+    otherwise = UNKNOWN if refused is None else Produced(error=refused)
     by_topic: dict[Any, tuple[dict[str, Any], dict[int, Any]]] = {}
     for topic, name in topics:
         named = naming(topic)
@@ -123,25 +130,19 @@ async def produce(broker: ServedBroker, call: Call) -> ProduceResult:
     return ProduceResult(call.respond(responses=responses, **hints.endpoints()), appended)
 
 
-def _refusal(call: Call) -> ErrorCode | None:
+def _refusal(call: Call, heads: Iterable[Header | None]) -> ErrorCode | None:
     if call.body.transactional_id is not None:
         return None
-    for topic in call.body.topic_data:
-        for one in topic.partition_data:
-            head = first_header(one.records or b"")
-            if head is not None and head.is_transactional:
-                return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    for head in heads:
+        if head is not None and head.is_transactional:
+            return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     return None  # the leader rejects malformed batches
 
 
 async def _unsupported(
-    broker: ServedBroker, call: Call, requests: Mapping[TopicPartition, Produce]
+    broker: ServedBroker, heads: Mapping[TopicPartition, Header | None]
 ) -> dict[TopicPartition, Produced]:
-    # Kafka: ProduceRequest.validateRecords; KIP-110.
-    if call.version >= KNOWS_ZSTD:
-        return {}
-    first = {place: first_header(request.batches) for place, request in requests.items()}
-    with_zstd = {place for place, head in first.items() if head is not None and _is_zstd(head)}
+    with_zstd = {place for place, head in heads.items() if head is not None and _is_zstd(head)}
     existing = await existing_partitions(broker) if with_zstd else frozenset[TopicPartition]()
     refused = Produced(error=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
     return dict.fromkeys(sorted(with_zstd & existing), refused)
