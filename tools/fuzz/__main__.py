@@ -6,8 +6,8 @@
 
 A reader may refuse the bytes, but must not fail in any other way. Another exception, and an abort
 of the process, ends the run; the input is then written to a file in `--folder`. The run begins with
-valid inputs. atheris is no dependency of the project: it has no release for some versions of
-Python.
+valid inputs. Its result is in `benchmarks/results/fuzz-TARGET.json`. atheris is no dependency of
+the project: it has no release for some versions of Python.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
+
+from tools.fuzz import campaign
 
 LARGEST_INPUT: Final = 4096
 TARGETS: Final[Mapping[str, str]] = {  # the package whose branches guide the search
@@ -32,18 +34,27 @@ def main(words: list[str]) -> None:
     parser.add_argument("target", choices=TARGETS)
     parser.add_argument("--seconds", type=int, default=3600)
     parser.add_argument("--folder", type=Path, help="default: runs/fuzz-TARGET")
+    parser.add_argument("--here", action="store_true", help="in this process, without a result")
     options = parser.parse_args(words)
     folder: Path = options.folder or Path(f"runs/fuzz-{options.target}")
+    if options.here:
+        _fuzz(options.target, folder, options.seconds)
+    else:
+        call = [sys.executable, "-m", "tools.fuzz", *words, "--here"]
+        sys.exit(campaign.run(options.target, folder, call))
+
+
+def _fuzz(name: str, folder: Path, seconds: int) -> None:
     atheris: Any = importlib.import_module("atheris")
-    with atheris.instrument_imports(include=[TARGETS[options.target]]):
-        target = importlib.import_module(f"tools.fuzz.{options.target}")
+    with atheris.instrument_imports(include=[TARGETS[name]]):
+        target = importlib.import_module(f"tools.fuzz.{name}")
     corpus = folder / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)
     for number, data in enumerate(target.valid_inputs()):
         (corpus / f"valid-{number}").write_bytes(data)
     arguments = [
         sys.argv[0],
-        f"-max_total_time={options.seconds}",
+        f"-max_total_time={seconds}",
         f"-max_len={LARGEST_INPUT}",
         f"-artifact_prefix={folder}/",
         str(corpus),
