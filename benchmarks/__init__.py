@@ -1,1 +1,1 @@
-"""Benchmarks of every performance claim, as ratios to a peer or a baseline of the same run."""
+"""Benchmarks of every performance claim, as ratios to another tool or a baseline."""

@@ -274,8 +274,8 @@ class Measured(Event):
 class Listed(Event):
     """One row of `urteil list`; as JSON, each entry of `facts` is a field.
 
-    Only the terminal shows `releases`: the range `in_force` of Kafka releases in short form. It is
-    empty if the item has no range.
+    `in_force` is the range of Kafka releases for which the item is true. Only the terminal shows
+    this range, in the short form `releases`; it is empty if the item has none.
     """
 
     name: ClassVar[str] = "listed"

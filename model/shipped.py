@@ -92,10 +92,11 @@ class NotShipped(InputFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shipped:
-    """The rules of a release in one spec: a version, and the bugs that the release adds to it.
+    """The rules of a release in one spec: a version, and the bugs of the release.
 
-    Each bug changes the spec's default version. `uncertain` has the bugs for which the first
-    release, or the release with the fix, is not known. Bugs that need a setting are not included.
+    A bug is a change of the spec's default version, and is explored alone. `uncertain` has the bugs
+    for which the first release, or the release with the fix, is not known. Bugs that need a setting
+    are not included.
     """
 
     spec: str

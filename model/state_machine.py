@@ -32,7 +32,10 @@ class StateMachine:
     means: Mapping[str, str] = field(default_factory=dict)  # state -> its meaning
 
     def transitions(self) -> Iterator[Step]:
-        """Yields each transition as (state, action, next state), with exactly one action."""
+        """Yields each transition as (state, action, next state).
+
+        An arrow with several actions, such as `join | leave`, gives one transition for each.
+        """
         for state, actions, following in self.steps:
             for action in actions.split(" | "):
                 yield state, action, following

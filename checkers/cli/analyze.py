@@ -165,7 +165,10 @@ def analyze_command(
 
 
 def explain_plan(run: Run, anomalies: tuple[str, ...], declared: Declarations) -> None:
-    """Emits each pass of an analysis that decides these anomalies, with its stages."""
+    """Emits the query plan of an analysis that searches for these anomalies.
+
+    The plan has passes over the history, and each pass has stages.
+    """
     from checkers.histories.explanation import planned
     from properties.anomalies.catalogue import named
 

@@ -146,10 +146,10 @@ def in_force(variant: Variant) -> str | None:
 
 
 def note_releases(run: Run, variant: Variant) -> None:
-    """Prints the releases of Kafka that behave like the variant; nothing for the spec of a user.
+    """Prints the releases of Kafka that behave like this version or bug of a spec.
 
-    If the variant is the default, but the newest release behaves like another version of the spec,
-    also prints the name of that version.
+    A spec has a default version. If it is chosen, and the newest release behaves like another
+    version, that version is named too. Prints nothing for a spec that a user wrote.
     """
     from model.releases import LATEST
     from model.shipped import NotShipped, shipped

@@ -46,7 +46,7 @@ ANY: Final = _Any()
 
 
 def always(difference: Difference) -> bool:
-    """Returns True: a reason without a condition of its own explains every difference."""
+    """Returns True: the default condition of a reason, which fits every difference of responses."""
     del difference
     return True
 
@@ -87,5 +87,5 @@ class Reason:
 
 
 def reason_of(difference: Difference, rows: Iterable[Reason]) -> Reason | None:
-    """Returns the first of the reasons that explains the difference; None if none does."""
+    """Returns the first of the reasons that explains a difference of two responses, or None."""
     return next((row for row in rows if row.explains(difference)), None)

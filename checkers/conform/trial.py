@@ -82,9 +82,10 @@ class Found:
         return [row.name for row in rows if not self.explained[row.name]]
 
     def by_verdict(self, rows: Iterable[Reason]) -> dict[Verdict, int]:
-        """Returns the number of explained differences for each verdict, such as `permitted`.
+        """Returns how many differences between the two systems' responses have each verdict.
 
-        A difference has the verdict of the reason that explains it.
+        A listed reason explains a difference, and its verdict, such as `permitted`, is the
+        difference's verdict.
         """
         counts = Counter[Verdict]()
         for row in rows:

@@ -162,7 +162,7 @@ def _verdict(decision: Decision, *, by_expectation: bool) -> KeptVerdict:
 
 
 def worst(verdicts: Iterable[KeptVerdict]) -> KeptVerdict:
-    """Returns the worst of several verdicts of a run on one claim, with all their fingerprints."""
+    """Returns the worst of a run's verdicts on a claim, with the fingerprints of all violations."""
     from dataclasses import replace
 
     ordered = sorted(verdicts, key=lambda one: (one.known, WORST[one.judged], WORST[one.verdict]))

@@ -17,8 +17,8 @@ def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
 
     With `by_expectation`, the verdict is compared with the expected one:
 
-    - An expected verdict counts as `holds`. But `not exercised`, which is accepted instead of
-      `holds`, stays `not exercised`.
+    - An expected verdict counts as `holds`.
+    - If `holds` is expected and the verdict is `not exercised`, it stays `not exercised`.
     - An unexpected verdict counts as `violated`. But a known violation counts as `holds`.
     """
     if by_expectation and decision.expected is not None:

@@ -28,7 +28,7 @@ SETTINGS: Final = {
 
 @dataclass(slots=True)
 class TransactionalClient:
-    """A producer with its transactional id, and the operation of its open transaction."""
+    """A producer with a transactional id; each transaction is recorded as one operation."""
 
     producer: Any
     shared: Shared

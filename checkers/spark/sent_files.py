@@ -54,9 +54,9 @@ class SentRows:
 def sent(
     spark: SparkSession, partitions: tuple[HistoryPartition, ...], folder: Path
 ) -> tuple[HistoryPartition, ...]:
-    """Returns the partitions such that every worker can read them.
+    """Returns the partitions with locations that every worker can read.
 
-    Files that a worker does not see are sent; `folder` gets links to them.
+    Files that a worker does not see are sent to it, by links to them in `folder`.
     """
     if is_local(spark):
         return partitions

@@ -141,7 +141,7 @@ def merge_files(
 def process_cells(
     kernels: Sequence[Kernel], hash_seed: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Runs the kernels on the shuffle partitions whose rows are in the cells."""
+    """Runs the kernels on shuffle partitions, each of which is one cell of a row of Spark."""
     _prepare_worker(len(sys.modules))
     meter = Meter()
     meter.begin(kernel.title for kernel in kernels)

@@ -105,9 +105,10 @@ class Following:
         return None
 
     def _look_ahead(self) -> bool:
-        """Finds late events after which the spec allows the next event, and takes them.
+        """Finds later events that must come first for the spec to allow the next event.
 
-        Returns False if there are none. An event is late if its log line came after its effect.
+        Such an event was logged after its effect. Takes them before the next event. Returns False
+        if there are none.
         """
         event, tried = self.events[self.start], 0
         here = self.mapping.position

@@ -98,7 +98,7 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
 
         Kafka: GroupMetadataManager.classicGroupJoinToClassicGroup. Simplified: the process has its
         member id before it joins. If it has the group.instance.id of a member, it replaces this
-        member. Every claim also holds without one of its guards.
+        member. Every claim also holds without its guard.
         """
         when(~(s.is_stable() & exists(s.shares_instance(m, x) for x in Member)))
         s.asks_to_join(m)

@@ -19,8 +19,8 @@ from model.variants import bug
 class AddsInstances(AbstractClassicGroup):
     """A static member that returns during a rebalance is added to the group; its old process stays.
 
-    Then two members have the same group.instance.id (KAFKA-8500). The action join breaks the claim
-    `one_member_of_an_instance`.
+    Then two members have the same group.instance.id (KAFKA-8500). The claim
+    `one_member_of_an_instance` breaks at the action `join`.
     """
 
     def gives_way(s, other: Member, m: Member) -> Bool:
@@ -37,8 +37,8 @@ class AddsInstances(AbstractClassicGroup):
 class ForgetsReplacement(AbstractClassicGroup):
     """The new process of a static member is not written to the coordinator's log (KAFKA-10284).
 
-    A new coordinator knows only the old process. The action replace breaks the claim
-    `a_stable_group_survives`.
+    A new coordinator knows only the old process. The claim `a_stable_group_survives` breaks at the
+    action `replace`.
     """
 
     def persists_replacement(s) -> Bool:
@@ -56,7 +56,7 @@ class BelievesOldClaims(AbstractClassicGroup):
     """The sticky assignor believes every member that reports that it had a partition (KAFKA-7026).
 
     A member that missed a generation reports a partition that another member has received since.
-    The action assign breaks the claim `one_owner`.
+    The claim `one_owner` breaks at the action `assign`.
     """
 
     def keeps(s, m: Member, p: TopicPartition) -> Bool:

@@ -214,10 +214,10 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def reports_are_of_a_generation(s) -> Bool:
-        """If a consumer reports a partition, it reports a generation after the least one.
+        """A consumer that reports a partition reports a generation other than the least one.
 
-        True because a consumer gets partitions only by an assignment, which belongs to a
-        generation.
+        The least one means that the consumer had no generation. True because a consumer gets
+        partitions only by an assignment, which belongs to a generation.
         """
         return forall(
             implies(s.last_owned[m][p], s.last_generation[m] != Generation.least())

@@ -20,7 +20,7 @@ class ErasesWhatComesBack(AbstractConsumerGroup):
     """The coordinator first adds a member's new partitions, and then removes its revoked ones.
 
     A partition that a member gives up and gets back looks free, and another member gets it
-    (KAFKA-16147). The action heartbeat breaks the claim `taken_partitions_have_a_member`,
+    (KAFKA-16147). The claim `taken_partitions_have_a_member` breaks at the action `heartbeat`,
     and with it `no_double_assignment`.
     """
 
@@ -33,7 +33,7 @@ class ErasesWhatComesBack(AbstractConsumerGroup):
 class FreesAtOnce(AbstractConsumerGroup):
     """The coordinator frees a partition before its member has given it up.
 
-    Two consumers read the partition. The action heartbeat breaks the lemma `live_owners_have`.
+    Two consumers read the partition. The action `heartbeat` breaks the lemma `live_owners_have`.
     """
 
     def must_revoke(s, m: Member) -> Bool:
@@ -44,7 +44,7 @@ class FreesAtOnce(AbstractConsumerGroup):
 class TakesWhatIsOwned(AbstractConsumerGroup):
     """A member gets partitions by the target assignment although another member still has them.
 
-    The action heartbeat breaks the claim `no_double_assignment`.
+    The claim `no_double_assignment` breaks at the action `heartbeat`.
     """
 
     def is_free(s, m: Member, p: TopicPartition) -> Bool:
@@ -55,7 +55,7 @@ class TakesWhatIsOwned(AbstractConsumerGroup):
 class ReadsOnWhenFenced(AbstractConsumerGroup):
     """A fenced consumer keeps its partitions while it joins again.
 
-    Another member has got them since, and both read. The action be_fenced breaks the lemma
+    Another member has got them since, and both read. The action `be_fenced` breaks the lemma
     `joining_consumers_own_nothing`.
     """
 
@@ -101,8 +101,8 @@ class CommitsInAnyEpoch(AbstractConsumerGroup):
 class ForgetsWhoRejoins(AbstractConsumerGroup):
     """The coordinator treats a known member that joins with epoch 0 as a new member.
 
-    The member loses its partitions, but they do not become free. The action join breaks the claim
-    `taken_partitions_have_a_member`.
+    The member loses its partitions, but they do not become free. The claim
+    `taken_partitions_have_a_member` breaks at the action `join`.
     """
 
     def may_join(s, m: Member) -> Bool:

@@ -90,8 +90,8 @@ class BeforeKip903(BeforeElr):
     """Kafka 3.4: a leader may commit alone, and does not check the broker epoch of a fetch.
 
     This version breaks the claim `leader_completeness`: a record that one broker alone has
-    committed is lost with the page cache of that broker. The loss that KIP-903 fixed needs more
-    steps: the bug `ignores-broker-epochs` shows it.
+    committed is lost with the page cache of that broker. KIP-903 fixed another loss, which needs
+    more steps; the bug `ignores-broker-epochs` shows it.
     """
 
     def is_same_registration(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:

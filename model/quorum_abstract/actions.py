@@ -241,8 +241,8 @@ class AbstractQuorumActions(AbstractQuorumState):
         """A follower appends the leader's next record, and flushes its log.
 
         Kafka: KafkaRaftClient.appendAsFollower. Simplified: one record in each answer; a late
-        answer is a late read of the leader's log. In the explored scope, every claim also holds
-        without one of its guards.
+        answer is a late read of the leader's log. In the explored scope, one guard is not
+        needed: every claim holds without it.
         """
         at = s.replica[r].end_offset
         led = s.led[s.replica[r].epoch]

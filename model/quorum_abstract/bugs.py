@@ -23,7 +23,7 @@ from model.variants import bug
 class VotesTwice(QuorumProof):
     """A voter forgets its vote, and votes for every candidate of its epoch.
 
-    Two candidates have the votes of a majority. The action grant_vote breaks the lemma
+    Two candidates have the votes of a majority. The action `grant_vote` breaks the lemma
     `a_replica_votes_once`, from which the claim `one_leader_per_epoch` follows.
     """
 
@@ -40,7 +40,7 @@ class VotesTwice(QuorumProof):
 class VotesForShorterLog(QuorumProof):
     """A voter votes for a candidate whose log is shorter than the voter's log.
 
-    The candidate may lack a record that the voter helped to commit. The action grant_vote breaks
+    The candidate may lack a record that the voter helped to commit. The action `grant_vote` breaks
     the lemma `a_candidate_has_what_its_voters_acknowledged`.
     """
 

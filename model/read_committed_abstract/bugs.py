@@ -55,8 +55,8 @@ class StableAtFirstOpen(ReadCommitted):
 class StableAtLastOpen(ReadCommitted):
     """The last stable offset stops at the last open transaction instead of the first one.
 
-    A reader passes an open transaction of another producer. The action append_first breaks the
-    claim `stable_offset_stops_at_open`, and the action read breaks `only_committed_is_delivered`.
+    A reader passes an open transaction of another producer. The claim `stable_offset_stops_at_open`
+    breaks at the action `append_first`, and the action read breaks `only_committed_is_delivered`.
     """
 
     def is_stable(s, o: Offset) -> Bool:
@@ -74,7 +74,8 @@ class StableAtLastOpen(ReadCommitted):
 class IgnoresAbortedList(ReadCommitted):
     """The reader does not look at the aborted transactions of the fetch response.
 
-    So it receives aborted records. The action read breaks the claim `only_committed_is_delivered`.
+    So it receives aborted records. The claim `only_committed_is_delivered` breaks at the action
+    `read`.
     """
 
     def is_dropped(s, o: Offset) -> Bool:
@@ -125,7 +126,7 @@ class LateMarkers(ReadCommitted):
 class UncleanElection(ReadCommitted):
     """A replica outside the ISR becomes leader, and lacks records that a reader has received.
 
-    The action change_leader breaks the lemma `replicated_is_written`, and the claims
+    The action `change_leader` breaks the lemma `replicated_is_written`, and the claims
     `only_committed_is_delivered` and `stable_offset_never_goes_back`.
     """
 

@@ -1,4 +1,4 @@
-"""The claims about abstract reads at read_committed, and the lemmas that their proof needs."""
+"""The claims of the abstract spec of reads at read_committed, and the lemmas of their proof."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class LogRecord(Record):
 
 
 class AbstractReadCommittedState(Spec):
-    """The variables of abstract reads at read_committed, and predicates over them."""
+    """The variables of the abstract spec of reads at read_committed, and predicates over them."""
 
     producers: Annotated[int, range(1, 10)] = 1
     transactions: Annotated[int, range(1, 10)] = 2

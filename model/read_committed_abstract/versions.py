@@ -34,7 +34,7 @@ class Kafka43(ReadCommitted):
     """Kafka 4.3: a leader that restarts forgets which markers are not replicated.
 
     A reader passes the transaction of such a marker. The next leader lacks the marker, so the last
-    stable offset goes back. The action restart breaks the lemma `memory_is_the_log`. No record is
+    stable offset goes back. The action `restart` breaks the lemma `memory_is_the_log`. No record is
     delivered wrongly, because the coordinator writes the same marker again.
     """
 

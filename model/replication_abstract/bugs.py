@@ -20,7 +20,7 @@ class CutsAtHighWatermark(ReplicationProof):
     """A follower truncates to its own high watermark, and no fetch compares epochs (KIP-101).
 
     A follower's high watermark lags behind the leader's, so the truncated records may be committed.
-    The action become_follower breaks the claim `isr_has_what_is_committed`.
+    The claim `isr_has_what_is_committed` breaks at the action `become_follower`.
     """
 
     def on_following(s, r: Replica) -> None:
@@ -38,11 +38,11 @@ class CutsAtHighWatermark(ReplicationProof):
     in_force=kafka("0.8", "2.0.0"),
 )
 class JoinsAtHighWatermark(ReplicationProof):
-    """A follower joins the ISR at the leader's high watermark, even below the leader's start
-    offset.
+    """A follower joins the ISR at the leader's high watermark, even if the leader's epoch starts at
+    a higher offset.
 
     A new leader's own high watermark lags, so the follower may lack committed records (KAFKA-7128).
-    The action expand_isr breaks the claim `isr_has_what_is_committed`.
+    The claim `isr_has_what_is_committed` breaks at the action `expand_isr`.
     """
 
     def may_join(s, f: Replica, own: LeaderEpoch) -> Bool:
@@ -60,8 +60,8 @@ class LosesItsTail(ReplicationProof):
     """A crash removes the last records of a replica's log, and the replica stays in the ISR.
 
     The log then ends at an older value of the replica's high watermark. So a replica that lacks
-    committed records may be elected. The action restart breaks the claim
-    `isr_has_what_is_committed`; KIP-966 is the fix.
+    committed records may be elected. The claim `isr_has_what_is_committed` breaks at the action
+    `restart`; KIP-966 is the fix.
     """
 
     def on_restart(s, r: Replica, mark: Offset) -> None:
@@ -102,8 +102,8 @@ class OldBrokerEpoch(WithLosses):
     proposal.
 
     This replica is the leader that made the proposal, or the follower that the proposal adds.
-    Before KIP-903 the proposal had no broker epoch. The action expand_isr breaks the claim
-    `isr_has_what_is_committed`.
+    Before KIP-903 the proposal had no broker epoch. The claim `isr_has_what_is_committed` breaks at
+    the action `expand_isr`.
     """
 
     def forget_proposals(s, r: Replica) -> None:

@@ -168,7 +168,7 @@ class LossyReplication(AbstractReplication):
         """Does nothing: `departure` serves only proofs, and this spec has none."""
 
     def is_replaced(s, e: LeaderEpoch) -> Bool:
-        """True if a leader of a newer epoch has begun, and may have lacked committed records."""
+        """True if a leader of an epoch after `e` began, and may have lacked committed records."""
         return exists((e < f) & s.lossy[f] & s.led[f].begun for f in LeaderEpoch)
 
     def may_lack(s, e: LeaderEpoch) -> Bool:

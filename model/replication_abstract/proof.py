@@ -93,8 +93,8 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_begun_epoch_supersedes(s) -> Bool:
-        """Once a leader begins to lead, a member of each earlier epoch's ISR has left for a newer
-        epoch.
+        """Once a leader begins to lead, each earlier epoch has an ISR member that left it for a
+        newer epoch.
         """
         return forall(
             implies(all_of(s.led[e].begun, s.elected[old], old < e), s.is_superseded(old))

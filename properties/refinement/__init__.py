@@ -12,7 +12,7 @@
     detailed consumer group     ->  consumer-group-abstract  (`rich_consumer_group`)
     detailed quorum             ->  quorum-abstract        (`rich_quorum`)
 
-A *detailed* (rich) spec is close to Kafka's code and is explored; an *abstract* spec is small
+A *detailed* spec is close to Kafka's code and is explored; an *abstract* spec is small
 enough to be proved. Runs of the broker are validated event by event (`trace_validation`). For a
 detailed spec, a mapping assigns a state of the abstract spec to each of its states. Every explored
 transition must then be one or more actions of the abstract spec.

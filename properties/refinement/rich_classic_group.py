@@ -1,6 +1,6 @@
 """The spec `classic-group` takes only steps of `classic-group-abstract`, so its proof covers it.
 
-The spec `classic-group` is the detailed (rich) one: refusals are in flight, and fairness makes
+The spec `classic-group` is the detailed one: refusals are in flight, and fairness makes
 members join a generation. Each explored step must be one abstract action, two, or none. The step in
 which the leader's assignment arrives is two. In both states, the coordinator must accept the same
 commits.
@@ -42,7 +42,7 @@ class Refinement(StateMapping[ClassicGroup]):
         )
 
     def abstraction(self, state: State) -> State:
-        """Returns the abstract state that corresponds to a state of the rich spec."""
+        """Returns the abstract state that corresponds to a state of the detailed spec."""
         out: dict[tuple[str, tuple[int, ...]], Value] = {
             (name, ()): state[name, ()]
             for name in (
@@ -66,7 +66,7 @@ class Refinement(StateMapping[ClassicGroup]):
         return out
 
     def calls(self, step: Step) -> list[Call]:
-        """Returns the abstract actions of a rich step; none for a refusal that has no effect."""
+        """Returns the abstract actions of a detailed step; none for a refusal without effect."""
         match step.action, step.arguments:
             case "refuse", _:
                 return []

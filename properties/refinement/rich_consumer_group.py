@@ -1,6 +1,6 @@
 """The spec `consumer-group` takes only steps of `consumer-group-abstract`, so its proof covers it.
 
-The spec `consumer-group` is the detailed (rich) one: it has the group epoch, and fair actions that
+The spec `consumer-group` is the detailed one: it has the group epoch, and fair actions that
 make members converge. Each explored step must be one abstract action, or change nothing. In both
 states, the same members must be able to send heartbeats and to commit.
 
@@ -40,7 +40,7 @@ class Refinement(StateMapping[ConsumerGroup]):
         )
 
     def abstraction(self, state: State) -> State:
-        """Returns the abstract state that corresponds to a state of the rich spec."""
+        """Returns the abstract state that corresponds to a state of the detailed spec."""
         out: dict[tuple[str, tuple[int, ...]], Value] = {
             ("assignment_epoch", ()): state["assignment_epoch", ()],
             ("target", (PARTITION,)): state["target", ()],
@@ -63,7 +63,7 @@ class Refinement(StateMapping[ConsumerGroup]):
         return out
 
     def calls(self, step: Step) -> list[Call]:
-        """Returns the abstract action of a rich step; none for a change of the group epoch only."""
+        """Returns the abstract action of a detailed step; none if only the group epoch changes."""
         epoch = as_int(step.after["assignment_epoch", ()])
         match step.action, step.arguments:
             case "change_subscription", ():

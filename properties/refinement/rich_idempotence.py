@@ -1,13 +1,13 @@
 """The spec `idempotence` takes only steps of `idempotence-abstract` with clients and restarts.
 
 The abstract spec is small enough to be proved for any number of producers, batches and restarts. It
-has one log and no follower. The spec `idempotence` is the detailed (rich) one. Each of its steps is
-one abstract action, several, or none: `steps_of` names them. `walk` explores both specs together.
-It reports each rich step whose abstract actions are not enabled, or lead to a state that does not
+has one log and no follower. The spec `idempotence` is the detailed one. Each of its steps is one
+abstract action, several, or none: `steps_of` names them. `walk` explores both specs together. It
+reports each detailed step whose abstract actions are not enabled, or lead to a state that does not
 match.
 
-The abstract state has the earlier sequence numbers of a batch; the rich state does not. So an
-abstract state cannot be computed from a rich state: the walk keeps both.
+The abstract state has the earlier sequence numbers of a batch; the detailed state does not. So an
+abstract state cannot be computed from a detailed state: the walk keeps both.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: one partition; no records are deleted, and the client gives up no batch.
@@ -41,9 +41,9 @@ Frozen = frozenset[tuple[object, Value]]
 class Walk:
     """Counts of the steps in an exploration of both specs.
 
-    `explained` counts, by abstract action, the rich steps that this action explains. Its key `none`
-    counts the rich steps that do not change the abstract state. `unexplained` counts, by rich
-    action, the steps that no abstract actions explain.
+    `explained` counts, by abstract action, the detailed steps that this action explains. Its key
+    `none` counts the detailed steps that do not change the abstract state. `unexplained` counts, by
+    detailed action, the steps that no abstract actions explain.
     """
 
     pairs: int
@@ -53,7 +53,7 @@ class Walk:
 
 @dataclass(frozen=True)
 class Simulation:
-    """A rich spec and the abstract spec that should simulate it, at finite scopes."""
+    """A detailed spec and the abstract spec that should simulate it, at finite scopes."""
 
     rich: IdempotentProducer
     version: type[WithRestarts] = WithRestarts
@@ -93,7 +93,7 @@ class Simulation:
     def steps_of(
         self, name: str, values: tuple[int, ...], before: State, after: State
     ) -> Iterator[Call]:
-        """Yields the abstract actions, with their arguments, that should explain a rich step."""
+        """Yields the abstract actions and arguments that should explain a detailed step."""
         end = as_int(before["log.end_offset", (PARTITION,)])
         match name:
             case "send":

@@ -1,6 +1,6 @@
 """The spec `quorum` takes only steps of the abstract quorum, so the abstract proof covers it.
 
-The spec `quorum` is the detailed (rich) one. The abstract state has what the detailed state has
+The spec `quorum` is the detailed one. The abstract state has what the detailed state has
 forgotten: the votes and the leader's log of every former epoch. So a mapping of states does not
 suffice. `Refinement.calls` maps each detailed step to the abstract actions that explain it, none or
 more, and these actions are taken one by one. Each must be allowed, and afterwards both states must

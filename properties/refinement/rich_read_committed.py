@@ -1,13 +1,13 @@
 """The spec `transactions` takes only steps of `read-committed-abstract`, seen from one partition.
 
-The spec `transactions` is the detailed (rich) one. It has no reader. Instead, predicates define
+The spec `transactions` is the detailed one. It has no reader. Instead, predicates define
 which records a reader at read_committed receives, and at which offset this reader stops. So the
-abstract reader reads as soon as it may. After each rich step, the abstract reader must have
+abstract reader reads as soon as it may. After each detailed step, the abstract reader must have
 received exactly the records that the predicates allow, and must have no further record to read.
 
-The abstract log keeps truncated records; the rich log does not. So an abstract state cannot be
-computed from a rich state. `walk` explores both specs together, and reports each rich step whose
-abstract actions are not enabled, or lead to a state that does not match.
+The abstract log keeps truncated records; the detailed log does not. So an abstract state cannot be
+computed from a detailed state. `walk` explores both specs together, and reports each detailed step
+whose abstract actions are not enabled, or lead to a state that does not match.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: one partition; no record is outside of transactions, and no leader restarts.
@@ -41,9 +41,9 @@ IN: Final = t.Local(TopicPartition.info, "p")
 class Walk:
     """Counts of the steps in an exploration of both specs.
 
-    `explained` counts, by abstract action, the rich steps that this action explains. Its key `none`
-    counts the rich steps that do not change the abstract state. `unexplained` counts, by rich
-    action, the steps that no abstract actions explain.
+    `explained` counts, by abstract action, the detailed steps that this action explains. Its key
+    `none` counts the detailed steps that do not change the abstract state. `unexplained` counts, by
+    detailed action, the steps that no abstract actions explain.
     """
 
     pairs: int
@@ -90,7 +90,7 @@ class Simulation:
     # ---- the mapping
 
     def calls(self, before: State, after: State) -> Iterator[Call]:
-        """Yields a rich step's actions of clients, coordinator and leader in the abstract spec."""
+        """Yields the actions of clients, coordinator and leader that explain a detailed step."""
         for k in range(self.rich.transactions):
             if _changed("owner", (k,), before, after):
                 yield Call("begin", (k, as_int(after["stamp.producer_id", (k,)])))
@@ -108,16 +108,16 @@ class Simulation:
             )
 
     def reads(self, abstract: State, after: State) -> Iterator[Call]:
-        """Yields the abstract reader's next reads, up to the rich spec's `read_committed_end`."""
+        """Yields the abstract reader's next reads, as far as the detailed spec lets it read."""
         position = as_int(abstract["position", ()])
         yield from (Call("read", (o + 1,)) for o in range(position, self.read_end(after)))
 
     def read_end(self, rich: State) -> int:
-        """Returns `read_committed_end` of the rich spec: the offset at which a reader stops."""
+        """Returns `read_committed_end` of the detailed spec: the offset at which a reader stops."""
         return as_int(self._rich.value(self._end, rich, {IN.uid: PARTITION}))
 
     def is_read(self, rich: State, offset: int) -> bool:
-        """True if the rich spec lets a reader at read_committed receive the record at `offset`."""
+        """True if the detailed spec lets a read_committed reader receive the record at `offset`."""
         return self._rich.holds(self._read, rich, {IN.uid: PARTITION, AT.uid: offset})
 
     def matches(self, rich: State, abstract: State) -> bool:

@@ -2,8 +2,8 @@
 
 The abstract spec is small enough to be proved for any number of producers, transactions and
 partitions. It has no log, no failover, no client, and its producer epochs do not run out. The spec
-`transactions` is the detailed (rich) one. `abstraction` maps a state of the rich spec to an
-abstract state. Every transition of the rich spec, explored at a finite scope, must be one or two
+`transactions` is the detailed one. `abstraction` maps a state of the detailed spec to an abstract
+state. Every transition of the detailed spec, explored at a finite scope, must be one or two
 abstract actions, or no change.
 
 When the epochs of a producer id run out, the producer gets a new id; in the abstract spec its

@@ -1,9 +1,9 @@
-"""A mapping of states: each step of a detailed (rich) spec is some steps of an abstract one.
+"""A mapping of states: each step of a detailed spec is some steps of an abstract one.
 
-The mapping computes an abstract state from each rich state, so exploring the rich spec suffices.
-Each rich step must be explained by abstract actions: they must lead from the abstract state before
-the step to the abstract state after it. In both states, the specs must also accept the same
-requests.
+The mapping computes an abstract state from each detailed state, so exploring the detailed spec
+suffices. Each detailed step must be explained by abstract actions: they must lead from the abstract
+state before the step to the abstract state after it. In both states, the specs must also accept the
+same requests.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 """
@@ -27,7 +27,7 @@ R = TypeVar("R", bound=Spec)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A step of the rich spec, with the states before and after."""
+    """A step of the detailed spec, with the states before and after."""
 
     action: str
     arguments: tuple[int, ...]
@@ -37,7 +37,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """A predicate of the rich spec and one of the abstract spec that must have the same value.
+    """A predicate of the detailed spec and one of the abstract spec that must have the same value.
 
     Both predicates are evaluated once for each entry of `of`, which gives values to their
     variables.
@@ -50,12 +50,12 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """Counts of the steps in an exploration of the rich spec.
+    """Counts of the steps in an exploration of the detailed spec.
 
-    `explained` counts, by abstract action, the rich steps that this action explains. Its key `none`
-    counts the rich steps that do not change the abstract state. `unexplained` counts the other rich
-    steps, by rich action. `disagreements` counts the states in which predicates of both specs
-    differ.
+    `explained` counts, by abstract action, the detailed steps that this action explains. Its key
+    `none` counts the detailed steps that do not change the abstract state. `unexplained` counts the
+    other detailed steps, by detailed action. `disagreements` counts the states in which predicates
+    of both specs differ.
     """
 
     states: int
@@ -66,7 +66,7 @@ class Walk:
 
 @dataclass(frozen=True)
 class StateMapping(ABC, Generic[R]):
-    """A version of the rich spec, and the abstract spec that must allow each of the version's
+    """A version of the detailed spec, and the abstract spec that must allow each of the version's
     steps.
     """
 
@@ -78,18 +78,18 @@ class StateMapping(ABC, Generic[R]):
 
     @abstractmethod
     def abstraction(self, state: State) -> State:
-        """Returns the abstract state that corresponds to a state of the rich spec."""
+        """Returns the abstract state that corresponds to a state of the detailed spec."""
 
     @abstractmethod
     def calls(self, step: Step) -> list[Call]:
-        """Returns the abstract actions of a rich step, in their order."""
+        """Returns the abstract actions of a detailed step, in their order."""
 
     @abstractmethod
     def agreements(self) -> list[Agreement]:
         """Returns the predicates on which the specs must agree in every state."""
 
     def walk(self) -> Walk:
-        """Explores the rich spec, and explains each of its steps."""
+        """Explores the detailed spec, and explains each of its steps."""
         explained, unexplained, disagreements = Counter[str](), Counter[str](), 0
         todo = self._rich.initial(self.rich)
         first = self._abstract.initial(self.abstract)

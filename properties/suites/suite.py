@@ -43,9 +43,9 @@ def inside(claim: str, setting: str, because: str) -> Side:
 
 
 def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
-    """Returns an expected verdict: some run breaks the claim.
+    """Returns the expectation that some run violates the claim.
 
-    The setting or the seeded bugs violate the claim's condition.
+    The setting or the seeded bugs are outside the condition under which the claim holds.
     """
     return Side(
         claim=claim, setting=setting, bugs=frozenset(bugs), expected="violated", because=because

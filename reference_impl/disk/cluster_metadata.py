@@ -39,7 +39,7 @@ class ClusterMetadata:
 
     @classmethod
     def of(cls, image: MetadataImage) -> ClusterMetadata:
-        """Returns the metadata without a file; another process writes the file."""
+        """Returns metadata of this image that is not stored here: another process stores it."""
         changes = MetadataChanges()
         changes.to(image)
         return cls(Path(), _changes=changes)

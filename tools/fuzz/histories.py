@@ -36,7 +36,7 @@ def run(data: bytes) -> None:
 
 
 def valid_inputs() -> Iterator[bytes]:
-    """Yields the beginning of the demonstration's history in each format."""
+    """Yields the first operations of `urteil analyze --demo`'s history, in each format."""
     history = Path(demo).with_name("three-anomalies.edn")
     lines = history.read_bytes().splitlines(keepends=True)[:OPERATIONS]
     rows: pa.Table = whole(history).slice(0, OPERATIONS)

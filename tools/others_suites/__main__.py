@@ -50,8 +50,8 @@ def main() -> None:
 def run(options: argparse.Namespace) -> bool:
     """Runs the selected suites and saves their results.
 
-    Returns True if each failure has an entry in reasons.py. Without a checkout, the suite of
-    confluent-kafka runs only if it is selected, and then raises InputFault.
+    Returns True if each failure has an entry in reasons.py. Without a checkout of confluent-kafka,
+    its suite is left out. If the suite is selected by name, InputFault is raised then.
     """
     is_green = True
     for suite in options.suite or [one for one in SUITES if one != SUITES[0] or options.checkout]:

@@ -86,8 +86,8 @@ class QuorumActions(Elections):
     def fetch(s, f: Replica, leader: Replica) -> None:
         """A follower appends the leader's next record, and flushes it.
 
-        Kafka: KafkaRaftClient.appendAsFollower. Simplified: one record in each answer. Every claim
-        also holds without one of its guards, in the default scope.
+        Kafka: KafkaRaftClient.appendAsFollower. Simplified: one record in each answer. In the
+        default scope, one guard is not needed: every claim holds without it.
         """
         ours, theirs = s.log[f], s.log[leader]
         end = ours.end_offset

@@ -37,7 +37,10 @@ _ENDS: Final = "ends all faults, waits for recovery and judges the run"
 
 
 def program(machine: type[JudgedMachine], found: Found, setting: str, bugs: Bugs) -> str:
-    """Returns a commented program that repeats the found run, and so raises `Shown` again."""
+    """Returns a commented program that repeats the found run.
+
+    The program ends with the exception `Shown`, as the run did: the claim is violated.
+    """
     names = ", ".join(f'"{name}"' for name in sorted(bug.value for bug in bugs))
     broker = f", bugs=bugs_named({names})" if bugs else ""
     imports = [f"from {machine.__module__} import {machine.__name__}"]

@@ -68,7 +68,7 @@ class Faults(Protocol):
         ...
 
     async def begin(self, fault: OfCluster) -> None:
-        """Begins a fault of the cluster; a broker that pauses itself pauses at once."""
+        """Begins a fault of the cluster; if it pauses this process, it acts at once."""
         ...
 
     def begin_after_response(self, fault: OfCluster) -> None:

@@ -1,6 +1,6 @@
 """Each step of the spec `classic-group` is none or more steps of `classic-group-abstract`.
 
-Here `classic-group` is called the rich spec, because it is more detailed than the abstract one.
+Here `classic-group` is called the detailed spec, because it has more detail than the abstract one.
 """
 
 from __future__ import annotations

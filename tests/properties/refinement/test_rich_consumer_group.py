@@ -1,6 +1,6 @@
 """Each step of the spec `consumer-group` is a step of `consumer-group-abstract`, or none.
 
-Here `consumer-group` is called the rich spec, because it is more detailed than the abstract one.
+Here `consumer-group` is called the detailed spec, because it has more detail than the abstract one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Each step of the spec `idempotence` is none or more steps of the abstract spec with restarts.
 
-Here `idempotence` is called the rich spec, because it is more detailed than the abstract one.
+Here `idempotence` is called the detailed spec, because it has more detail than the abstract one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Each step of the spec `transactions` is none or more steps of `read-committed-abstract`.
 
-Here `transactions` is called the rich spec, because it is more detailed than the abstract one.
+Here `transactions` is called the detailed spec, because it has more detail than the abstract one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LATE: Constants = {**QUIET, "markers_late": True}
 
 
 def test_markers_that_are_lost_with_a_leader_refine_the_abstract_spec() -> None:
-    """The abstract reader receives exactly the records that the rich spec lets a reader receive."""
+    """The abstract reader receives exactly what the detailed spec lets a reader receive."""
     walk = Simulation(Transactions(**CHANGES)).walk()
     assert not walk.unexplained
     assert (walk.pairs, walk.explained) == (

@@ -1,6 +1,6 @@
 """Every step of the spec `transactions` is at most two steps of the proved abstract spec.
 
-Here `transactions` is called the rich spec, because it is more detailed than the abstract one.
+Here `transactions` is called the detailed spec, because it has more detail than the abstract one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ UNEXPLAINED = "unexplained"
 
 
 def coverage(spec: Transactions) -> Counter[str]:
-    """Returns how many transitions of the rich spec each abstract action explains.
+    """Returns how many transitions of the detailed spec each abstract action explains.
 
     The key "none" counts transitions that change nothing in the abstract spec; `UNEXPLAINED` counts
     transitions that no action explains.
@@ -35,7 +35,7 @@ def coverage(spec: Transactions) -> Counter[str]:
 
 
 def test_two_transactions_with_late_copies_refine_the_abstract_spec() -> None:
-    """With two transactions, actions of the abstract spec explain every step of the rich spec.
+    """With two transactions, actions of the abstract spec explain every step of the detailed spec.
 
     Copies of records, end requests and markers may arrive late. A fence of the producer is
     explained by `end_abort`, because the fence aborts the open transaction.

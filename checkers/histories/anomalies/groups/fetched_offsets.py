@@ -148,11 +148,11 @@ def _explained(
 
 
 def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int) -> Ints:
-    """Returns, for each fetch, the highest number of a commit that explains the fetch.
+    """Returns for each fetch the largest of `numbers` among the commits that explain the fetch.
 
-    `numbers[i]` is the number of commit i, such as the time at which it ended. A commit explains a
-    fetch if it set the fetched offset and did not begin after the fetch completed. If no commit
-    explains a fetch, the result is `otherwise`.
+    `numbers[i]` belongs to commit i; for example, it is the time at which the commit ended. A
+    commit explains a fetch if it set the fetched offset and did not begin after the fetch
+    completed. If no commit explains a fetch, the result is `otherwise`.
     """
     made = np.full(len(fetches), otherwise, dtype=np.int64)
     pairs = hash_of_pair(of.ints("register"), of.ints("offset"))

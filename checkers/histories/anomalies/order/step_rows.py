@@ -5,7 +5,9 @@ has one of these types:
 
 - `WITHIN`: a step inside one operation that skips records or goes back;
 - `BETWEEN`: a step from one operation to the next that skips records or goes back;
-- `COUNTED` plus one of the types above: the number of all steps of this type;
+- `COUNTED` + `WITHIN`: the number of all steps inside one operation, also of correct ones;
+- `COUNTED` + `BETWEEN`: the number of all steps from one operation to the next, also of correct
+  ones;
 - `HEAD` and `TAIL`: the batch's first and last record of a process and key. They serve to find the
   steps from one batch to another.
 """

@@ -61,7 +61,7 @@ ChangeSubscription = Callable[[str, Iterable[Any]], AlterClientMetrics]
 
 
 class Changes(NamedTuple):
-    """How a request changes the settings of a topic, of brokers and of a subscription."""
+    """How a request changes the settings of topics, brokers and client-metrics resources."""
 
     of_topic: Change
     of_brokers: ChangeDefaults
