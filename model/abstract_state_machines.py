@@ -210,4 +210,26 @@ ABSTRACT_STATE_MACHINES: Final[Mapping[str, tuple[StateMachine, ...]]] = {  # by
             ),
         ),
     ),
+    "reassignment-abstract": (
+        StateMachine(
+            of="a broker at the controller",
+            means={
+                "NO_REPLICA": "it is no replica of the partition",
+                "ISR": "it is in the ISR",
+                "ELR": "it is in the ELR: not in sync, but it has every committed record",
+                "OUT_OF_SYNC": "a replica that may lack committed records",
+            },
+            at=[{"brokers": 2, "min_isr": 1}, {"leader_epochs": 1}],
+            steps=(
+                ("NO_REPLICA", "add_replica | replace_replica", "OUT_OF_SYNC"),
+                ("OUT_OF_SYNC", "complete_reassignment | expand_isr", "ISR"),
+                ("OUT_OF_SYNC", "cancel_reassignment", "NO_REPLICA"),
+                ("ISR", "shrink_isr", "ELR"),
+                ("ISR", "register | shrink_isr", "OUT_OF_SYNC"),
+                ("ISR", "cancel_reassignment | complete_reassignment", "NO_REPLICA"),
+                ("ELR", "elect_eligible | expand_isr", "ISR"),
+                ("ELR", "expand_isr | register", "OUT_OF_SYNC"),
+            ),
+        ),
+    ),
 }

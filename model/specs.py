@@ -36,6 +36,7 @@ SPECS: Final = (
     "consumer-group-abstract",
     "classic-group-abstract",
     "coordinator-abstract",
+    "reassignment-abstract",
 )
 
 

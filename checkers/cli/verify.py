@@ -105,6 +105,7 @@ PROVED: Final = (
         variant="erases-what-comes-back",
         expected={"no_double_assignment": VIOLATED, "one_reader": VIOLATED},
     ),
+    Expectation(spec="reassignment-abstract", variant="keeps-min-isr"),
     Expectation(spec="classic-group-abstract", variant="kip-345"),
     Expectation(
         spec="classic-group-abstract",

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise, product
 
 import z3
 
+from checkers.symbolic import large_sets, majorities
 from checkers.symbolic.limits import Expr
-from checkers.symbolic.majorities import assumption
 from model.language import terms as t
 from model.language.expressions import SpecError
 from model.language.scope import Ranges
@@ -59,6 +60,10 @@ class Sorts(ABC):
     @abstractmethod
     def majority(self, info: t.SortInfo, is_member: Callable[[Expr], Expr]) -> Expr:
         """Returns a formula that is true if more than half of the elements are members."""
+
+    @abstractmethod
+    def at_least(self, info: t.SortInfo, number: int, is_member: Callable[[Expr], Expr]) -> Expr:
+        """Returns a formula that is true if at least `number` elements are members."""
 
     @abstractmethod
     def _make(self, info: t.SortInfo) -> Expr: ...
@@ -119,12 +124,21 @@ class Sorts(ABC):
         return self._optional[info.name]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Family:
+    """A family of sets of elements in Z3: its sort, which values are in it, and their elements."""
+
+    sets: Expr
+    is_in: Expr
+    has: Expr
+
+
 class Unbounded(Sorts):
     """Z3 sorts with any number of elements, at least one."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._quorum: dict[str, tuple[Expr, Expr, Expr]] = {}
+        self._families: dict[str, Family] = {}
 
     def elements(self, info: t.SortInfo) -> Sequence[Expr] | None:
         self.of(info)
@@ -169,32 +183,49 @@ class Unbounded(Sorts):
 
     def majority(self, info: t.SortInfo, is_member: Callable[[Expr], Expr]) -> Expr:
         """Returns a formula that is true if all replicas of some quorum are members."""
-        quorum, is_quorum, has = self._quorums(info)
-        some, element = z3.FreshConst(quorum, "quorum"), z3.FreshConst(self.of(info), info.name)
-        all_members = z3.ForAll(
-            [element],
-            z3.Implies(has(some, element), is_member(element)),
-            patterns=[has(some, element)],
-        )
-        return z3.Exists([some], z3.And(is_quorum(some), all_members), patterns=[is_quorum(some)])
+        name = f"Quorum{info.name}"
+        if name not in self._families:
+            self._any_two_share(info, self._family(info, name))
+            self.assumptions.append(majorities.assumption(info.name))
+        return self._contains_one(info, self._families[name], is_member)
 
-    def _quorums(self, info: t.SortInfo) -> tuple[Expr, Expr, Expr]:
-        if info.name not in self._quorum:
-            sort, boolean = self.of(info), z3.BoolSort(self.context)
-            quorum = z3.DeclareSort(f"QuorumOf{info.name}", self.context)
-            is_quorum = z3.Function(f"is_quorum_of_{info.name}", quorum, boolean)
-            has = z3.Function(f"quorum_has_{info.name}", quorum, sort, boolean)
-            shared = z3.Function(f"shared_{info.name}", quorum, quorum, sort)
-            p, q = (z3.Const(letter, quorum) for letter in "pq")
-            both = z3.And(has(p, shared(p, q)), has(q, shared(p, q)))
-            either = is_quorum(p), is_quorum(q)  # named: z3 keeps no reference from a pattern
-            trigger = z3.MultiPattern(*either)
-            self._quorum[info.name] = quorum, is_quorum, has
-            self.axioms.append(
-                z3.ForAll([p, q], z3.Implies(z3.And(*either), both), patterns=[trigger])
-            )
-            self.assumptions.append(assumption(info.name))
-        return self._quorum[info.name]
+    def at_least(self, info: t.SortInfo, number: int, is_member: Callable[[Expr], Expr]) -> Expr:
+        """Returns a formula that is true if all elements of some large set are members.
+
+        No axiom states which sets are large, so the proof holds for each number.
+        """
+        name = f"AtLeast{number}{info.name}"
+        if name not in self._families:
+            self._family(info, name)
+            self.assumptions.append(large_sets.assumption(info.name, number))
+        return self._contains_one(info, self._families[name], is_member)
+
+    def _family(self, info: t.SortInfo, name: str) -> Family:
+        """Creates a family of sets of elements, about which no axiom is known."""
+        sort, boolean = self.of(info), z3.BoolSort(self.context)
+        subset = z3.DeclareSort(name, self.context)
+        self._families[name] = Family(
+            sets=subset,
+            is_in=z3.Function(f"is_{name}", subset, boolean),
+            has=z3.Function(f"{name}_has", subset, sort, boolean),
+        )
+        return self._families[name]
+
+    def _contains_one(
+        self, info: t.SortInfo, family: Family, is_member: Callable[[Expr], Expr]
+    ) -> Expr:
+        some, element = z3.FreshConst(family.sets, "some"), z3.FreshConst(self.of(info), info.name)
+        is_in, has = family.is_in(some), family.has(some, element)
+        all_members = z3.ForAll([element], z3.Implies(has, is_member(element)), patterns=[has])
+        return z3.Exists([some], z3.And(is_in, all_members), patterns=[is_in])
+
+    def _any_two_share(self, info: t.SortInfo, family: Family) -> None:
+        shared = z3.Function(f"shared_{info.name}", family.sets, family.sets, self.of(info))
+        p, q = (z3.Const(letter, family.sets) for letter in "pq")
+        both = z3.And(family.has(p, shared(p, q)), family.has(q, shared(p, q)))
+        either = family.is_in(p), family.is_in(q)  # named: z3 keeps no reference from a pattern
+        trigger = z3.MultiPattern(*either)
+        self.axioms.append(z3.ForAll([p, q], z3.Implies(z3.And(*either), both), patterns=[trigger]))
 
 
 class Finite(Sorts):
@@ -236,3 +267,6 @@ class Finite(Sorts):
     def majority(self, info: t.SortInfo, is_member: Callable[[Expr], Expr]) -> Expr:
         elements = self.elements(info)
         return z3.AtLeast(*map(is_member, elements), len(elements) // 2 + 1)
+
+    def at_least(self, info: t.SortInfo, number: int, is_member: Callable[[Expr], Expr]) -> Expr:
+        return z3.AtLeast(*map(is_member, self.elements(info)), number)

@@ -83,6 +83,8 @@ class Translation:
                 return z3.Implies(z(n.left), z(n.right))
             case t.Eq():
                 return z(n.left) == z(n.right)
+            case t.Le() if (large := t.large_in(n)) is not None:
+                return self._at_least(*large, env, state)
             case t.Le():
                 return self.sorts.at_most(n.left.sort, z(n.left), z(n.right))
             case t.Lt() if (members := t.majority_in(n)) is not None:
@@ -127,11 +129,17 @@ class Translation:
 
     def _majority(self, members: t.Count, env: Env, state: Valuation) -> Expr:
         (binder,) = members.binders
+        return self.sorts.majority(binder.sort, self._membership(members, env, state))
 
+    def _at_least(self, number: int, members: t.Count, env: Env, state: Valuation) -> Expr:
+        (binder,) = members.binders
+        return self.sorts.at_least(binder.sort, number, self._membership(members, env, state))
+
+    def _membership(self, members: t.Count, env: Env, state: Valuation) -> Callable[[Expr], Expr]:
         def is_member(element: Expr) -> Expr:
             return self.formula(members.body, extended(env, members.binders, [element]), state)
 
-        return self.sorts.majority(binder.sort, is_member)
+        return is_member
 
     def all_of(self, formulas: list[Expr]) -> Expr:
         return z3.And(*formulas, self.sorts.context)

@@ -66,6 +66,7 @@ from model.language.expressions import (
     SpecError,
     all_of,
     any_of,
+    at_least,
     count,
     exists,
     false,
@@ -102,7 +103,7 @@ from model.language.tracing import when
 __all__ = [
     "Bool", "Int", "Map", "Nothing", "Ordered", "Record", "Scope", "Set", "Sort", "Spec",
     "SpecError", "Temporal", "action", "action_property", "all_of", "always_eventually", "any_of",
-    "count", "eventually", "eventually_always", "everything", "exists", "false", "first", "forall",
-    "iff", "implies", "invariant", "ite", "last", "leads_to", "least_of", "lemma", "liveness",
-    "majority", "nothing", "true", "when", "witness",
+    "at_least", "count", "eventually", "eventually_always", "everything", "exists", "false",
+    "first", "forall", "iff", "implies", "invariant", "ite", "last", "leads_to", "least_of",
+    "lemma", "liveness", "majority", "nothing", "true", "when", "witness",
 ]  # fmt: skip

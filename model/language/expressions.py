@@ -360,6 +360,19 @@ def majority(bodies: Iterator[Bool]) -> Bool:
     return wrap(Bool, t.Lt(t.Count(binders, t.negation(body)), t.Count(binders, body)))
 
 
+def at_least(number: int, bodies: Iterator[Bool]) -> Bool:
+    """True if the body is true for at least so many elements of a sort.
+
+    Raises SpecError if the elements are those of a set. A proof assumes of such sets only that they
+    stay large enough when elements join.
+    """
+    scope = _Scope.of(bodies)
+    if scope.ranges:
+        raise SpecError("at_least(...) ranges over a set\n  iterate a sort of the spec")
+    members = wrap(Number, t.Count(*close(scope.binders, scope.body)))
+    return members >= number
+
+
 I = TypeVar("I", bound=_Compared)  # noqa: E741 - the usual letter of an index
 
 

@@ -10,6 +10,7 @@
     detailed idempotence        ->  idempotence-abstract with restarts  (`rich_idempotence`)
     detailed classic group      ->  classic-group-abstract   (`rich_classic_group`)
     detailed consumer group     ->  consumer-group-abstract  (`rich_consumer_group`)
+    detailed reassignment       ->  reassignment-abstract  (`rich_reassignment`)
     detailed quorum             ->  quorum-abstract        (`rich_quorum`)
 
 A *detailed* spec is close to Kafka's code and is explored; an *abstract* spec is small

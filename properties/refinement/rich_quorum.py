@@ -1,33 +1,27 @@
 """The spec `quorum` takes only steps of the abstract quorum, so the abstract proof covers it.
 
 The spec `quorum` is the detailed one. The abstract state has what the detailed state has
-forgotten: the votes and the leader's log of every former epoch. So a mapping of states does not
-suffice. `Refinement.calls` maps each detailed step to the abstract actions that explain it, none or
-more, and these actions are taken one by one. Each must be allowed, and afterwards both states must
-agree (`disagreement`). All pairs of states that are reached in this way are explored.
+forgotten: the votes and the leader's log of every former epoch. So both specs are explored together
+(`history_mapping`).
 
 Abstract epochs are larger by one, because the first leader is elected in the abstract spec.
 Abstract offsets are smaller by one, because its logs lack the first record.
 
-Source: Lamport, Specifying Systems, chapter 5.8; Abadi and Lamport, The Existence of Refinement
-Mappings (history variables).
 Simplified: the voters do not change.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
-from model.language.interpreter import Interpreter, State, Value
-from model.language.spec import Action
+from model.language.interpreter import State, Value
 from model.quorum.state import Role
 from model.quorum.versions import Quorum
 from model.quorum_abstract.versions import QuorumProof
 from properties.refinement.behaviour import Call, as_int
+from properties.refinement.history_mapping import Difference, HistoryMapping, Transition
 
 LEADER: Final = Role.labels.index("LEADER")
 
@@ -35,36 +29,8 @@ LEADER: Final = Role.labels.index("LEADER")
 WITHOUT_EFFECT: Final = frozenset({"time_out", "grant_pre_vote", "cut_off_replica"})
 
 
-class Transition(NamedTuple):
-    """A step of the detailed spec, with the states before and after."""
-
-    action: str
-    arguments: tuple[int, ...]
-    before: State
-    after: State
-
-
-class Unexplained(NamedTuple):
-    """A step of the detailed spec that is no step of the abstract spec, and the reason."""
-
-    transition: Transition
-    reason: str
-
-    def __str__(self) -> str:
-        named = Call(self.transition.action, self.transition.arguments)
-        return f"{named}: {self.reason}"
-
-
-Pair = tuple[State, State]
-
-
-@dataclass
-class Refinement:
-    """Explores both quorum specs together, and explains each detailed step by abstract actions."""
-
-    rich: Quorum
-    taken: Counter[str] = field(default_factory=Counter[str])  # abstract actions; "none"
-    pairs: int = 0
+class Refinement(HistoryMapping[Quorum]):
+    """The quorum, and the abstract quorum whose steps it should take."""
 
     @cached_property
     def abstract(self) -> QuorumProof:
@@ -74,18 +40,6 @@ class Refinement:
             epochs=self.rich.max_epoch + 2,
             offsets=max(self.rich.log_size, 2),
         )
-
-    @cached_property
-    def _rich(self) -> Interpreter:
-        return Interpreter.of(self.rich)
-
-    @cached_property
-    def _abstract(self) -> Interpreter:
-        return Interpreter.of(self.abstract)
-
-    @cached_property
-    def _actions(self) -> Mapping[str, Action]:
-        return {action.name: action for action in self.abstract.actions}
 
     # ---- the mapping
 
@@ -101,7 +55,9 @@ class Refinement:
             Call("become_leader", (leader,)),
         ]
 
-    def calls(self, step: Transition) -> list[Call]:  # noqa: C901 - one case for each action
+    def calls(  # noqa: C901 - one case for each action
+        self, step: Transition, abstract: State
+    ) -> list[Call]:
         """Returns the abstract actions that explain a step of the detailed spec."""
         r = step.arguments[0]
         end = end_of(step.before, r)
@@ -136,14 +92,7 @@ class Refinement:
             case name, _:
                 raise ValueError(f"{name} has no abstract step")
 
-    def disagreement(self, rich: State, abstract: State) -> str:
-        """Returns the first difference between both states; empty if they agree."""
-        for what, ours, theirs in self._compared(rich, abstract):
-            if ours != theirs:
-                return f"{what}: {ours} in the quorum, {theirs} in the abstract quorum"
-        return ""
-
-    def _compared(self, rich: State, abstract: State) -> Iterator[tuple[str, object, object]]:
+    def compared(self, rich: State, abstract: State) -> Iterator[Difference]:
         replicas = range(self.rich.replicas)
         for r in replicas:
             own, end = epoch_of(rich, r), end_of(rich, r)
@@ -171,50 +120,6 @@ class Refinement:
     @cached_property
     def _epochs(self) -> range:
         return range(self.abstract.epochs)
-
-    # ---- the check
-
-    def first_unexplained(self) -> Unexplained | None:
-        """Explores all pairs of states; returns the first step without an explanation, or None."""
-        todo: list[Pair] = []
-        seen: set[tuple[frozenset[object], frozenset[object]]] = set()
-
-        def found(pair: Pair) -> None:
-            key = frozenset(pair[0].items()), frozenset(pair[1].items())
-            if key not in seen:
-                seen.add(key)
-                todo.append(pair)
-
-        for rich in self._rich.initial(self.rich):
-            (abstract,) = self._abstract.initial(self.abstract)
-            reached = self._taken(abstract, self.first_calls(rich))
-            assert not isinstance(reached, str), reached
-            found((rich, reached))
-        while todo:
-            self.pairs += 1
-            rich, abstract = todo.pop()
-            for action, values, after in self._rich.steps(self.rich, rich):
-                step = Transition(action.name, values, rich, after)
-                calls = self.calls(step)
-                reached = self._taken(abstract, calls)
-                if isinstance(reached, str):
-                    return Unexplained(step, reached)
-                if difference := self.disagreement(after, reached):
-                    return Unexplained(step, difference)
-                self.taken.update(call.action for call in calls)
-                self.taken["none"] += not calls
-                found((after, reached))
-        return None
-
-    def _taken(self, state: State, calls: Iterable[Call]) -> State | str:
-        for call in calls:
-            action = self._actions[call.action]
-            after = self._abstract.step(action, state, call.arguments)
-            if after is None:
-                guard = self._abstract.why_disabled(action, state, call.arguments)
-                return f"{call} is not allowed: it needs {guard}"
-            state = after
-        return state
 
 
 def epoch_of(state: State, replica: int) -> int:

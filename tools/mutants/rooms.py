@@ -76,6 +76,7 @@ _SPECS: Final = (
     "consumer-group-abstract",
     "classic-group-abstract",
     "coordinator-abstract",
+    "reassignment-abstract",
 )
 _OF_SPECS: Final = (
     "actions.py",
@@ -93,6 +94,7 @@ _MAPPINGS: Final = (
     "rich_coordinator.py",
     "rich_quorum.py",
     "rich_read_committed.py",
+    "rich_reassignment.py",
     "rich_transactions.py",
     "state_mapping.py",
     "transaction_numbers.py",

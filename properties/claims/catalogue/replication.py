@@ -38,6 +38,8 @@ REPLICATION: Final = (
         in_force=kafka("0.8", LATEST),
         decided_by=(
             Decider("suite", "replication"),
+            Decider("proof", "reassignment-abstract.eligible_replicas_have_committed_records"),
+            Decider("proof", "reassignment-abstract.leaders_begin_with_committed_records"),
             Decider("model", "replication.strong_isr"),
         ),
     ),

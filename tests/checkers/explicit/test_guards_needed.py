@@ -29,6 +29,7 @@ class Needed:
     at: Constants = field(default_factory=dict)
 
 
+ELIGIBLE = "eligible_replicas_have_committed_records"
 FAILS: Constants = {"max_failures": 1}
 NEEDED = [
     Needed("election", "apply_metadata", "is_up", "leader_completeness", 9),
@@ -169,6 +170,11 @@ NEEDED = [
     Needed("coordinator-abstract", "prepare_abort", "is_prepared", "no_hanging_transaction", 14),
     Needed("coordinator-abstract", "append", "seen_epoch", "no_hanging_transaction", 11),
     Needed("coordinator-abstract", "write_marker", "committed", "no_hanging_transaction", 11),
+    Needed("reassignment-abstract", "elect", "isr", ELIGIBLE, 8),
+    Needed("reassignment-abstract", "elect_eligible", "elr", ELIGIBLE, 7),
+    Needed("reassignment-abstract", "expand_isr", "proposed", ELIGIBLE, 6),
+    Needed("reassignment-abstract", "become_leader", "leader[newer]", ELIGIBLE, 7),
+    Needed("reassignment-abstract", "refuse_member", "~led.isr", ELIGIBLE, 3),
     Needed("transactions-abstract", "begin", "forall", "faithful", 7),
     Needed("transactions-abstract", "append", "seen_epoch", "no_hanging_transaction", 6),
 ]

@@ -267,6 +267,18 @@ def last_records(state: State, ranges: Mapping[str, range]) -> Iterator[str]:
         )
 
 
+def eligible_replicas(state: State, ranges: Mapping[str, range]) -> Iterator[str]:
+    newest = state["newest", ()]
+    assert newest is not None
+    for r in ranges["Replica"]:
+        yield named(
+            NO_REPLICA=not state["replicas", (r,)],
+            ISR=state["isr", (newest, r)],
+            ELR=state["elr", (newest, r)],
+            OUT_OF_SYNC=True,
+        )
+
+
 PROJECTIONS: dict[str, tuple[Projection, ...]] = {
     "replication": (replicas,),
     "election": (registered_replicas, brokers),
@@ -286,6 +298,7 @@ PROJECTIONS: dict[str, tuple[Projection, ...]] = {
     "consumer-group-abstract": (members_of_partitions,),
     "classic-group-abstract": (classic_group,),
     "coordinator-abstract": (last_records,),
+    "reassignment-abstract": (eligible_replicas,),
 }
 
 

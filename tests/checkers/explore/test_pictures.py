@@ -83,6 +83,7 @@ def test_a_variable_that_names_a_lane_is_its_badge_and_the_rest_are_cards(pictur
         ("consumer-group-abstract", "Member", []),
         ("classic-group-abstract", "Member", []),
         ("coordinator-abstract", "Transaction", []),
+        ("reassignment-abstract", "Replica", []),
     ],
 )
 def test_every_spec_has_the_expected_lanes_and_logs(spec: str, lanes: str, logs: list[str]) -> None:
@@ -94,7 +95,7 @@ def test_every_spec_has_the_expected_lanes_and_logs(spec: str, lanes: str, logs:
 
 
 def test_the_table_of_lanes_has_every_spec() -> None:
-    assert len(SPECS) == 18
+    assert len(SPECS) == 19
 
 
 @pytest.mark.parametrize("name", SPECS)

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 
 import pytest
 
+from model.language.interpreter import State
 from model.quorum.bugs import LeadsAfterRestart
 from model.quorum.versions import Kafka43, Quorum
 from properties.refinement.behaviour import Call
-from properties.refinement.rich_quorum import Refinement, Transition
+from properties.refinement.history_mapping import Transition
+from properties.refinement.rich_quorum import Refinement
 
 TWO: Mapping[str, int] = {"replicas": 2}
 
@@ -31,17 +33,17 @@ def test_a_bug_takes_an_unexplained_step(wrong: type[Quorum]) -> None:
 
 
 class ForgetsToFlush(Refinement):
-    def calls(self, step: Transition) -> list[Call]:
-        return [] if step.action == "flush" else super().calls(step)
+    def calls(self, step: Transition, abstract: State) -> list[Call]:
+        return [] if step.action == "flush" else super().calls(step, abstract)
 
 
 class AppendsTooLate(Refinement):
-    def calls(self, step: Transition) -> list[Call]:
-        return super().calls(step)[:1]
+    def calls(self, step: Transition, abstract: State) -> list[Call]:
+        return super().calls(step, abstract)[:1]
 
 
 @pytest.mark.parametrize("mutant", [ForgetsToFlush, AppendsTooLate])
 def test_a_wrong_mapping_is_noticed(mutant: type[Refinement]) -> None:
     unexplained = mutant(Quorum(**TWO)).first_unexplained()
     assert unexplained is not None
-    assert "in the abstract quorum" in unexplained.reason
+    assert "in the abstract state" in unexplained.reason

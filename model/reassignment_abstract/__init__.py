@@ -1,0 +1,8 @@
+"""Reassignments and the ELR of one partition, small enough to prove for any number of brokers."""
+
+from model.reassignment_abstract import bugs, versions
+from model.variants import variants_in
+
+VARIANTS = variants_in(versions, bugs)
+
+__all__ = ["VARIANTS"]

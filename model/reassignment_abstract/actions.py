@@ -1,0 +1,299 @@
+"""The actions of the brokers; `registration.py` has those of the controller and the operator.
+
+The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
+
+    controller   elect, elect_nobody, elect_eligible, shrink_isr, expand_isr, refuse_member
+    operator     add_replica, remove_replica, replace_replica, complete_reassignment,
+                 finish_adding, cancel_reassignment
+    brokers      become_leader, become_follower, delete_replica
+    leaders      learn_isr, append, commit, propose_member
+    followers    copy, truncate, acknowledge
+    failures     stop_uncleanly, register, lose, start
+"""
+
+from __future__ import annotations
+
+from model.language import Bool, Map, action, all_of, false, forall, implies, true, when
+from model.reassignment_abstract.registration import Registration
+from model.reassignment_abstract.state import Disturbance, LeaderEpoch, RecordId, Replica
+
+
+class AbstractPartitionActions(Registration):
+    """The actions of leaders and followers, and of brokers that stop uncleanly."""
+
+    def is_up(s, r: Replica) -> Bool:
+        return ~s.broker[r].is_stopped & ~s.broker[r].is_starting
+
+    # ---- metadata
+
+    @action
+    def become_leader(s, r: Replica, newer: LeaderEpoch) -> None:
+        """A broker begins to lead with its own log.
+
+        Kafka: Partition.makeLeader. Simplified: the broker may learn of its election at any later
+        time. Without the guard that the controller elected this broker, the claim
+        `eligible_replicas_have_committed_records` breaks in 7 steps.
+        """
+        when(
+            s.is_up(r),
+            s.elected[newer] & s.leads_in(r, newer),
+            s.broker[r].leader_epoch < newer,
+        )
+        s.broker[r].leader_epoch = newer
+        s.broker[r].is_leader = true
+        s.led[newer].begun = true
+        for x in RecordId:
+            has = s.broker[r].log[x]
+            s.led[newer].start[x] = has
+            s.led[newer].log[x] = has
+            s.led[newer].acknowledged[r][x] = has
+        s.read_isr(newer)
+
+    def read_isr(s, e: LeaderEpoch) -> None:
+        """The leader of the epoch takes over the controller's ISR."""
+        for f in Replica:
+            member = s.isr[e][f]
+            s.led[e].isr[f] = member
+            s.led[e].maximal_isr[f] = member
+            s.led[e].proposed[f] = False
+
+    @action
+    def become_follower(s, r: Replica, newer: LeaderEpoch) -> None:
+        """A replica follows a newer leader, and keeps its log.
+
+        Kafka: Partition.makeFollower. Simplified: the replica may learn of the leader at any later
+        time.
+        """
+        when(
+            s.is_up(r),
+            s.replicas[r],
+            s.elected[newer] & ~s.leads_in(r, newer),
+            s.broker[r].leader_epoch < newer,
+        )
+        s.broker[r].leader_epoch = newer
+        s.broker[r].is_leader = false
+
+    @action
+    def delete_replica(s, r: Replica) -> None:
+        """A broker learns that it is no replica any more, and deletes its log.
+
+        Kafka: ReplicaManager.stopPartitions with deletion. Simplified: the broker may learn this at
+        any later time, while it is no replica.
+        """
+        when(s.is_up(r), ~s.replicas[r])
+        s.broker[r].leader_epoch = s.newest
+        s.broker[r].is_leader = false
+        for x in RecordId:
+            s.broker[r].log[x] = False
+
+    # ---- leaders
+
+    @action
+    def learn_isr(s, r: Replica) -> None:
+        """The leader of the newest epoch learns the present ISR.
+
+        Kafka: Partition.makeLeader, in the same leader epoch.
+        """
+        when(s.broker[r].is_leader, s.broker[r].leader_epoch == s.newest)
+        s.read_isr(s.newest)
+
+    @action
+    def append(s, r: Replica, x: RecordId) -> None:
+        """A broker that believes it leads appends a record.
+
+        Kafka: Partition.appendRecordsToLeader.
+        """
+        own = s.broker[r].leader_epoch
+        when(s.broker[r].is_leader, ~s.written[x])
+        s.written[x] = True
+        s.broker[r].log[x] = True
+        s.led[own].log[x] = True
+        s.led[own].acknowledged[r][x] = True
+
+    def may_commit(s, e: LeaderEpoch) -> Bool:
+        """True if the ISR that the leader knows has at least min.insync.replicas members.
+
+        Kafka has this rule since 3.7. Without it, the variant `commits-below-min-isr` breaks the
+        claim `eligible_replicas_have_committed_records` in 4 steps.
+        """
+        return s.is_enough(s.led[e].isr)
+
+    def waits_for(s, e: LeaderEpoch, r: Replica) -> Bool:
+        """True if the leader of the epoch commits no record that the replica lacks.
+
+        Kafka: the maximal ISR. If a leader waits only for the ISR that it knows, the variant
+        `counts-known-isr` breaks the claim `eligible_replicas_have_committed_records` in 7 steps.
+        """
+        return s.led[e].maximal_isr[r]
+
+    @action
+    def commit(s, r: Replica, x: RecordId) -> None:
+        """A leader commits a record that its maximal ISR has acknowledged; acks=all answers now.
+
+        Kafka: Partition.maybeIncrementLeaderHW. Simplified: each record is committed alone.
+        """
+        own = s.broker[r].leader_epoch
+        when(
+            s.broker[r].is_leader,
+            s.led[own].log[x],
+            s.may_commit(own),
+            forall(implies(s.waits_for(own, f), s.led[own].acknowledged[f][x]) for f in Replica),
+        )
+        s.led[own].committed[x] = True
+
+    # ---- followers
+
+    def follows(s, r: Replica) -> Bool:
+        """True if the broker is a follower of a leader that accepts its fetches.
+
+        The leader of the newest epoch refuses a broker that is no replica.
+        """
+        own = s.broker[r].leader_epoch
+        return all_of(
+            s.led[own].begun & ~s.leads_in(r, own),
+            s.replicas[r] | (own != s.newest),
+        )
+
+    @action
+    def copy(s, r: Replica, x: RecordId) -> None:
+        """A follower appends a record of its leader.
+
+        Kafka: ReplicaFetcherThread.processPartitionData. Simplified: any record of the leader; a
+        late response is a late read of the leader's log.
+        """
+        when(s.is_up(r), s.follows(r), s.led[s.broker[r].leader_epoch].log[x])
+        s.broker[r].log[x] = True
+
+    @action
+    def truncate(s, r: Replica, x: RecordId) -> None:
+        """A follower removes a record that its leader lacks.
+
+        Kafka: AbstractFetcherThread.truncateOnFetchResponse. Simplified: one record at a time.
+        """
+        when(s.is_up(r), s.follows(r), ~s.led[s.broker[r].leader_epoch].log[x])
+        s.broker[r].log[x] = False
+
+    def is_same_registration(s, r: Replica) -> Bool:
+        """True if the broker has not registered again since it sent the fetch.
+
+        Kafka has this rule since KIP-903. Without it, the variant `ignores-broker-epochs` breaks
+        the claim `eligible_replicas_have_committed_records` in 10 steps.
+        """
+        return ~s.broker[r].is_starting
+
+    def send_fetch(s, r: Replica) -> None:
+        """The leader learns the records of a follower whose log agrees with the leader's.
+
+        The follower may have stopped since it sent the fetch. While it is stopped, its log is the
+        one that it had then.
+        """
+        own = s.broker[r].leader_epoch
+        when(
+            s.follows(r),
+            s.is_same_registration(r),
+            forall(implies(s.broker[r].log[x], s.led[own].log[x]) for x in RecordId),
+        )
+        for x in RecordId:
+            s.led[own].acknowledged[r][x] = s.broker[r].log[x]
+
+    @action
+    def acknowledge(s, r: Replica) -> None:
+        """A follower fetches, and its leader learns which records the follower has.
+
+        Kafka: Partition.updateFollowerFetchState. Simplified: the leader learns this as soon as the
+        follower sends the fetch; a fetch of a stopped follower may arrive until it registers again.
+        """
+        s.send_fetch(r)
+
+    def has_caught_up(s, r: Replica, e: LeaderEpoch) -> Bool:
+        """True if the replica has the records that the leader has committed or began with.
+
+        If only the committed records count, the variant `joins-before-epoch` breaks the claim
+        `eligible_replicas_have_committed_records` in 10 steps. If only the first ones count, the
+        variant `joins-below-high-watermark` breaks it in 7 steps.
+        """
+        led = s.led[e]
+        return forall(
+            implies(led.start[x] | led.committed[x], s.broker[r].log[x]) for x in RecordId
+        )
+
+    @action
+    def propose_member(s, r: Replica) -> None:
+        """A follower that has caught up fetches, and its leader proposes to add it to the ISR.
+
+        From now on, commits wait for the follower. Kafka: Partition.maybeExpandIsr. Simplified: a
+        leader that does not know the present ISR proposes nothing, because the controller would
+        refuse that.
+        """
+        own = s.broker[r].leader_epoch
+        when(
+            ~s.led[own].isr[r],
+            s.has_caught_up(r, own),
+            s.knows_the_isr(own),
+            forall(~s.led[own].proposed[f] for f in Replica),
+        )
+        s.send_fetch(r)
+        s.led[own].maximal_isr[r] = True
+        s.led[own].proposed[r] = True
+
+    # ---- failures
+
+    @action
+    def stop_uncleanly(s, r: Replica, stop: Disturbance) -> None:
+        """A broker stops without a clean shutdown, and may have lost records.
+
+        Kafka: a killed process or a power loss. Simplified: a clean restart changes nothing here.
+        """
+        when(true if s.stops_uncleanly else false, ~s.broker[r].is_stopped)
+        s.disturb(stop)
+        s.broker[r].is_stopped = true
+        s.broker[r].is_starting = false
+        s.broker[r].is_leader = false
+        s.unclean[r] = True
+
+    def excludes_unclean(s, r: Replica) -> Bool:
+        """True if a broker that stopped uncleanly leaves the ISR and the ELR.
+
+        Without this rule, the variant `admits-unclean` breaks the claim
+        `eligible_replicas_have_committed_records` in 7 steps (KAFKA-18635).
+        """
+        return true
+
+    @action
+    def register(s, r: Replica) -> None:
+        """A broker that stopped uncleanly registers again, and leaves the ISR and the ELR.
+
+        Kafka: ClusterControlManager.registerBroker and
+        ReplicationControlManager.handleBrokerShutdown. Simplified: the broker applies the
+        newest metadata at once.
+        """
+        now = s.newest
+        when(s.broker[r].is_stopped, ~s.leads_in(r, now))
+        members, excluded = s.isr[now], s.excludes_unclean(r)
+        changes = excluded & (s.isr[now][r] | s.elr[now][r])
+        s.write_members(
+            now,
+            Map(Replica, lambda f: members[f] & ~(excluded & (f == r))),
+            Map(Replica, lambda f: excluded & (f == r)),
+            s.replicas,
+        )
+        for f in Replica:
+            s.led[now].proposed[f] = s.led[now].proposed[f] & ~changes & (f != r)
+        s.broker[r].leader_epoch = now
+        s.broker[r].is_stopped = false
+        s.broker[r].is_starting = true
+
+    @action
+    def lose(s, r: Replica, x: RecordId) -> None:
+        """A broker that starts after an unclean stop finds that a record is lost.
+
+        Kafka: LogLoader, after the loss of a tail that was not flushed, or of a disk.
+        """
+        when(s.broker[r].is_starting, s.broker[r].log[x])
+        s.broker[r].log[x] = False
+
+    @action
+    def start(s, r: Replica) -> None:
+        """A broker has started after an unclean stop."""
+        when(s.broker[r].is_starting)
+        s.broker[r].is_starting = false

@@ -1,0 +1,323 @@
+"""The lemmas that make the claims about the abstract partition inductive.
+
+A leader commits a record only when every member of its epoch has acknowledged the record. The
+members of a newer epoch come from the members of the older one. A member that has moved to a newer
+epoch acknowledges nothing more to the older leader. So the older leader never commits a record that
+this member lacked (`is_blocked`).
+
+A log is *complete* if it has all records that the leaders of earlier epochs have committed or can
+still commit. The lemmas whose names end in `_is_complete` state that the logs of leaders and
+members are complete. A broker that stopped uncleanly is a member of no newer epoch until it has
+caught up again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from model.language import Bool, all_of, any_of, exists, forall, implies, lemma
+from model.reassignment_abstract.claims import AbstractPartition
+from model.reassignment_abstract.slices import FOLLOW, SLICES
+from model.reassignment_abstract.state import LeaderEpoch, RecordId, Replica
+
+
+class PartitionLemmas(AbstractPartition):
+    """The lemmas about the registration, about acknowledged records, and about complete logs."""
+
+    using: ClassVar[Mapping[tuple[str, str], tuple[str, ...]]] = SLICES  # (action, claim) -> lemmas
+    consequences: ClassVar[Mapping[str, tuple[str, ...]]] = FOLLOW  # claim -> lemmas
+
+    # ---- predicates
+
+    def has_left(s, e: LeaderEpoch, r: Replica) -> Bool:
+        """True if the broker is a member of the epoch that has moved to a newer epoch."""
+        return s.is_member(e, r) & (e < s.broker[r].leader_epoch)
+
+    def is_superseded(s, e: LeaderEpoch) -> Bool:
+        """True if a member of the epoch has moved to a newer epoch."""
+        return exists(s.has_left(e, r) for r in Replica)
+
+    def is_blocked(s, e: LeaderEpoch, x: RecordId) -> Bool:
+        """True if the epoch's leader can never commit the record: a member left without it."""
+        return exists(s.has_left(e, r) & ~s.led[e].acknowledged[r][x] for r in Replica)
+
+    # ---- the registration
+
+    @lemma
+    def epochs_are_elected(s) -> Bool:
+        """The newest epoch is the largest one that was elected, and its leader is in its ISR.
+
+        Only elected epochs have members and a leader, and no broker is in a newer epoch.
+        """
+        return all_of(
+            s.elected[s.newest],
+            forall(
+                all_of(
+                    implies(s.elected[e], e <= s.newest),
+                    implies(s.vacant[e] | s.led[e].begun, s.elected[e]),
+                    implies(s.vacant[e], ~s.led[e].begun),
+                    implies(s.elected[e] & ~s.vacant[e], s.isr[e][s.leader[e]]),
+                )
+                for e in LeaderEpoch
+            ),
+            forall(s.broker[r].leader_epoch <= s.newest for r in Replica),
+            forall(implies(s.is_member(e, r), s.elected[e]) for e in LeaderEpoch for r in Replica),
+        )
+
+    @lemma
+    def the_last_to_join_ends_an_epoch(s) -> Bool:
+        """A replica that joined in the step that ended an epoch was proposed by its leader."""
+        return forall(
+            implies(s.joined_last[e][r], s.led[e].begun & (e != s.newest))
+            for e in LeaderEpoch
+            for r in Replica
+        )
+
+    @lemma
+    def a_large_isr_has_no_elr(s) -> Bool:
+        """The ELR is empty if the ISR has at least min.insync.replicas members."""
+        return forall(
+            implies(s.elr[e][r], ~s.is_enough(s.isr[e])) for e in LeaderEpoch for r in Replica
+        )
+
+    # ---- leaders
+
+    @lemma
+    def leaders_were_elected(s) -> Bool:
+        """A broker that leads was elected in its epoch, and has not stopped since."""
+        return forall(
+            implies(
+                s.broker[r].is_leader,
+                all_of(
+                    s.leads_in(r, s.broker[r].leader_epoch),
+                    s.led[s.broker[r].leader_epoch].begun,
+                    s.is_up(r),
+                ),
+            )
+            for r in Replica
+        )
+
+    @lemma
+    def a_leader_has_the_log_of_its_epoch(s) -> Bool:
+        """A broker that leads has the records of its leadership, and no others."""
+        return forall(
+            implies(
+                s.broker[r].is_leader,
+                s.broker[r].log[x] == s.led[s.broker[r].leader_epoch].log[x],
+            )
+            for r in Replica
+            for x in RecordId
+        )
+
+    @lemma
+    def a_leadership_is_well_formed(s) -> Bool:
+        """A leader's first records and its committed ones are in its log, which begins empty."""
+        return forall(
+            all_of(
+                implies(s.led[e].start[x] | s.led[e].committed[x], s.led[e].log[x]),
+                implies(s.led[e].log[x], s.led[e].begun & s.written[x]),
+            )
+            for e in LeaderEpoch
+            for x in RecordId
+        )
+
+    @lemma
+    def records_were_written(s) -> Bool:
+        """A broker has only records that a leader has written."""
+        return forall(implies(s.broker[r].log[x], s.written[x]) for r in Replica for x in RecordId)
+
+    @lemma
+    def a_leader_has_reached_its_epoch(s) -> Bool:
+        """The leader of an epoch that has begun is in this epoch or in a newer one."""
+        return forall(
+            implies(s.led[e].begun, e <= s.broker[s.leader[e]].leader_epoch) for e in LeaderEpoch
+        )
+
+    # ---- the leader's knowledge of the replicas
+
+    @lemma
+    def acknowledgements_are_of_reached_epochs(s) -> Bool:
+        """A replica has acknowledged only records of the leader, in an epoch that it reached."""
+        return forall(
+            implies(
+                s.led[e].acknowledged[r][x],
+                s.led[e].log[x] & (e <= s.broker[r].leader_epoch),
+            )
+            for e in LeaderEpoch
+            for r in Replica
+            for x in RecordId
+        )
+
+    @lemma
+    def a_leader_that_commits_waits_for_every_member(s) -> Bool:
+        """If a leader may commit, its maximal ISR has every member of its epoch."""
+        return forall(
+            implies(
+                all_of(s.led[e].begun, s.is_member(e, r), s.is_enough(s.led[e].isr)),
+                s.led[e].maximal_isr[r],
+            )
+            for e in LeaderEpoch
+            for r in Replica
+        )
+
+    @lemma
+    def proposals_are_of_the_known_isr(s) -> Bool:
+        """A leader waits for a replica that it proposes, and knows the present ISR."""
+        return forall(
+            implies(
+                s.led[e].proposed[r],
+                all_of(
+                    s.led[e].begun,
+                    s.led[e].maximal_isr[r],
+                    implies(e == s.newest, s.led[e].isr[f] == s.isr[e][f]),
+                ),
+            )
+            for e in LeaderEpoch
+            for r in Replica
+            for f in Replica
+        )
+
+    @lemma
+    def proposed_replicas_have_caught_up(s) -> Bool:
+        """A proposed replica has acknowledged the leader's committed records and its first ones."""
+        return forall(
+            implies(
+                all_of(
+                    s.led[s.newest].proposed[r],
+                    s.replicas[r],
+                    s.led[s.newest].start[x] | s.led[s.newest].committed[x],
+                ),
+                s.led[s.newest].acknowledged[r][x],
+            )
+            for r in Replica
+            for x in RecordId
+        )
+
+    @lemma
+    def proposed_replicas_have_the_epoch(s) -> Bool:
+        """A replica that the newest leader proposes is in the newest epoch."""
+        return forall(
+            implies(s.led[s.newest].proposed[r], s.broker[r].leader_epoch == s.newest)
+            for r in Replica
+        )
+
+    # ---- members
+
+    @lemma
+    def stopped_brokers_are_unclean(s) -> Bool:
+        """A broker that is down has stopped uncleanly."""
+        return forall(implies(s.broker[r].is_stopped, s.unclean[r]) for r in Replica)
+
+    @lemma
+    def starting_brokers_are_no_members(s) -> Bool:
+        """A broker that may find lost records is in no ISR or ELR, and is not proposed."""
+        return forall(
+            implies(
+                s.broker[r].is_starting & (s.broker[r].leader_epoch <= e),
+                ~s.is_member(e, r) & ~s.led[e].proposed[r],
+            )
+            for r in Replica
+            for e in LeaderEpoch
+        )
+
+    @lemma
+    def members_keep_what_they_acknowledged(s) -> Bool:
+        """While a member stays in its epoch, it keeps the records that it acknowledged there.
+
+        So does a replica that the newest leader proposes.
+        """
+        return forall(
+            implies(
+                all_of(
+                    any_of(
+                        s.is_member(e, r),
+                        all_of(s.led[e].proposed[r], e == s.newest, s.replicas[r]),
+                    ),
+                    s.broker[r].leader_epoch <= e,
+                    s.led[e].acknowledged[r][x],
+                ),
+                s.broker[r].log[x],
+            )
+            for e in LeaderEpoch
+            for r in Replica
+            for x in RecordId
+        )
+
+    @lemma
+    def members_acknowledged_what_is_committed(s) -> Bool:
+        """Every member of an epoch has acknowledged each record that its leader committed."""
+        return forall(
+            implies(s.led[e].committed[x] & s.is_member(e, r), s.led[e].acknowledged[r][x])
+            for e in LeaderEpoch
+            for r in Replica
+            for x in RecordId
+        )
+
+    @lemma
+    def members_come_from_older_epochs(s) -> Bool:
+        """A member of an epoch is a member of each older epoch that is not superseded."""
+        return forall(
+            implies(
+                all_of(s.is_member(e, r), s.elected[old], old < e),
+                s.is_member(old, r) | s.is_superseded(old),
+            )
+            for e in LeaderEpoch
+            for r in Replica
+            for old in LeaderEpoch
+        )
+
+    @lemma
+    def a_begun_epoch_supersedes(s) -> Bool:
+        """Once a leader begins to lead, a member of each older epoch has moved to a newer one."""
+        return forall(
+            implies(all_of(s.led[e].begun, s.elected[old], old < e), s.is_superseded(old))
+            for e in LeaderEpoch
+            for old in LeaderEpoch
+        )
+
+    # ---- complete logs
+
+    @lemma
+    def an_epochs_log_is_complete(s) -> Bool:
+        """A leader begins with every record that an older leader has committed or may commit."""
+        return forall(
+            implies(
+                all_of(s.led[e].begun, old < e, s.led[old].log[x]),
+                s.led[e].start[x] | s.is_blocked(old, x),
+            )
+            for e in LeaderEpoch
+            for old in LeaderEpoch
+            for x in RecordId
+        )
+
+    @lemma
+    def a_members_log_is_complete(s) -> Bool:
+        """A member lacks a leader's record only if that leader cannot commit it now.
+
+        Either that leader can never commit it (`is_blocked`), or this member must acknowledge it
+        first.
+        """
+        return forall(
+            implies(
+                all_of(
+                    s.is_member(e, r),
+                    s.broker[r].leader_epoch <= e,
+                    old <= e,
+                    s.led[old].log[x],
+                ),
+                any_of(
+                    (old <= s.broker[r].leader_epoch) & s.broker[r].log[x],
+                    s.is_blocked(old, x),
+                    all_of(
+                        s.is_member(old, r),
+                        s.broker[r].leader_epoch <= old,
+                        ~s.led[old].acknowledged[r][x],
+                    ),
+                ),
+            )
+            for e in LeaderEpoch
+            for r in Replica
+            for old in LeaderEpoch
+            for x in RecordId
+        )

@@ -1,0 +1,312 @@
+"""The actions of the controller and the operator: elections, the ISR, and reassignments.
+
+A replica that leaves the ISR joins the ELR, unless the ISR still has min.insync.replicas members.
+While the ISR is smaller, nothing is committed. So the replicas of the ELR have every committed
+record.
+"""
+
+from __future__ import annotations
+
+from model.language import (
+    Bool,
+    Map,
+    Set,
+    action,
+    all_of,
+    exists,
+    false,
+    forall,
+    implies,
+    true,
+    when,
+)
+from model.reassignment_abstract.state import (
+    AbstractPartitionState,
+    Disturbance,
+    LeaderEpoch,
+    Replica,
+)
+
+NOBODY: Set[Replica] = Map(Replica, lambda _: false)
+
+
+class Registration(AbstractPartitionState):
+    """The actions that change the partition's registration."""
+
+    # ---- rules that versions and bugs replace
+
+    def leaves_elr(s, r: Replica, replicas: Set[Replica]) -> Bool:
+        """True if the broker must leave the ELR, because it is not a replica any more.
+
+        Kafka lacks this rule. Without it, the version `kafka-4.3` breaks the claim
+        `eligible_replicas_have_committed_records` in 11 steps.
+        """
+        return ~replicas[r]
+
+    def may_complete(s, isr: Set[Replica], replicas: Set[Replica]) -> Bool:
+        """True if a reassignment may complete with this ISR and these replicas.
+
+        Kafka lacks this rule, but Vanlightly's specification of KIP-966 has it.
+        """
+        return s.is_enough(isr)
+
+    def may_cancel(s, isr: Set[Replica]) -> Bool:
+        """True if a reassignment may be cancelled, and leave this ISR.
+
+        Kafka lacks this rule. Without it, the version `elr-of-replicas` breaks the claim
+        `enough_members_remain` in 5 steps.
+        """
+        return s.is_enough(isr)
+
+    def ends_eligibility(s, isr: Set[Replica]) -> Bool:
+        """True if the controller must empty the ELR, because the ISR is large enough to commit.
+
+        Without this rule, the variant `eligible-for-ever` breaks the claim
+        `eligible_replicas_have_committed_records` in 8 steps. If the controller takes
+        min.insync.replicas as 1, the variant `min-isr-of-partition-0` breaks the claim
+        `enough_members_remain` in 1 steps.
+        """
+        return s.is_enough(isr)
+
+    # ---- the ISR and the ELR
+
+    def write_members(
+        s, e: LeaderEpoch, isr: Set[Replica], out: Set[Replica], replicas: Set[Replica]
+    ) -> None:
+        """Writes the ISR of the epoch, and its ELR without the brokers in `out`.
+
+        Kafka: PartitionChangeBuilder.maybePopulateTargetElr.
+        """
+        now = s.newest
+        ends = s.ends_eligibility(isr)
+        for r in Replica:
+            was_member = s.isr[now][r] | s.elr[now][r]
+            stays = all_of(~ends, was_member, ~isr[r], ~out[r], ~s.leaves_elr(r, replicas))
+            in_isr = isr[r]
+            s.isr[e][r] = in_isr
+            s.elr[e][r] = stays
+
+    def forget_proposals(s) -> None:
+        """Drops the leader's proposals, because the registration changes.
+
+        Kafka: the partition epoch of the AlterPartition request is old.
+        """
+        for r in Replica:
+            s.led[s.newest].proposed[r] = False
+
+    def begin(s, newer: LeaderEpoch, leader: Replica) -> None:
+        s.elected[newer] = true
+        s.leader[newer] = leader
+        s.newest = newer
+
+    @action
+    def elect(s, leader: Replica, newer: LeaderEpoch) -> None:
+        """The controller begins a larger leader epoch, with a member of the ISR as leader.
+
+        Kafka: PartitionChangeBuilder.electLeader. Simplified: an election may happen at any time.
+        Without the guard that the leader is in the ISR, the claim
+        `eligible_replicas_have_committed_records` breaks in 8 steps.
+        """
+        members = s.isr[s.newest]
+        when(s.newest < newer, members[leader])
+        s.write_members(newer, members, NOBODY, s.replicas)
+        s.begin(newer, leader)
+
+    @action
+    def elect_nobody(s, newer: LeaderEpoch) -> None:
+        """The controller begins a larger leader epoch without a leader.
+
+        Kafka: PartitionChangeBuilder.electLeader, when no candidate is alive. Simplified: this may
+        happen at any time.
+        """
+        when(s.newest < newer)
+        s.write_members(newer, s.isr[s.newest], NOBODY, s.replicas)
+        s.vacant[newer] = true
+        s.elected[newer] = true
+        s.newest = newer
+
+    @action
+    def elect_eligible(s, leader: Replica, newer: LeaderEpoch) -> None:
+        """The last member leaves the ISR, and a replica of the ELR becomes leader and ISR.
+
+        Kafka: PartitionChangeBuilder.electLeader. Simplified: this may happen at any time. The
+        ISR may also be empty before. Without the guard that the leader is in the ELR, the claim
+        `eligible_replicas_have_committed_records` breaks in 7 steps.
+        """
+        members = s.isr[s.newest]
+        when(
+            s.newest < newer,
+            s.elr[s.newest][leader] & s.replicas[leader],
+            forall(implies(members[r], s.leads_in(r, s.newest)) for r in Replica),
+        )
+        s.write_members(newer, Map(Replica, lambda r: r == leader), NOBODY, s.replicas)
+        s.begin(newer, leader)
+
+    @action
+    def shrink_isr(s, out: Replica) -> None:
+        """The controller removes a member that does not lead from the ISR.
+
+        Kafka: ReplicationControlManager.handleBrokerFenced and alterPartition. Simplified: any
+        member may be removed at any time.
+        """
+        members = s.isr[s.newest]
+        when(members[out], ~s.leads_in(out, s.newest))
+        s.write_members(
+            s.newest, Map(Replica, lambda r: members[r] & (r != out)), NOBODY, s.replicas
+        )
+        s.forget_proposals()
+
+    @action
+    def expand_isr(s, added: Replica) -> None:
+        """The controller accepts the leader's proposal to add a replica to the ISR.
+
+        Kafka: ReplicationControlManager.alterPartition. Without the guard that the leader has
+        proposed the replica, the claim `eligible_replicas_have_committed_records` breaks in 6
+        steps.
+        """
+        members = s.isr[s.newest]
+        when(s.led[s.newest].proposed[added], s.replicas[added])
+        s.write_members(
+            s.newest, Map(Replica, lambda r: members[r] | (r == added)), NOBODY, s.replicas
+        )
+        s.forget_proposals()
+
+    def may_drop(s, e: LeaderEpoch) -> Bool:
+        """True if a refusal means that the proposed replica was not added.
+
+        Kafka: only the error INELIGIBLE_REPLICA means that, and it needs the present partition
+        epoch. Without this rule, the variant `falls-back-on-any-refusal` breaks the claim
+        `eligible_replicas_have_committed_records` in 8 steps.
+        """
+        return s.knows_the_isr(e)
+
+    def knows_the_isr(s, e: LeaderEpoch) -> Bool:
+        """True if the leader of the epoch knows the present ISR."""
+        return forall(s.led[e].isr[r] == s.isr[e][r] for r in Replica)
+
+    @action
+    def refuse_member(s, f: Replica) -> None:
+        """The controller refuses to add a replica to the ISR, and the leader waits for it no more.
+
+        Kafka: ReplicationControlManager.validateAlterPartitionData. Simplified: the controller may
+        refuse for any reason. Without the guard that the leader does not have the replica in its
+        ISR, the claim `eligible_replicas_have_committed_records` breaks in 3 steps.
+        """
+        now = s.newest
+        when(s.led[now].maximal_isr[f], ~s.led[now].isr[f], s.may_drop(now))
+        s.led[now].maximal_isr[f] = False
+        s.led[now].proposed[f] = False
+
+    # ---- the operator
+
+    def disturb(s, number: Disturbance) -> None:
+        """Numbers a request or an unclean stop; a scope limits them."""
+        when(s.last_disturbance < number)
+        s.last_disturbance = number
+
+    def count(s, request: Disturbance) -> None:
+        """Numbers a request of the operator, which makes the leader's metadata old."""
+        s.disturb(request)
+        s.forget_proposals()
+
+    def may_be_removed(s, r: Replica) -> Bool:
+        return all_of(s.replicas[r], ~s.adding[r], ~s.removing[r])
+
+    @action
+    def add_replica(s, new: Replica, request: Disturbance) -> None:
+        """An operator adds a replica to the partition.
+
+        Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: one replica in
+        each request, which adds to a reassignment that is in progress.
+        """
+        when(~s.replicas[new])
+        s.count(request)
+        s.replicas[new] = True
+        s.adding[new] = True
+
+    @action
+    def remove_replica(s, old: Replica, request: Disturbance) -> None:
+        """An operator removes a replica of the partition, as soon as the reassignment completes.
+
+        Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: as for
+        `add_replica`.
+        """
+        when(s.may_be_removed(old))
+        s.count(request)
+        s.removing[old] = True
+
+    @action
+    def replace_replica(s, old: Replica, new: Replica, request: Disturbance) -> None:
+        """An operator moves a replica of the partition to another broker.
+
+        Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: as for
+        `add_replica`.
+        """
+        when(s.may_be_removed(old), ~s.replicas[new])
+        s.count(request)
+        s.replicas[new] = True
+        s.adding[new] = True
+        s.removing[old] = True
+
+    def remove(
+        s, gone: Set[Replica], isr: Set[Replica], leader: Replica, newer: LeaderEpoch
+    ) -> None:
+        """Ends the reassignment without the replicas in `gone`, and begins a leader epoch."""
+        remaining: Set[Replica] = Map(Replica, lambda r: s.replicas[r] & ~gone[r])
+        when(
+            s.newest < newer,
+            exists(gone[r] for r in Replica),
+            isr[leader],
+            s.is_enough(remaining),
+        )
+        s.write_members(newer, isr, NOBODY, remaining)
+        s.begin(newer, leader)
+        for r in Replica:
+            stays = remaining[r]
+            s.replicas[r] = stays
+            s.adding[r] = False
+            s.removing[r] = False
+
+    @action
+    def complete_reassignment(s, added: Replica, leader: Replica, newer: LeaderEpoch) -> None:
+        """A replica joins the ISR, or is in it already, and the reassignment completes.
+
+        Kafka: PartitionReassignmentReplicas.maybeCompleteReassignment and
+        PartitionChangeBuilder.build. Simplified: the controller may complete the reassignment
+        later.
+        """
+        now, removing, replicas = s.newest, s.removing, s.replicas
+        joins = s.led[now].proposed[added] & replicas[added]
+        members: Set[Replica] = Map(Replica, lambda r: s.isr[now][r] | (r == added))
+        left: Set[Replica] = Map(Replica, lambda r: members[r] & ~removing[r])
+        when(
+            s.isr[now][added] | joins,
+            forall(implies(s.adding[r], members[r]) for r in Replica),
+            s.may_complete(left, Map(Replica, lambda r: replicas[r] & ~removing[r])),
+        )
+        s.joined_last[now][added] = ~s.isr[now][added]
+        s.remove(removing, left, leader, newer)
+
+    @action
+    def finish_adding(s) -> None:
+        """A reassignment completes that removes no replica: all added replicas are in the ISR.
+
+        Kafka: PartitionReassignmentReplicas.maybeCompleteReassignment.
+        """
+        when(
+            forall(~s.removing[r] for r in Replica),
+            forall(implies(s.adding[r], s.isr[s.newest][r]) for r in Replica),
+        )
+        for r in Replica:
+            s.adding[r] = False
+
+    @action
+    def cancel_reassignment(s, leader: Replica, newer: LeaderEpoch) -> None:
+        """An operator cancels a reassignment: the added brokers are no replicas any more.
+
+        Kafka: ReplicationControlManager.cancelPartitionReassignment.
+        """
+        adding = s.adding
+        left: Set[Replica] = Map(Replica, lambda r: s.isr[s.newest][r] & ~adding[r])
+        when(s.may_cancel(left))
+        s.remove(adding, left, leader, newer)

@@ -1,0 +1,149 @@
+"""The state of an abstract partition: its registration, and the history of each leader epoch.
+
+For each leader epoch, the state keeps a *leadership*: the leader's log, the committed records, and
+the records that each replica has acknowledged. It also keeps the ISR and the ELR of the epoch. In
+the newest epoch, they are the partition's present ISR and ELR. A *member* of an epoch is a broker
+in its ISR or its ELR.
+
+Source: KIP-455, KIP-497, KIP-903, KIP-966; Kafka's PartitionRegistration and Partition.
+Simplified: a log is a set of records, so a follower may copy the leader's records in any order. A
+leader that learns the ISR learns the present one. No unclean leader is elected, and no last known
+leader. A partition never has fewer replicas than min.insync.replicas.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from model.language import (
+    Bool,
+    Map,
+    Ordered,
+    Record,
+    Scope,
+    Set,
+    Sort,
+    Spec,
+    at_least,
+    exists,
+    true,
+    when,
+)
+
+
+class Replica(Ordered):
+    """A broker, which may be a replica of the partition; the first one leads at first."""
+
+    prefix = "b"
+
+
+class LeaderEpoch(Ordered):
+    """A leader epoch: the controller begins one with each election."""
+
+
+class RecordId(Sort):
+    """A record of the partition."""
+
+    prefix = "x"
+
+
+class Disturbance(Ordered):
+    """Numbers the operator's requests and the unclean stops, so that a scope can limit them."""
+
+
+class Leadership(Record):
+    """The log of one epoch's leader, and the leader's knowledge of the replicas."""
+
+    begun: Bool
+    start: Set[RecordId]  # the leader's log when its epoch began
+    log: Set[RecordId]
+    committed: Set[RecordId]  # below the leader's high watermark
+    acknowledged: Map[Replica, Set[RecordId]]  # each replica's log, as of its last fetch
+    isr: Set[Replica]  # as the leader knows it
+    maximal_isr: Set[Replica]  # they must have a record before it is committed
+    proposed: Set[Replica]  # an addition to the ISR that the controller has not answered
+
+
+class BrokerState(Record):
+    """A broker's log and leader epoch, and whether the broker leads or is down."""
+
+    leader_epoch: LeaderEpoch
+    is_leader: Bool
+    is_stopped: Bool  # it stopped uncleanly, and has not registered again
+    is_starting: Bool  # it has registered again, and may still find that records are lost
+    log: Set[RecordId]
+
+
+class AbstractPartitionState(Spec):
+    """The variables of the abstract partition, and predicates over them."""
+
+    brokers: Annotated[int, range(1, 10)] = 3
+    leader_epochs: Annotated[int, range(1, 10)] = 2
+    records: Annotated[int, range(1, 10)] = 1
+    min_isr: Annotated[int, range(1, 10)] = 2
+    disturbances: Annotated[int, range(10)] = 1  # requests of the operator, and unclean stops
+    stops_uncleanly: bool = True  # False: only the operator disturbs
+
+    # the controller
+    newest: LeaderEpoch
+    elected: Set[LeaderEpoch]
+    leader: Map[LeaderEpoch, Replica]
+    vacant: Set[LeaderEpoch]  # epochs without a leader
+    isr: Map[LeaderEpoch, Set[Replica]]
+    elr: Map[LeaderEpoch, Set[Replica]]
+    replicas: Set[Replica]
+    adding: Set[Replica]
+    removing: Set[Replica]
+    last_disturbance: Disturbance
+
+    led: Map[LeaderEpoch, Leadership]
+    broker: Map[Replica, BrokerState]
+    written: Set[RecordId]
+
+    # history variables of the claims and of the proof
+    unclean: Set[Replica]  # brokers that have ever stopped uncleanly
+    joined_last: Map[LeaderEpoch, Set[Replica]]  # joined the ISR in the step that ended the epoch
+
+    def scope(s) -> Scope:
+        return {
+            Replica: s.brokers,
+            LeaderEpoch: s.leader_epochs,
+            RecordId: s.records,
+            Disturbance: s.disturbances + 1,
+        }
+
+    def init(s) -> None:
+        """Initially every broker but the last is a replica in the ISR, and the first one leads."""
+        first, preferred = LeaderEpoch.least(), Replica.least()
+        when(s.is_not_last(preferred), at_least(s.min_isr, (s.is_not_last(r) for r in Replica)))
+        s.elected[first] = true
+        s.led[first].begun = true
+        s.broker[preferred].is_leader = true
+        for r in Replica:
+            s.replicas[r] = s.is_not_last(r)
+            s.isr[first][r] = s.is_not_last(r)
+            s.led[first].isr[r] = s.is_not_last(r)
+            s.led[first].maximal_isr[r] = s.is_not_last(r)
+        for e in LeaderEpoch:
+            s.leader[e] = preferred  # unused until e is elected
+
+    # ---- predicates
+
+    def is_enough(s, members: Set[Replica]) -> Bool:
+        """True if the set has at least min.insync.replicas members."""
+        return at_least(s.min_isr, (members[r] for r in Replica))
+
+    def is_not_last(s, r: Replica) -> Bool:
+        return exists(r < q for q in Replica)
+
+    def is_eligible(s, r: Replica) -> Bool:
+        """True if the broker is a replica in the present ISR or ELR, so it may be elected."""
+        return s.replicas[r] & (s.isr[s.newest][r] | s.elr[s.newest][r])
+
+    def is_member(s, e: LeaderEpoch, r: Replica) -> Bool:
+        """True if the broker was in the ISR or the ELR when the epoch ended, or joined then."""
+        return s.isr[e][r] | s.elr[e][r] | s.joined_last[e][r]
+
+    def leads_in(s, r: Replica, e: LeaderEpoch) -> Bool:
+        """True if the controller chose the broker to lead in the epoch."""
+        return (s.leader[e] == r) & ~s.vacant[e]

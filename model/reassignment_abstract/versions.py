@@ -1,0 +1,86 @@
+"""The versions of the abstract partition: both proposed rules, one of them, and Kafka's rules.
+
+Source: Vanlightly's kip-966 specification for the rules; Kafka's PartitionChangeBuilder,
+PartitionReassignmentReplicas and ReplicationControlManager.
+"""
+
+from __future__ import annotations
+
+from model.language import Bool, Set, exists, false, forall, implies
+from model.reassignment_abstract.proof import PartitionLemmas
+from model.reassignment_abstract.state import Replica
+from model.releases import LATEST, kafka, unreleased
+from model.variants import version
+
+
+@version(
+    "keeps-min-isr",
+    in_force=unreleased("proposed: no release of Kafka has one of its two rules"),
+    default=True,
+)
+class PartitionProof(PartitionLemmas):
+    """Kafka 4.3 with two proposed rules for reassignments.
+
+    A broker that is no replica any more leaves the ELR. A reassignment ends only with
+    min.insync.replicas members in the ISR. With lemmas that prove all claims.
+    """
+
+
+@version(
+    "elr-of-replicas",
+    breaks="enough_members_remain",
+    steps=5,
+    in_force=unreleased("proposed: no release of Kafka removes a broker from the ELR"),
+)
+class ElrOfReplicas(PartitionProof):
+    """Kafka 4.3 with the first proposed rule: a broker that is no replica any more leaves the ELR.
+
+    Every eligible replica has every committed record. But a cancelled reassignment may leave one
+    member in the ISR, and none in the ELR. If this member stops uncleanly, no eligible replica
+    remains. The action cancel_reassignment breaks the lemma `enough_members_remain`. This was not
+    tried on real brokers.
+    """
+
+    def may_complete(s, isr: Set[Replica], replicas: Set[Replica]) -> Bool:
+        return exists(isr[r] for r in Replica)
+
+    def may_cancel(s, isr: Set[Replica]) -> Bool:
+        return exists(isr[r] for r in Replica)
+
+
+@version(
+    "kafka-4.3",
+    breaks="eligible_replicas_have_committed_records",
+    steps=11,
+    at={"disturbances": 2, "stops_uncleanly": False},
+    in_force=kafka("4.3", LATEST, "reproduced on real brokers"),
+)
+class Kafka43(ElrOfReplicas):
+    """Kafka 4.3: a broker that is no replica any more stays in the ELR.
+
+    It deletes its log. When it is a replica again, it may be elected with an empty log. The actions
+    complete_reassignment and cancel_reassignment break the claim `members_are_replicas`. The
+    shortest run of 11 steps cancels a reassignment. A test plays the run of 12 steps that the page
+    docs/findings/stale-elr-member.md has on real brokers.
+    """
+
+    def leaves_elr(s, r: Replica, replicas: Set[Replica]) -> Bool:
+        return false
+
+
+@version(
+    "kafka-4.1",
+    breaks="eligible_replicas_have_committed_records",
+    steps=11,
+    at={"disturbances": 2, "stops_uncleanly": False},
+    in_force=kafka("4.1", "4.2", "this run was not tried on real brokers"),
+)
+class Kafka41(Kafka43):
+    """Kafka 4.1: a reassignment completes only when every remaining replica is in the ISR.
+
+    So a reassignment that completes leaves no broker in the ELR. One that is cancelled may leave an
+    added broker there. The action cancel_reassignment breaks the claim `members_are_replicas`.
+    """
+
+    def may_complete(s, isr: Set[Replica], replicas: Set[Replica]) -> Bool:
+        return forall(implies(replicas[r], isr[r]) for r in Replica)

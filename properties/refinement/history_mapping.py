@@ -1,0 +1,137 @@
+"""Explores a detailed spec and an abstract spec together, step by step.
+
+An abstract state may have history that the detailed state has forgotten. So no mapping of states
+suffices. Instead, `calls` maps each detailed step to the abstract actions that explain it, none or
+more, and these actions are taken one by one. Each must be allowed, and afterwards both states must
+agree (`disagreement`). All pairs of states that are reached in this way are explored.
+
+Source: Lamport, Specifying Systems, chapter 5.8; Abadi and Lamport, The Existence of Refinement
+Mappings (history variables).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Generic, NamedTuple, TypeVar
+
+from model.language import Spec
+from model.language.interpreter import Interpreter, State
+from model.language.spec import Action
+from properties.refinement.behaviour import Call
+
+R = TypeVar("R", bound=Spec)
+
+
+class Transition(NamedTuple):
+    """A step of the detailed spec, with the states before and after."""
+
+    action: str
+    arguments: tuple[int, ...]
+    before: State
+    after: State
+
+
+class Unexplained(NamedTuple):
+    """A step of the detailed spec that is no step of the abstract spec, and the reason."""
+
+    transition: Transition
+    reason: str
+
+    def __str__(self) -> str:
+        named = Call(self.transition.action, self.transition.arguments)
+        return f"{named}: {self.reason}"
+
+
+Pair = tuple[State, State]
+Difference = tuple[str, object, object]  # the compared value, and both values
+
+
+@dataclass
+class HistoryMapping(ABC, Generic[R]):
+    """Explores both specs together, and explains each detailed step by abstract actions."""
+
+    rich: R
+    taken: Counter[str] = field(default_factory=Counter[str])  # abstract actions; "none"
+    pairs: int = 0
+
+    @cached_property
+    @abstractmethod
+    def abstract(self) -> Spec: ...
+
+    def first_calls(self, state: State) -> list[Call]:
+        """Returns the abstract steps that lead to the initial state of the detailed spec."""
+        return []
+
+    @abstractmethod
+    def calls(self, step: Transition, abstract: State) -> list[Call]:
+        """Returns the abstract actions that explain a step of the detailed spec."""
+
+    @abstractmethod
+    def compared(self, rich: State, abstract: State) -> Iterator[Difference]:
+        """Yields the values that must be equal in both states."""
+
+    def disagreement(self, rich: State, abstract: State) -> str:
+        """Returns the first difference between both states; empty if they agree."""
+        for name, ours, theirs in self.compared(rich, abstract):
+            if ours != theirs:
+                return f"{name}: {ours} in the detailed state, {theirs} in the abstract state"
+        return ""
+
+    def first_unexplained(self) -> Unexplained | None:
+        """Explores all pairs of states; returns the first step without an explanation, or None."""
+        todo: list[Pair] = []
+        seen: set[tuple[frozenset[object], frozenset[object]]] = set()
+
+        def found(pair: Pair) -> None:
+            key = frozenset(pair[0].items()), frozenset(pair[1].items())
+            if key not in seen:
+                seen.add(key)
+                todo.append(pair)
+
+        for rich in self._rich.initial(self.rich):
+            (abstract,) = self._abstract.initial(self.abstract)
+            reached = self._taken(abstract, self.first_calls(rich))
+            assert not isinstance(reached, str), reached
+            assert not self.disagreement(rich, reached), self.disagreement(rich, reached)
+            found((rich, reached))
+        while todo:
+            self.pairs += 1
+            rich, abstract = todo.pop()
+            for action, values, after in self._rich.steps(self.rich, rich):
+                step = Transition(action.name, values, rich, after)
+                calls = self.calls(step, abstract)
+                reached = self._taken(abstract, calls)
+                if isinstance(reached, str):
+                    return Unexplained(step, reached)
+                if difference := self.disagreement(after, reached):
+                    return Unexplained(step, difference)
+                self.taken.update(call.action for call in calls)
+                self.taken["none"] += not calls
+                found((after, reached))
+        return None
+
+    def _taken(self, state: State, calls: Iterable[Call]) -> State | str:
+        for call in calls:
+            action = self._actions[call.action]
+            after = self._abstract.step(action, state, call.arguments)
+            if after is None:
+                guard = self._abstract.why_disabled(action, state, call.arguments)
+                return f"{call} is not allowed: it needs {guard}"
+            state = after
+        return state
+
+    @cached_property
+    def _rich(self) -> Interpreter:
+        return Interpreter.of(self.rich)
+
+    @cached_property
+    def _abstract(self) -> Interpreter:
+        return Interpreter.of(self.abstract)
+
+    @cached_property
+    def _actions(self) -> Mapping[str, Action]:
+        return {action.name: action for action in self.abstract.actions}

@@ -1,0 +1,231 @@
+"""The spec `reassignment` takes only steps of `reassignment-abstract`, so its proof covers it.
+
+The spec `reassignment` is the detailed one: the controller elects a leader in each step that
+changes the partition, a leader's requests are in flight, and brokers stop and return. The abstract
+state has what the detailed state has forgotten: the ISR, the ELR and the leader of every former
+epoch. So both specs are explored together (`history_mapping`).
+
+A detailed step may be several abstract ones. For example, a fenced broker leaves the ISR, and the
+next leader is elected: two abstract steps. A broker loses records when it stops; in the abstract
+spec it loses them when it has registered again.
+
+Simplified: a log has one record. A last known leader is not elected; that needs as many unclean
+stops as min.insync.replicas. A partition never has fewer replicas than min.insync.replicas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from model.language.interpreter import State
+from model.reassignment.versions import ElrOfReplicas
+from model.reassignment_abstract.versions import ElrOfReplicas as AbstractPartition
+from properties.refinement.behaviour import Call, as_int
+from properties.refinement.history_mapping import Difference, HistoryMapping, Transition
+
+
+class Refinement(HistoryMapping[ElrOfReplicas]):
+    """Reassignments, and the abstract partition whose steps they should take."""
+
+    @cached_property
+    def abstract(self) -> AbstractPartition:
+        rich = self.rich
+        return AbstractPartition(
+            brokers=rich.replicas,
+            leader_epochs=2 * (rich.max_unclean + rich.max_disruptions + rich.max_losses)
+            + 2 * rich.max_reassignments
+            + 2,
+            records=rich.max_records,
+            min_isr=rich.min_isr,
+            disturbances=2 * rich.max_reassignments + rich.max_unclean + rich.max_losses,
+        )
+
+    @cached_property
+    def _brokers(self) -> range:
+        return range(self.rich.replicas)
+
+    @cached_property
+    def _records(self) -> range:
+        return range(self.rich.max_records)
+
+    # ---- the mapping
+
+    def calls(  # noqa: C901 - one case for each action
+        self, step: Transition, abstract: State
+    ) -> list[Call]:
+        """Returns the abstract actions that explain a step of the detailed spec."""
+        before, after = step.before, step.after
+        number = as_int(abstract["last_disturbance", ()]) + 1
+        match step.action, step.arguments:
+            case "write", (leader,):
+                return [Call("append", (leader, as_int(before["next_id", ()])))]
+            case "advance_high_watermark", (leader,):
+                at = as_int(before["broker.high_watermark", (leader,)])
+                return [Call("commit", (leader, as_int(before["broker.record", (leader, at)])))]
+            case "fetch", (follower, leader):
+                copied = log_of(after, follower) - log_of(before, follower)
+                return [
+                    self._fetched(step, leader, follower),
+                    *(Call("copy", (follower, x)) for x in sorted(copied)),
+                ]
+            case "take_late_fetch", (leader, follower):
+                return [self._fetched(step, leader, follower)]
+            case "truncate_to_shared", (follower, _):
+                lost = log_of(before, follower) - log_of(after, follower)
+                return [Call("truncate", (follower, x)) for x in sorted(lost)]
+            case "apply_metadata", (r,):
+                return self._applied(step, abstract, r)
+            case "delete_replica" as name, (r,):
+                return [Call(name, (r,))]
+            case "shrink_isr", _:
+                return []
+            case "refuse_isr", (leader,):
+                epoch = as_int(before["broker.leader_epoch", (leader,)])
+                known, awaited = (
+                    self._set(abstract, f"led.{name}", epoch) for name in ("isr", "maximal_isr")
+                )
+                return [Call("refuse_member", (f,)) for f in sorted(awaited - known)]
+            case (("kill" | "lose_power"), (r, *_)):
+                return [Call("stop_uncleanly", (r, number))]
+            case "replace_disk", (r,):
+                is_stopped = abstract["broker.is_stopped", (r,)]
+                return [] if is_stopped else [Call("stop_uncleanly", (r, number))]
+            case "register", (r,):
+                return [*self._registered(step, abstract, r), *self._changed(step)]
+            case "add_replicas", (a, b):
+                added = [
+                    Call("add_replica", (new, number + i)) for i, new in enumerate(sorted({a, b}))
+                ]
+                return [*added, *self._changed(step)]
+            case "remove_replica" as name, (r,):
+                return [Call(name, (r, number)), *self._changed(step)]
+            case "replace_replica" as name, (old, new):
+                return [Call(name, (old, new, number)), *self._changed(step)]
+            case _:
+                return self._changed(step)
+
+    def _fetched(self, step: Transition, leader: int, follower: int) -> Call:
+        """Returns the action of a fetch, after which the leader may propose a new ISR member."""
+        proposes = all(
+            (
+                not step.before["broker.is_pending", (leader,)],
+                step.after["broker.is_pending", (leader,)],
+                step.before["broker.is_current", (leader,)],
+            )
+        )
+        return Call("propose_member" if proposes else "acknowledge", (follower,))
+
+    def _applied(self, step: Transition, abstract: State, r: int) -> list[Call]:
+        epoch = as_int(step.before["partition_registration.leader_epoch", ()])
+        leads = step.before["partition_registration.leader", ()] == r
+        if as_int(abstract["broker.leader_epoch", (r,)]) < epoch:
+            return [Call("become_leader" if leads else "become_follower", (r, epoch))]
+        return [Call("learn_isr", (r,))] if leads else []
+
+    def _registered(self, step: Transition, abstract: State, r: int) -> list[Call]:
+        if not abstract["broker.is_stopped", (r,)]:
+            return []
+        had = {x for x in self._records if abstract["broker.log", (r, x)]}
+        lost = had - log_of(step.after, r)
+        return [
+            Call("register", (r,)),
+            *(Call("lose", (r, x)) for x in sorted(lost)),
+            Call("start", (r,)),
+        ]
+
+    def _changed(self, step: Transition) -> list[Call]:
+        """Returns the abstract actions that change the partition's registration as the step did."""
+        was, now = (self._members(s, "partition_registration.isr") for s in step[2:])
+        elr = self._members(step.before, "partition_registration.elr")
+        adding, still = (self._members(s, "assignment.adding") for s in step[2:])
+        asked, replicas = (self._members(s, "assignment.replicas") for s in step[2:])
+        before, epoch = (as_int(s["partition_registration.leader_epoch", ()]) for s in step[2:])
+        leader = step.after["partition_registration.leader", ()]
+        if asked - replicas:
+            assert leader is not None
+            if step.action == "cancel_reassignment":
+                return [Call("cancel_reassignment", (leader, epoch))]
+            added = next(iter(sorted(now - was)), leader)
+            return [Call("complete_reassignment", (added, leader, epoch))]
+        elected = self._elected(leader, epoch, was, elr) if before < epoch else []
+        out = [] if elected and elected[0].action == "elect_eligible" else sorted(was - now)
+        joined = [] if elected else sorted(now - was)
+        finished = [Call("finish_adding")] if adding and not still else []
+        return [
+            *elected,
+            *(Call("shrink_isr", (r,)) for r in out),
+            *(Call("expand_isr", (r,)) for r in joined),
+            *finished,
+        ]
+
+    def _elected(
+        self, leader: int | None, epoch: int, isr: frozenset[int], elr: frozenset[int]
+    ) -> list[Call]:
+        if leader is None:
+            return [Call("elect_nobody", (epoch,))]
+        if leader in isr:
+            return [Call("elect", (leader, epoch))]
+        return [Call("elect_eligible", (leader, epoch))]
+
+    # ---- the comparison
+
+    def compared(self, rich: State, abstract: State) -> Iterator[Difference]:
+        newest = as_int(abstract["newest", ()])
+        yield "the leader epoch", rich["partition_registration.leader_epoch", ()], newest
+        is_vacant = abstract["vacant", (newest,)]
+        leader = None if is_vacant else abstract["leader", (newest,)]
+        yield "the leader", rich["partition_registration.leader", ()], leader
+        for name in ("isr", "elr"):
+            ours = self._members(rich, f"partition_registration.{name}")
+            yield f"the {name.upper()}", ours, self._set(abstract, name, newest)
+        for name in ("replicas", "adding", "removing"):
+            yield name, self._members(rich, f"assignment.{name}"), self._set(abstract, name)
+        committed = frozenset(x for x in self._records if rich["committed", (x,)])
+        theirs = (self._set(abstract, "led.committed", e) for e in range(newest + 1))
+        yield "the committed records", committed, frozenset[int]().union(*theirs)
+        for r in self._brokers:
+            if not abstract["broker.is_stopped", (r,)]:
+                log = self._set(abstract, "broker.log", r)
+                yield f"the log of b{r}", log_of(rich, r), log
+            if rich["broker.is_up", (r,)] and rich["broker.leader", (r,)] is not None:
+                epoch = as_int(rich["broker.leader_epoch", (r,)])
+                known = abstract["broker.leader_epoch", (r,)]
+                yield f"the leader epoch of b{r}", epoch, known
+                if rich["broker.leader", (r,)] == r:
+                    yield f"whether b{r} leads", True, abstract["broker.is_leader", (r,)]
+                    yield from self._known_by(rich, abstract, r, epoch)
+
+    def _known_by(self, rich: State, abstract: State, r: int, epoch: int) -> Iterator[Difference]:
+        """Compares what a leader knows of its followers and of the ISR."""
+        known = self._set(abstract, "led.isr", epoch)
+        isr = frozenset(f for f in self._brokers if rich["broker.isr", (r, f)])
+        yield f"the ISR that b{r} knows", isr, known
+        if rich["broker.is_current", (r,)]:
+            awaited = self._set(abstract, "led.maximal_isr", epoch)
+            proposed = frozenset(f for f in self._brokers if rich["broker.proposed", (r, f)])
+            maximal = isr | (proposed if rich["broker.is_pending", (r,)] else frozenset())
+            yield f"the maximal ISR of b{r}", maximal, awaited
+        for f in self._brokers:
+            if f != r:
+                end = as_int(rich["broker.follower.end_offset", (r, f)])
+                fetched = frozenset(as_int(rich["broker.record", (r, o)]) for o in range(end))
+                acknowledged = self._set(abstract, "led.acknowledged", epoch, f)
+                yield f"what b{f} has acknowledged to b{r}", fetched, acknowledged
+
+    def _members(self, state: State, name: str) -> frozenset[int]:
+        return frozenset(r for r in self._brokers if state[name, (r,)])
+
+    def _set(self, state: State, name: str, *keys: int) -> frozenset[int]:
+        """Returns the elements of an abstract set."""
+        return frozenset(
+            x
+            for x in range(max(self.rich.replicas, self.rich.max_records))
+            if state.get((name, (*keys, x)))
+        )
+
+
+def log_of(state: State, r: int) -> frozenset[int]:
+    """Returns the records in the log of a broker of the detailed spec."""
+    ends = range(as_int(state["broker.end_offset", (r,)]))
+    return frozenset(as_int(state["broker.record", (r, o)]) for o in ends)

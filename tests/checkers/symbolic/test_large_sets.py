@@ -1,0 +1,120 @@
+"""Proofs assume that large sets stay large as they grow; this is true of all small sets."""
+
+from __future__ import annotations
+
+import pytest
+
+from checkers.symbolic import prove
+from checkers.symbolic.large_sets import UP_TO, large_sets, not_growing
+from model.language import (
+    Bool,
+    Scope,
+    Set,
+    Sort,
+    Spec,
+    SpecError,
+    action,
+    at_least,
+    exists,
+    implies,
+    invariant,
+    lemma,
+    true,
+    when,
+)
+
+
+class Copy(Sort):
+    """A copy of a record."""
+
+
+class Copies(Spec):
+    """A record is kept while fewer copies are lost than it had when it was committed."""
+
+    copies: Set[Copy]
+    lost: Set[Copy]
+    committed: Bool
+
+    def scope(s) -> Scope:
+        return {Copy: 3}
+
+    @action
+    def copy(s, c: Copy) -> None:
+        s.copies[c] = True
+
+    @action
+    def commit(s) -> None:
+        when(s.is_enough(s.copies))
+        s.committed = true
+
+    @action
+    def lose(s, c: Copy) -> None:
+        s.lost[c] = True
+
+    def is_enough(s, copies: Set[Copy]) -> Bool:
+        return at_least(2, (copies[c] for c in Copy))
+
+    @invariant
+    def a_copy_remains(s) -> Bool:
+        """A committed record has a copy that is not lost, if fewer than two are lost."""
+        return implies(
+            s.committed & ~at_least(2, (s.lost[c] for c in Copy)),
+            exists(s.copies[c] & ~s.lost[c] for c in Copy),
+        )
+
+    @lemma
+    def a_committed_record_has_copies(s) -> Bool:
+        return implies(s.committed, at_least(2, (s.copies[c] for c in Copy)))
+
+
+class OneCopyIsEnough(Copies):
+    def is_enough(s, copies: Set[Copy]) -> Bool:
+        return exists(copies[c] for c in Copy)
+
+
+@pytest.mark.parametrize("size", range(1, UP_TO + 1))
+def test_large_sets_stay_large_as_they_grow(size: int) -> None:
+    for number in range(size + 2):
+        assert not not_growing(size, list(large_sets(size, number)))
+
+
+def test_sets_of_one_size_do_not_stay_in_their_family() -> None:
+    assert not_growing(2, [frozenset({0})]) == [(frozenset({0}), 1)]
+
+
+def test_fewer_losses_than_copies_are_proved_with_the_assumption() -> None:
+    proof = prove(Copies())
+    assert (proof.holds, proof.reason) == (True, "")
+    assert [one.split(" (")[0] for one in proof.assumptions] == [
+        "a set with at least 2 elements of Copy stays so when elements join"
+    ]
+
+
+def test_one_copy_is_not_enough() -> None:
+    proof = prove(OneCopyIsEnough())
+    assert {(c.action, c.verdict) for c in proof.failed} == {("commit", "refuted")}
+
+
+def test_different_numbers_are_not_compared() -> None:
+    class OfThree(Copies):
+        def is_enough(s, copies: Set[Copy]) -> Bool:
+            return at_least(3, (copies[c] for c in Copy))
+
+    proof = prove(OfThree(), limit_ms=2_000)
+    assert {c.action for c in proof.failed} == {"commit"}
+    assert len(proof.assumptions) == 2
+
+
+def test_a_large_part_of_a_set_is_refused() -> None:
+    class OfASet(Copies):
+        def is_enough(s, copies: Set[Copy]) -> Bool:
+            return at_least(2, (s.lost[c] for c in copies))
+
+    with pytest.raises(SpecError, match="ranges over a set"):
+        prove(OfASet())
+
+
+def test_a_large_set_is_a_count_in_an_exploration() -> None:
+    spec = Copies()
+    (commit,) = (one for one in spec.actions if one.name == "commit")
+    assert [str(guard) for guard in commit.guards] == ["2 <= count(copies[c] for c in Copy)"]

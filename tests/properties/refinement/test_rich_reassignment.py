@@ -1,0 +1,97 @@
+"""Every step of the spec `reassignment` is none or more steps of the proved abstract partition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from model.election.state import Replica
+from model.language import Bool, false, true
+from model.language.interpreter import State
+from model.reassignment.versions import ElrOfReplicas
+from properties.refinement.behaviour import Call
+from properties.refinement.history_mapping import Transition
+from properties.refinement.rich_reassignment import Refinement
+
+ONE_REPLICA: Mapping[str, int | bool] = {
+    "replicas": 2,
+    "assigned": 1,
+    "min_isr": 1,
+    "max_reassignments": 1,
+    "max_disruptions": 0,
+}
+
+
+# one unclean stop, and no reassignment
+UNCLEAN: Mapping[str, int | bool] = {
+    "replicas": 3,
+    "assigned": 2,
+    "max_reassignments": 0,
+    "max_disruptions": 0,
+    "max_unclean": 1,
+    "max_losses": 1,
+}
+
+
+@pytest.mark.parametrize(
+    ("constants", "pairs", "taken"),
+    [
+        (ONE_REPLICA, 109, {"complete_reassignment", "delete_replica", "finish_adding"}),
+        (UNCLEAN, 2_112, {"register", "lose", "elect_eligible", "refuse_member"}),
+    ],
+    ids=["reassignments", "an unclean stop"],
+)
+def test_every_step_is_explained(
+    constants: Mapping[str, int | bool], pairs: int, taken: set[str]
+) -> None:
+    refinement = Refinement(ElrOfReplicas(**constants))
+    assert refinement.first_unexplained() is None
+    assert refinement.pairs == pairs
+    assert taken <= {*refinement.taken}
+
+
+class Forgetful(Refinement):
+    """Forgets one abstract action."""
+
+    forgotten = ""
+
+    def calls(self, step: Transition, abstract: State) -> list[Call]:
+        return [c for c in super().calls(step, abstract) if c.action != self.forgotten]
+
+
+class ForgetsToLearn(Forgetful):
+    forgotten = "learn_isr"
+
+
+class ForgetsToFinish(Forgetful):
+    forgotten = "finish_adding"
+
+
+@pytest.mark.parametrize("mutant", [ForgetsToLearn, ForgetsToFinish])
+def test_a_wrong_mapping_is_noticed(mutant: type[Refinement]) -> None:
+    assert mutant(ElrOfReplicas(**ONE_REPLICA)).first_unexplained() is not None
+
+
+class AdmitsUnclean(ElrOfReplicas):
+    """A broker that stopped uncleanly stays in the ELR (KAFKA-18635)."""
+
+    def is_unclean(s, r: Replica) -> Bool:
+        return false
+
+
+class CommitsAlone(ElrOfReplicas):
+    """A leader commits below min.insync.replicas."""
+
+    def may_commit(s, leader: Replica) -> Bool:
+        return true
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [(AdmitsUnclean, "ELR"), (CommitsAlone, "commit")],
+)
+def test_a_wrong_rule_takes_an_unexplained_step(wrong: type[ElrOfReplicas], reason: str) -> None:
+    unexplained = Refinement(wrong(**UNCLEAN)).first_unexplained()
+    assert unexplained is not None
+    assert reason in unexplained.reason
