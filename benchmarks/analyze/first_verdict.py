@@ -2,11 +2,14 @@
 
     python -m benchmarks.analyze.first_verdict
 
-The baseline is a Spark program that only starts a session and runs one mapInArrow.
+One baseline is a Spark program that only starts a session and runs one mapInArrow. Spark is also
+measured with the archive of its classes, which `urteil doctor --spark-archive` makes; the baseline
+is then the same command without it.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -35,6 +38,8 @@ def run() -> list[Pairing]:
         history = Path(made) / "history"
         synthesize(Synthesis(folder=history, rows=ROWS))
         analyze = (URTEIL, "analyze", str(history))
+        archived = {"XDG_CACHE_HOME": str(Path(made) / "archived")}
+        _done(made, URTEIL, "doctor", "--spark-archive", **archived)
         return [
             paired(
                 ("urteil analyze, 10,000 operations", lambda: _done(made, *analyze)),
@@ -42,6 +47,14 @@ def run() -> list[Pairing]:
                     "a bare Spark session and one mapInArrow",
                     lambda: _done(made, sys.executable, "-c", BARE),
                 ),
+                runs=RUNS,
+            ),
+            paired(
+                (
+                    "urteil analyze with the archive of Spark's classes",
+                    lambda: _done(made, *analyze, **archived),
+                ),
+                ("urteil analyze without it", lambda: _done(made, *analyze)),
                 runs=RUNS,
             ),
             paired(
@@ -58,8 +71,10 @@ def run() -> list[Pairing]:
         ]
 
 
-def _done(folder: str, *words: str) -> None:
-    subprocess.run(words, check=True, cwd=folder, capture_output=True)
+def _done(folder: str, *words: str, **environment: str) -> None:
+    cache = {"XDG_CACHE_HOME": str(Path(folder) / "cache")}  # without an archive
+    variables = {**os.environ, **cache, **environment}
+    subprocess.run(words, check=True, cwd=folder, capture_output=True, env=variables)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ import checkers
 from checkers import java
 from checkers.histories.io.locations import ENDPOINTS, REGIONS
 from checkers.spark import connect
+from checkers.spark.class_archive import archive_of, reading, writing
 from model.faults import InputFault
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ _MASTER: Final = r"yarn|local(\[(\*|[1-9]\d*)(,[1-9]\d*)?\])?|(spark|k8s)://.+"
 _HADOOP: Final = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 _MASTER_TIMEOUT_S: Final = 5.0  # to connect to the master of a cluster
 _JAVA_EXIT_TIMEOUT_S: Final = 10.0  # after this Java is killed
+_ARCHIVE_TIMEOUT_S: Final = 300.0  # the same for a Java that writes the archive of its classes
 
 # Py4J logs the traceback of every interrupt that it forwards, partly to the root logger, which then
 # gets a handler. An interrupt is no error.
@@ -68,11 +70,13 @@ def session(
     environment: Mapping[str, str] | None = None,
     compiled: bool = False,
     ui: bool = False,
+    writes_archive: Path | None = None,
 ) -> Generator[SparkSession]:
     """Yields a session on the master; without a master, on all local cores.
 
     A session that is already active is reused, except with Spark Connect. With `ui`, a new session
-    serves Spark's web UI. Raises InputFault if Java is missing or the master does not answer.
+    serves Spark's web UI. With `writes_archive`, Java writes the archive of its classes to this
+    file. Raises InputFault if Java is missing or the master does not answer.
     """
     # Spark's code generation pays for jobs with many rows
     sql = dict(_FOR_KERNELS if compiled else (*_FOR_KERNELS, *_INTERPRETED))
@@ -92,9 +96,13 @@ def session(
     with tempfile.TemporaryDirectory(prefix="urteil-spark-") as kept:
         folder = Path(kept)
         local = (master or LOCAL).startswith("local")
+        options = ""
+        if local:
+            archived = archive_of(chosen)
+            options = writing(writes_archive) if writes_archive else reading(archived)
         home = java.launcher_home(chosen, folder / "java", python_has_spark=local)
         conf = SparkConf().setAppName("urteil").setMaster(master or LOCAL)
-        conf.setAll([*sql.items(), *_settings(folder, local=local, ui=ui)])
+        conf.setAll([*sql.items(), *_settings(folder, options, local=local, ui=ui)])
         interrupt = signal.getsignal(signal.SIGINT)
         try:
             with _set(_launch(home, local=local)):
@@ -112,7 +120,7 @@ def session(
                 with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
                     started.stop()  # warns if Java is gone already; it is ended below
             _restore(interrupt)
-            _end_java()
+            _end_java(_ARCHIVE_TIMEOUT_S if writes_archive else _JAVA_EXIT_TIMEOUT_S)
 
 
 def is_running() -> bool:
@@ -173,7 +181,7 @@ def _restore(handler: Any) -> None:
         signal.signal(signal.SIGINT, handler)
 
 
-def _settings(folder: Path, *, local: bool, ui: bool) -> Iterator[tuple[str, str]]:
+def _settings(folder: Path, options: str, *, local: bool, ui: bool) -> Iterator[tuple[str, str]]:
     yield "spark.ui.enabled", "true" if ui else "false"
     yield "spark.ui.showConsoleProgress", "false"
     yield "spark.executorEnv.PYTHONSAFEPATH", "1"
@@ -181,7 +189,7 @@ def _settings(folder: Path, *, local: bool, ui: bool) -> Iterator[tuple[str, str
         if value := os.environ.get(name):
             yield f"spark.executorEnv.{name}", value
     logging_as = f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"
-    yield "spark.driver.extraJavaOptions", f"{_JAVA} {logging_as}"
+    yield "spark.driver.extraJavaOptions", f"{_JAVA} {logging_as} {options}".rstrip()
     yield "spark.sql.warehouse.dir", str(folder / "warehouse")
     if local:
         cores = os.cpu_count() or 1
@@ -239,7 +247,7 @@ def _put(variables: Mapping[str, str | None]) -> None:
             os.environ[name] = value
 
 
-def _end_java() -> None:
+def _end_java(timeout_s: float) -> None:
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway
@@ -250,7 +258,7 @@ def _end_java() -> None:
     if process is not None:
         process.stdin.close()
         try:
-            process.wait(timeout=_JAVA_EXIT_TIMEOUT_S)
+            process.wait(timeout=timeout_s)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
