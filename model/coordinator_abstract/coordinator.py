@@ -230,9 +230,10 @@ class Coordinator(AbstractCoordinatorState):
         next_id: ProducerId,
         another: Bool,
     ) -> None:
-        """Appends a decision to the log: a transaction, and whether it is committed.
+        """Appends a decision to the log: a transaction, and whether to commit it.
 
-        `another` is true if the producer gets another producer id; `next_id` is its id then.
+        `next_id` is the producer's id after the decision; if `another` is true, it is an unassigned
+        one.
         """
         m, (transaction, commits) = s.log[i], decision
         when(

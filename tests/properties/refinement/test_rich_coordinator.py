@@ -31,9 +31,9 @@ def test_a_failed_coordinator_and_late_copies_refine_the_abstract_spec() -> None
 
 @pytest.mark.parametrize(
     ("constants", "states"),
-    [(QUIET, 272), ({**ONE, "ids_expire": True}, 63), ({**ONE, "partitions": 2}, 256)],
+    [({**QUIET, **LATE}, 566), ({**ONE, "ids_expire": True}, 63), ({**ONE, "partitions": 2}, 256)],
 )
-def test_two_transactions_tombstones_and_two_partitions_refine_the_abstract_spec(
+def test_late_copies_tombstones_and_two_partitions_refine_the_abstract_spec(
     constants: Constants, states: int
 ) -> None:
     walk = Refinement(Transactions(**constants)).walk()
