@@ -11,7 +11,7 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -58,13 +58,16 @@ def paired(
     """
     for _, work in () if own else (ours, baseline):  # a warm-up
         work()
-    spent: list[tuple[float, float]] = [
-        (_timed(ours[1], own=own), _timed(baseline[1], own=own)) for _ in range(runs)
-    ]
+    spent = [(_timed(ours[1], own=own), _timed(baseline[1], own=own)) for _ in range(runs)]
+    return pairing(ours[0], baseline[0], spent)
+
+
+def pairing(ours: str, baseline: str, spent: Sequence[tuple[float, float]]) -> Pairing:
+    """Returns the figures of pairs of runs; each pair has the seconds of both."""
     return Pairing(
-        ours=ours[0],
-        baseline=baseline[0],
-        runs=runs,
+        ours=ours,
+        baseline=baseline,
+        runs=len(spent),
         ours_s=Figure.of([a for a, _ in spent]),
         baseline_s=Figure.of([b for _, b in spent]),
         ratio=Figure.of([a / b for a, b in spent]),

@@ -85,6 +85,7 @@ class Cluster:
 
     rng: np.random.Generator
     partitions: int
+    hot: float = 0.0  # share of the records whose key is the first one, besides its even share
     now_ns: int = 1_000 * US
     _ends: Ints = field(init=False)  # for each key the next offset
     _retired: Ints = field(init=False)  # for each sender the number of its ended processes
@@ -128,7 +129,7 @@ class Cluster:
             error=0,
             transactional_id=np.where(sender < TRANSACTIONAL, sender, NULL),
             kind=SEND,
-            key=self.rng.integers(0, self.partitions, SENDERS),
+            key=self._keys(SENDERS),
             value=sender,
         )
 
@@ -188,7 +189,7 @@ class Cluster:
         span = (duration * 7 // 10).ravel()[row_op]
         jitter = rng.random(len(row_op))
         append = invoked.ravel()[row_op] + ((position + jitter) / share * span).astype(np.int64)
-        keys = rng.integers(0, self.partitions, len(row_op))
+        keys = self._keys(len(row_op))
         append = append[_first_alike(row_op, keys)]  # records of one key are sent in one request
         settled = (invoked + duration * 9 // 10).ravel()[row_op]
         row_transactional = transactional.ravel()[row_op]
@@ -211,6 +212,12 @@ class Cluster:
             value=np.arange(len(row_op)),
         )
         return sends, append, np.where(row_transactional, settled, append), fate.ravel()[row_op]
+
+    def _keys(self, count: int) -> Ints:
+        keys = self.rng.integers(0, self.partitions, count)
+        if self.hot:
+            keys[self.rng.random(count) < self.hot] = 0
+        return keys
 
     def _initialised(self, sends: Operations) -> Operations:
         of = sends.of_operation

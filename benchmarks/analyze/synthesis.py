@@ -39,6 +39,7 @@ class Synthesis:
     folder: Path  # must not exist
     rows: int
     partitions: int = 256  # 1: one hot partition
+    hot: float = 0.0  # share of the records in the first partition, besides its even share
     seed: int = 0
     injection: Injection = field(default_factory=Injection)
 
@@ -51,7 +52,7 @@ def synthesize(options: Synthesis) -> int:
     injected = options.injection
     texts = {name: [*vocabulary(options.partitions)[name]] for name in FEW_TEXTS}
     injected.begin(texts, windows)
-    cluster = Cluster(np.random.default_rng(options.seed), options.partitions)
+    cluster = Cluster(np.random.default_rng(options.seed), options.partitions, options.hot)
     parts = Parts(options.folder)
     first_op = 0
 
@@ -72,7 +73,11 @@ def synthesize(options: Synthesis) -> int:
         {
             "workload": "synthetic",
             "clients": {},
-            "settings": {"rows": parts.rows, "partitions": options.partitions},
+            "settings": {
+                "rows": parts.rows,
+                "partitions": options.partitions,
+                "hot": options.hot,
+            },
             "seed": options.seed,
         }
     )
