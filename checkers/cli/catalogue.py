@@ -264,9 +264,9 @@ CONTENTS: Final = {
 
 
 def of_release(row: Listed, release: str) -> dict[str, str]:
-    """Returns whether a release has an item, such as `{"Kafka 4.3": "has it"}`.
+    """Returns a text on an item and a release, such as `{"Kafka 4.3": "has it"}` for a bug.
 
-    For a spec, the text is the version and the bugs of the release. If an item says nothing about
+    For a spec, the text has the version and the bugs of that release. If the item names no
     releases, the result is empty.
     """
     from model.releases import newest_patch

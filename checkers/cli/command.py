@@ -1,4 +1,4 @@
-"""Makes commands: gives a function the common options, a run, its reporters and an exit code.
+"""Makes a command of a function: adds the common options, the run and its output, the exit code.
 
 An error becomes an exit code and a text on stderr: unusable input, Ctrl-C, a full disk, or a bug of
 Urteil. The end of a run adds it to the store of runs.

@@ -55,7 +55,7 @@ class Recorded:
         return self.answers[index]
 
     def keep(self, step: Send) -> None:
-        """Does nothing: only a running cluster needs values, such as ids, for later requests."""
+        """Does nothing: recorded responses need no values, such as ids, for later requests."""
 
     def close(self) -> None:
         """Does nothing: a recording has no connections."""

@@ -66,7 +66,7 @@ class Audit:
         """Returns one verdict: `violated`, `nothing checked` (no batch was read), `undecided` or
         `holds`.
 
-        Permitted violations do not count.
+        Violations that Kafka's documents permit do not count.
         """
         if any(d.verdict == "violated" and not d.permitted for d in self.decisions):
             return "violated"

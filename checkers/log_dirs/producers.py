@@ -151,8 +151,8 @@ def transactions(log: Log) -> Iterator[Found]:
 class _Runs:
     """The batches of each producer, divided into runs.
 
-    A new run begins after each marker, and at each batch whose number in `cuts` differs from that
-    of the producer's previous batch.
+    A new run begins after each marker. It also begins where the log has a gap between two batches
+    of the producer: `cuts` numbers the parts of the log between gaps.
     """
 
     def __init__(self, log: Log, cuts: Ints) -> None:

@@ -1,6 +1,7 @@
 """The functions that Spark tasks run in mapInArrow: on a partition, or on one side of a shuffle.
 
-A task returns the result of each kernel as a cell, and its own cost as the last cell.
+A task runs kernels, which are functions of the rows of a partition. It returns one cell with the
+table of each kernel, and a last cell with its own cost.
 """
 
 from __future__ import annotations

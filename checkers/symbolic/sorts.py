@@ -182,7 +182,7 @@ class Unbounded(Sorts):
         )
 
     def majority(self, info: t.SortInfo, is_member: Callable[[Expr], Expr]) -> Expr:
-        """Returns a formula that is true if all replicas of some quorum are members."""
+        """Returns a formula that is true if `is_member` is true of all replicas of some quorum."""
         name = f"Quorum{info.name}"
         if name not in self._families:
             self._any_two_share(info, self._family(info, name))

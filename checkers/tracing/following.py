@@ -166,8 +166,9 @@ def follow(
 ) -> Followed:
     """Checks a trace against the spec, event by event, up to the first forbidden event.
 
-    `begun` maps events to actions of the spec. If `begun` is a refusal instead, the first event
-    counts as forbidden. The trace must have at least one event.
+    `begun` is the mapping from events to actions of the spec, in its first state. It is a refusal
+    if the spec has no such state; then the first event counts as forbidden. The trace must have at
+    least one event.
     """
     subject = events[0].subject
     if isinstance(begun, Refused):

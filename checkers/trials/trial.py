@@ -104,8 +104,8 @@ class Trials:
         """Runs trials with the same configuration in parallel; returns their results in order.
 
         Each item of `plans` is a list of calls to replay, or a seed for random calls. Some faults,
-        such as a power loss, are possible only if there is one trial. The results share the running
-        time in equal parts.
+        such as a power loss, are possible only if there is one trial. Each result has an equal part
+        of the running time.
         """
         if not plans:
             return []

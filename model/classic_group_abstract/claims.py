@@ -277,8 +277,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def current_owners_own(s) -> Bool:
         """A member that believes it owns a partition in the present generation is its owner.
 
-        This is true of the coordinator's group, and of the group in the log. True because a
-        replaced process is no member, and gives up its partitions before it joins again.
+        It is the owner in the coordinator's memory and in its log. True because a process whose
+        member has a new process gives up its partitions before it joins again.
         """
         return s.owners_own(s.group) & s.owners_own(s.persisted)
 

@@ -229,8 +229,8 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
         The commit carries the consumer's epoch. This epoch must be at least the epoch in which the
         partition was assigned, and at most the member's epoch. If only the member's epoch is
         accepted, the variant `wants-exact-epoch` breaks the claim `owners_may_commit` in 6 steps.
-        If the assignment does not count, the variant `commits-in-any-epoch` breaks the claim
-        `one_member_commits` in 7 steps.
+        If the epoch of the assignment is not compared, the variant `commits-in-any-epoch` breaks
+        the claim `one_member_commits` in 7 steps.
         """
         return all_of(
             s.has(m, p),

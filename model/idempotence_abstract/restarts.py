@@ -142,7 +142,8 @@ class RestartsActions(RestartsState):
     def renumber(
         s, producer: Producer, older: ProducerEpoch, sequence: Sequence, new_sequence: Sequence
     ) -> None:
-        """The client gives an unanswered batch of an older epoch a number of its present epoch.
+        """The client gives an unanswered batch of an older epoch a sequence number of the present
+        one.
 
         Kafka: TransactionManager.bumpIdempotentProducerEpoch. Simplified: the batches get their new
         numbers one after the other, in any order.

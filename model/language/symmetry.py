@@ -1,7 +1,8 @@
 """The symmetric sorts of a spec: those whose elements are interchangeable.
 
 A sort is symmetric unless an action or a property contains the term for its least element. The
-initial condition may contain this term: the same permutation applies to all later states.
+initial condition may contain this term: a permutation of the initial state permutes all later
+states too, and no action or property sees the difference.
 """
 
 from __future__ import annotations

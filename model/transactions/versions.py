@@ -172,9 +172,9 @@ class Version1(Transactions):
         lost.
 
         Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. A fence whose append
-        failed is not in the log, so the new coordinator does not know the fence. Simplified: as in
-        transaction version 2. This version adds no guard. If the new coordinator kept a failed
-        fence, it would fence without a reason.
+        failed is not in the log, so the new coordinator does not know the fence. Simplified: as
+        `fail_over` of transaction version 2. The guards are those of that version too. If the new
+        coordinator kept a failed fence, it would fence without a reason.
         """
         super().fail_over(epoch)
         s.fence_failed = false
@@ -186,9 +186,10 @@ class Version1(Transactions):
         return s.has_added(k, p)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the transaction is not empty: it has a record or an added partition.
+        """True if the client may request the end of the transaction, though it may be empty.
 
-        In this version, the client may not ask to commit or abort an empty transaction.
+        In this version an empty transaction may not be ended: it must have a record or an added
+        partition.
         """
         return exists(s.sent[k][p] | s.has_added(k, p) for p in TopicPartition)
 

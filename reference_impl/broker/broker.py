@@ -163,7 +163,7 @@ class Broker:
         disk: Disk | None = None,
         previous_broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH,
     ) -> StepResult[Broker]:
-        """Returns a broker that starts with the logs on `disk`, and its first effects.
+        """Returns a broker that starts with the logs on `disk`, and the first messages and timers.
 
         `incarnation` must be larger at each start.
         """

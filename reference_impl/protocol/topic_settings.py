@@ -96,7 +96,7 @@ BUILT_IN: Final[Mapping[str, Any]] = {
 
 
 def is_of_log(name: str) -> bool:
-    """Returns True if the setting is a field of `LogConfig`, False if it is one of the topic."""
+    """Returns True if the setting is a field of `LogConfig`; min.insync.replicas is none."""
     return name in _LOG_DEFAULTS
 
 

@@ -17,7 +17,7 @@ WIDTH = 96
 
 @dataclass(frozen=True)
 class Row:
-    """Documents that follow one another, with nothing between them."""
+    """Parts of a text that follow one another, with nothing between them."""
 
     parts: tuple[Doc, ...]
 

@@ -2,8 +2,8 @@
 
 A term of the spec has only the value of a constant: 3 in place of `s.replicas`. So the spec is
 built again with larger constants, and the terms are compared. A number that has grown is written as
-a sum, such as `Replicas + 1`. If more than numbers differ, for example because of an `if` on a
-constant, the module keeps the values: the constant is *fixed*.
+a sum, such as `Replicas + 1`. If the terms also differ in their structure, for example because of
+an `if` on a constant, the module keeps the values: the constant is *fixed*.
 """
 
 from __future__ import annotations

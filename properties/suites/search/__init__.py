@@ -1,1 +1,4 @@
-"""The search for counterexamples: budgets, runs with Hypothesis, printed programs and verdicts."""
+"""The search for counterexamples: runs with Hypothesis, their budgets and their verdicts.
+
+A counterexample is printed as a program that repeats it.
+"""

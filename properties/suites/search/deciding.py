@@ -103,7 +103,9 @@ def run(
     rules: int = RULES,
     progress: Callable[[Tally], None] | None = None,
 ) -> SuiteResult:
-    """Returns a verdict on each claim of the suite, inside its condition, on a broker with `bugs`.
+    """Returns a verdict on each claim of the suite, on a broker with `bugs`.
+
+    Each claim has a condition, for example on the settings of clients; all runs satisfy it.
 
     The claims that must *always* hold are checked together, on the same runs. The search ends at
     the first run that breaks one of them; claims that this run does not break are undecided.

@@ -54,7 +54,10 @@ _CONVERSIONS: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def written(entity: Any) -> bytes:
-    """Returns the bytes of a kio entity; raises struct.error or TypeError for an invalid value."""
+    """Returns the bytes of a message, an object of the library kio.
+
+    Raises struct.error or TypeError for an invalid value.
+    """
     out: list[bytes] = []
     kind: Any = type(entity)
     writer(kind)(out, entity)

@@ -69,7 +69,7 @@ class Dependents:
     after: Ints
 
     def edges(self, some: Ints) -> pa.Table:
-        """Returns the dependencies with the indexes `some`, as a table.
+        """Returns a table of some dependencies; `some` has their indexes.
 
         A row of the table has two operations and a kind (wr or ww). No row occurs twice.
         """

@@ -106,7 +106,7 @@ def _several_values(committed: Ints, batch: Batch) -> pa.Table:
 
 
 def _offsets(committed: Ints, batch: Batch) -> pa.Table:
-    """Returns one row: the number of offsets at which two or more polls or sends prove a record."""
+    """Returns one row: the number of offsets at which two or more polls or sends had a record."""
     proofs = proves_location(batch, committed) & (batch.ints("offset") != UNKNOWN_OFFSET)
     starts = run_starts(*map(batch.ints, ("key", "offset")))
     if not len(starts):
