@@ -259,7 +259,7 @@ def parts_of(release: str) -> Mapping[str, Callable[[Run], None]]:
     newest_patch(release)
 
     def model_of_release(run: Run) -> None:
-        """Explore each spec with the rules of the release, and with the fix of each broken claim."""
+        """Explore each spec with the rules of the release, and with fixes of broken claims."""
         check_release(run, EVERY, release, ReleaseOptions(recorded_only=True))
 
     def proof_of_release(run: Run) -> None:
