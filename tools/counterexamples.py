@@ -29,7 +29,7 @@ from model.variants import Variant
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the record, or replays it; returns the exit code."""
+    """Writes the file of counterexamples, or replays those in it; returns the exit code."""
     if arguments == ["--replay"]:
         return replay_all(kept().values())
     write(arguments)

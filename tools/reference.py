@@ -2,9 +2,9 @@
 
     python -m tools.reference docs/reference
 
-There is a page for each kind of name that `urteil list` knows. Six more pages have the commands,
-the events, the columns of a history, the differences from Apache Kafka, the requests that the
-served broker answers, and the licences of the packages. Git ignores the pages.
+There is a page for each list of `urteil list`, such as specs, claims and anomalies. Six more pages
+have the commands, the events, the columns of a history, the differences from Apache Kafka, the
+requests that the reference broker answers, and the licences of the packages. Git ignores the pages.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def prove_command(
     """Prove SPEC for any number of replicas, offsets, epochs and transactions.
 
     --set limits only the search for a run that breaks a property, not the proof. With --kafka, if
-    the version of the release is not proved, the version that fixes it is proved too.
+    the proof for the release fails, the version of the spec with the fix is proved too.
 
     \b
     urteil prove transactions-abstract

@@ -30,7 +30,7 @@ def replay_trials(
     times: int,
     **of_a_model_trace: object,
 ) -> None:
-    """Runs the trials that a folder contains again, on the former system or on another one."""
+    """Repeats the trials in the folder `file`, on the system where they ran first or on `on`."""
     from checkers.systems.opening import CLUSTER, named
     from checkers.trials.layout import pace_for, started
     from checkers.trials.replaying import kept_trials

@@ -188,7 +188,7 @@ def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> N
 def decide(run: Run, suite: Suite, side: Side, profile: Profile, seed: int) -> None:
     """Searches for a violation of a claim with random programs, and emits the verdict.
 
-    `side` has the claim and the setting of the programs, such as acks=1, with the expected verdict.
+    `side` has the claim, the setting of the programs (such as acks=1) and the expected verdict.
     """
     from properties.suites.search import deciding
 

@@ -1,6 +1,7 @@
 """The states of one spec: initial states, enabled actions, and disabled ones with the reason.
 
-The interpreter of the language is the oracle: a test takes random walks of every spec with both.
+The oracle is the interpreter of the language. A test compares it with this module in the states of
+random walks of every spec.
 """
 
 from __future__ import annotations
@@ -81,7 +82,10 @@ class Walk:
 
     @classmethod
     def of(cls, variant: Variant, spec: Spec) -> Self:
-        """Returns the walk; raises SpecError if the scope of the spec is unusable."""
+        """Returns an object that computes the states of the spec, step by step.
+
+        Raises SpecError if the spec's scope (the finite sizes of its sorts) is unusable.
+        """
         ranges = ranges_of(spec.scope())
         stepper, writer = Stepper.of(spec, ranges), Writer(spec, ranges)
         return cls(
@@ -109,7 +113,9 @@ class Walk:
                 yield self.call(action, values)
 
     def option(self, state: RowState, call: Call) -> Option:
-        """Returns the `Option` of a call in the state: the next state, or why there is none."""
+        """Returns the next state after the call (an action with its parameters), or why there is
+        none.
+        """
         try:
             guard = self.stepper.why_disabled(call.action, state, call.values)
             if guard is not None:

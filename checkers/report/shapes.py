@@ -49,8 +49,9 @@ def shape_of_row(row: Row, operations: Mapping[int, Operation]) -> str:
     """Returns the shape of a violation, such as `writer: send ok; reader: poll ok`.
 
     Operations that only witness the violation are left out; if there are no others, the shape is
-    `all violations`. For a cycle, the shape is the kinds of its edges, such as `cycle: wr, ww`. Of
-    the texts that begin at different edges, it is the first in alphabetical order.
+    `all violations`. For a cycle, the shape is the kinds of its edges, such as `cycle: wr, ww`. The
+    edges can be listed from any edge of the cycle. The shape is the alphabetically first of these
+    lists, so that the same cycle always has the same shape.
     """
     made: Any = row
     kinds: tuple[str, ...] | None = getattr(made, "kinds", None)
@@ -94,7 +95,10 @@ def shape_of_trace(actions: Sequence[str], loop: int | None = None) -> str:
 
 
 def shape_of_text(text: str) -> str:
-    """Returns the first line with `#` for each number, quoted text and word with a digit.
+    """Returns the first line of the text without its details.
+
+    Each number, each quoted text and each word with a digit becomes `#`. Then a list such as `#, #`
+    becomes one `#`.
 
     >>> shape_of_text("v17 is downstream 2 times")
     '# is downstream # times'

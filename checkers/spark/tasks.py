@@ -104,7 +104,10 @@ def write_parts(
     folder: Path,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Runs the kernels, and writes the rows for each shuffle partition to a file."""
+    """Runs the kernels, and writes their rows to one file for each kernel and shuffle partition.
+
+    A kernel is a function from a batch of rows to a table.
+    """
     _prepare_worker(len(sys.modules))
     pid = os.getpid()  # no other process writes to these files
     meter = Meter()

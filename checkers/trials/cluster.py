@@ -106,7 +106,10 @@ class RealTimeCluster(WatchedTopics):
 
     @property
     def powers(self) -> frozenset[Power]:
-        """The faults, settings and views of replicas that the system offers to trials."""
+        """The abilities that the system offers to trials.
+
+        Examples are to kill brokers, and to see the state of every replica.
+        """
         return powers_of(self._system)
 
     def apply(self, fault: faults.Fault) -> None:

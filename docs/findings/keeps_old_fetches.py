@@ -1,4 +1,7 @@
-"""The proved replication spec with a leader that keeps old fetches: Kafka's rule and a safe one.
+"""Variants of the proved replication spec: an elected leader keeps its followers' fetched offsets.
+
+    KeepsOldFetches              Kafka's rule: the offsets of any earlier leader epoch that it led
+    KeepsFetchesOfTheLastEpoch   a safe rule: only those of the leader epoch just before
 
 urteil check docs/findings/keeps_old_fetches.py --set replicas=3 \
     --property isr_has_what_is_committed

@@ -89,7 +89,9 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @witness
     def one_gives_up_while_another_waits(s) -> Bool:
-        """Reachable: a member must give up a partition, and its target is another member."""
+        """Reachable: a member must give up a partition, and the target assignment gives the
+        partition to another member.
+        """
         return exists(
             all_of(s.waits_for_revocation(a), s.revoking[a][p], s.target[p] == b, a != b)
             for p in TopicPartition

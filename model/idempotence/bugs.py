@@ -77,7 +77,9 @@ class SnapshotKeepsNewest(IdempotentProducer):
     """
 
     def restart(s, p: TopicPartition) -> None:
-        """The old leader restarts and keeps only the newest batch in its window."""
+        """The old leader restarts. It restores only the newest batch of its window (the batches
+        that it recognises as duplicates).
+        """
         known = s.follower_knows[p]
         last = known.last_sequence
         for q in Sequence:

@@ -55,6 +55,7 @@ class Batch(Sort):
 class RestartsState(AbstractIdempotenceClaims):
     """The variables of clients and of the leader's window, and predicates over them.
 
+    The window is the set of records that the leader recognises as duplicates if they arrive again.
     The log, its claims and their lemma are those of the version `kip-360`.
     """
 
@@ -299,7 +300,11 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def a_replaced_number_is_old(s) -> Bool:
-        """A replaced number was not acknowledged, and its epoch is not the client's present one."""
+        """If a client has given a batch a new number, the old number is not acknowledged.
+
+        A number is a producer epoch with a sequence. The old number's epoch is before the client's
+        present epoch.
+        """
         return forall(
             implies(
                 s.is_replaced[p][e][q],

@@ -214,8 +214,8 @@ class QuorumState(Spec):
         s.begins(r, UNATTACHED, only())
 
     def begins(s, r: Replica, role: Role, granted: Set[Replica]) -> None:
-        """The replica begins a role with the votes `granted`, and without end offsets
-        from fetches.
+        """The replica begins a role with the votes `granted`. The end offsets of its followers are
+        unknown (0), and it has not fetched.
         """
         s.member[r].role = role
         s.member[r].has_fetched = false

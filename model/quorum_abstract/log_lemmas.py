@@ -87,8 +87,8 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def no_other_replica_can_win(s) -> Bool:
-        """After an epoch has begun, only a replica that has led in the epoch has a majority of its
-        votes.
+        """Once an epoch has had a leader, no other replica has a majority of the votes in this
+        epoch.
         """
         return forall(
             implies(s.led[e].begun & majority(s.voted[e][v][c] for v in Replica), s.elected[e][c])

@@ -173,7 +173,8 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def a_replicas_log_is_complete(s) -> Bool:
-        """In a replica's log, each record comes after all records of earlier epochs.
+        """If a replica's log has a record of an epoch, it has every record of earlier epochs, at a
+        smaller offset.
 
         Only records that can never be committed (`is_dead`) may be missing.
         """

@@ -50,8 +50,8 @@ class ReplicationWithLosses(LossyReplication):
 
     @witness
     def nothing_is_lost(s) -> Bool:
-        """Reachable: a leader that might have lacked committed records begins, and has
-        all of them.
+        """Reachable: the election allows a new leader to lack committed records, but it has them
+        all.
         """
         return exists(
             all_of(

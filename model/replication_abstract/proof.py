@@ -231,9 +231,10 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_is_of_a_member(s) -> Bool:
-        """If `departure` names a replica for a leader epoch, this ISR member has left the epoch.
+        """If `departure` is recorded for a leader epoch, its replica was in the ISR of this epoch,
+        and has since moved to a newer epoch.
 
-        `departure.bound` is the offset up to which the member had fetched in the epoch.
+        `departure.bound` is the offset up to which the replica fetched in the old epoch.
         """
         return forall(
             implies(

@@ -20,7 +20,10 @@ _CHECKERS: Final = (real_time, log, order, cycles, transactions, groups, empty_h
 
 @cache
 def catalogue(declared: Declarations) -> tuple[Anomaly, ...]:
-    """Returns every anomaly that the analysis looks for under the declarations of the user."""
+    """Returns the anomalies that the analysis looks for, if the user declares `declared`.
+
+    The user declares facts of the history and options of the analysis, such as `jepsen`.
+    """
     ours = tuple(one for checkers in _CHECKERS for one in checkers.anomalies(declared))
     return tuple(in_jepsen(ours)) if declared.jepsen else ours
 

@@ -34,7 +34,10 @@ class Absence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptForReaders:
-    """One run on a topic partition: its history, and the times at which readers were away."""
+    """One run on a topic partition: its history, and the absences of its readers.
+
+    In an absence, a reader first does not poll, and then reads until it has caught up.
+    """
 
     history: History
     absences: tuple[Absence, ...]

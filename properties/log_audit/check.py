@@ -1,6 +1,6 @@
 """A check of the audit: what must be true of logs, and how violations are found and shown.
 
-A module such as `transactions` has the checks of one topic. It defines
+Each module of checks is about one subject, such as `transactions`. The module defines
 
     dataclasses   the fields of a violation (a row)
     functions     that find the violations

@@ -39,7 +39,7 @@ IN: Final = t.Local(TopicPartition.info, "p")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """Counts of the steps in an exploration of both specs.
+    """Counts of the steps in an exploration of `transactions` with `read-committed-abstract`.
 
     `explained` counts, by abstract action, the detailed steps that this action explains. Its key
     `none` counts the detailed steps that do not change the abstract state. `unexplained` counts, by
@@ -90,7 +90,11 @@ class Simulation:
     # ---- the mapping
 
     def calls(self, before: State, after: State) -> Iterator[Call]:
-        """Yields the actions of clients, coordinator and leader that explain a detailed step."""
+        """Yields the abstract actions that explain a step of the detailed spec.
+
+        These are actions of clients, coordinator and leader, such as `append_first`, not of the
+        reader.
+        """
         for k in range(self.rich.transactions):
             if _changed("owner", (k,), before, after):
                 yield Call("begin", (k, as_int(after["stamp.producer_id", (k,)])))

@@ -60,7 +60,10 @@ def on_request(
     request: GroupRequest,
     log: PartitionLog,
 ) -> StepResult[GroupCoordinator]:
-    """Handles a request of a group member, or of a client for offsets or a description."""
+    """Handles a request to the group coordinator.
+
+    Members send such requests. So do clients that commit or fetch offsets, or describe a group.
+    """
     if log.high_watermark < coordinator.loaded_at:
         error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return coordinator, (requester.reply(refusal(request, error)),)

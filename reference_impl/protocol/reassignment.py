@@ -3,6 +3,8 @@
     client -> broker -> controller  AlterReassignment, ListReassignments
     control port -> controller      AlterReassignment
 
+The control port is an HTTP port of the reference broker, through which tests inject faults.
+
 Source: KIP-455, KIP-860; Kafka message schemas.
 Simplified: a request alters one topic partition.
 """

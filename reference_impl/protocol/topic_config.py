@@ -35,7 +35,8 @@ class TimestampType(Enum):
 class CleanupPolicy(Enum):
     """What happens to old records: they are deleted, compacted, both, or neither.
 
-    Both orders of the two words mean the same; a description has the order that was set.
+    `compact,delete` and `delete,compact` mean the same. DescribeConfigs returns the order that was
+    set.
     """
 
     DELETE = "delete"

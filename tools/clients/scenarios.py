@@ -23,7 +23,10 @@ RETURNS_AFTER: Final = 400  # requests to the others, while one broker is down
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """A topic of a scenario; its name is the name of the scenario's topic, followed by `suffix`."""
+    """A topic to create for a scenario.
+
+    Each scenario has a topic name, such as `t`. A topic with the suffix `-out` is called `t-out`.
+    """
 
     suffix: str = ""
     partitions: int = 1

@@ -85,7 +85,7 @@ def with_reasons_of(before: Tried | None, row: Tried) -> Tried:
 
 
 def keep(versions: Versions, rows: Iterable[Tried], file: Path = KEPT) -> None:
-    """Writes the record, ordered by room, file and line."""
+    """Writes the results of the mutants, ordered by room (part of the source), file and line."""
     ordered = sorted(rows, key=lambda it: (it.room, it.file, it.line, it.id))
     lines = [json.dumps({k: v for k, v in asdict(row).items() if v != ""}) for row in ordered]
     head = json.dumps(asdict(versions))

@@ -119,7 +119,7 @@ _AGREEMENT: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """A part of the product, and the tests that judge its mutants."""
+    """A group of source files to mutate, and the tests that must notice each mutant."""
 
     name: str
     folder: str

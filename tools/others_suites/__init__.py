@@ -1,1 +1,1 @@
-"""Test suites of other projects, run against the served broker, and the page of their results."""
+"""Runs test suites of other projects against the reference broker; writes a page of the results."""

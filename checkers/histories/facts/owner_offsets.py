@@ -147,10 +147,11 @@ class OwnerOffsets:
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
         """Returns three arrays with the offsets that owners received, restricted to intervals.
 
-        Interval i has the offsets from `low[i]` to `high[i] - 1` of one owner and topic partition.
-        Offsets are bits of stored 64-bit words. The arrays have one entry for each stored word that
-        an interval touches. The first array has i, the second the row of the word. The third has
-        the word's bits inside the interval.
+        An owner is a consumer or a consumer group. Interval i has the offsets from `low[i]` to
+        `high[i] - 1` of one owner and topic partition. Each row of this `OwnerOffsets` has one
+        64-bit word, whose bits are received offsets. The arrays have one entry for each interval i
+        and each row whose word overlaps it: the number i, the number of the row, and the bits of
+        the word that are inside the interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))

@@ -29,7 +29,7 @@ class Partition(Protocol):
         ...
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
-        """Returns a partition with all rows of the operations `ops` in this partition.
+        """Returns this partition or a smaller one, with every row of the operations `ops`.
 
         The result may also have rows of other operations. `ops` is a list of ascending arrays of
         operation numbers.

@@ -148,9 +148,10 @@ class _Requests:
         return any(one.source is source for one in self.waiting)
 
     def take(self, source: Source | None) -> list[_Waiting]:
-        """Removes from the queue the waiting requests that read `source`, and returns them.
+        """Removes from the queue the requests of checkers that read `source`, and returns them.
 
-        If `source` is None, these are the requests for the texts of fingerprints (64-bit hashes).
+        If `source` is None, these are the requests that read no source: they only look up the texts
+        of fingerprints (64-bit hashes).
         """
         ready = [one for one in self.waiting if one.source is source]
         self.waiting = [one for one in self.waiting if one.source is not source]

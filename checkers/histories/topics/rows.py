@@ -91,7 +91,7 @@ class RowReader:
 
 
 def _parsed(values: Sequence[bytes]) -> pa.Table:
-    """Returns the rows in the values; a missing column is null."""
+    """Returns the history rows in `values`, which are lines of JSON; a missing column is null."""
     table = paj.read_json(
         io.BytesIO(b"\n".join(values)),
         read_options=paj.ReadOptions(block_size=LONGEST_LINE),

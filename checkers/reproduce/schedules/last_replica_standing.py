@@ -34,8 +34,8 @@ def _steps(*, elr: bool) -> tuple[Step, ...]:
 
 
 def broker_1_loses_its_disk(*, elr: bool) -> tuple[Step, ...]:
-    """Returns the steps in which broker 1 loses its disk as the last member of the ISR, and both
-    brokers return.
+    """Returns three steps: broker 2 stops, broker 1 loses its disk as the last member of the ISR,
+    and both brokers start again.
     """
     # Broker 2 stops cleanly before the loss. It can be elected only if it is an eligible leader
     # replica.

@@ -36,11 +36,12 @@ class Differs(Exception):
 
 
 def times(growth: int, names: Sequence[str]) -> dict[str, int]:
-    """Returns how often each constant occurs in a sum.
+    """Returns how often each constant occurs in a sum: `{"a": 1, "b": 2}` for `a + b + b`.
 
-    `growth` is the growth of the sum in a copy of the spec. There the first constant is larger by
-    1, the second by 4, the third by 16. If a sum of `a` and `b` grows by 9 = 1 + 2 * 4, the result
-    is `{"a": 1, "b": 2}`. Raises Differs if the growth is negative or too large.
+    The spec is built a second time, with larger constants: the first of `names` is larger by 1, the
+    second by 4, the third by 16. `growth` is the difference of the two sums. Its digits in base 4
+    are the result: `a + b + b` grows by 1 + 2 * 4 = 9. Raises Differs if the growth is negative or
+    too large.
     """
     found: dict[str, int] = {}
     left = growth

@@ -10,13 +10,13 @@ key in the first operation, and ends at the first record of this key in the seco
 - A step of polls begins in an operation that ended `ok`. It ends in the next operation that polls
   the key, whatever its outcome.
 - A step of sends begins and ends in operations that did not fail.
-- An `assign` or `subscribe` between the two operations removes the step, unless it names the key. A
-  rebalance between them does not remove the step.
+- If the process calls `assign` or `subscribe` between the two operations, and the call does not
+  name the key, there is no step. A rebalance between them does not remove the step.
 
 The length of a step is the distance between the offsets of its two values. These are the offsets at
 which the process received or appended the values (`own_offsets`). If the user declares `jepsen`,
-each value has one offset in the whole history instead (`ranking`). A step with an unknown offset
-proves nothing.
+all processes have the same offset for a value: the module `ranking` chooses it. A step with an
+unknown offset proves nothing.
 
 Source: jepsen.tests.kafka, the six passes that look for skips and nonmonotonic cases.
 Simplified: in Jepsen, a poll that ended `ok` and lists a key without records makes the consumer

@@ -1,11 +1,12 @@
 """The rules of the suite `delivery`: an application is killed or paused at any of its steps.
 
-A producer sends to `orders-0`. An application from the module `applications` consumes in a group,
-and writes to a database that outlives its process. The rules send records, and kill the application
+A producer sends to `orders-0`. An application from the module `applications` consumes in a group.
+It writes to a database that outlives its process, or to the output topic `invoices`, or to both.
+The rules send records, and kill the application
 and start it again. They also *replace* it: the first instance is paused, another takes over, and
 then the first one continues as a zombie. Brokers may crash, and requests and responses of clients
 may be lost; links between brokers are never cut. After all faults have ended, the database and the
-output are compared with the records sent.
+output topic are compared with the records sent.
 """
 
 from __future__ import annotations

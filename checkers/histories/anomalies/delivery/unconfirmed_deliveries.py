@@ -41,7 +41,10 @@ from checkers.histories.plan.batch import Batch
 
 @dataclass(frozen=True, slots=True)
 class _SpecialRecord:
-    """A record that is unconfirmed, or that shares its offset with another value."""
+    """A record that is unconfirmed, or that shares its offset with another value.
+
+    Unconfirmed: it was polled at an offset at which no send of it was acknowledged.
+    """
 
     offset: int  # the last offset at which the record was observed
     writer_op: int  # the operation of the first send that took effect

@@ -39,10 +39,11 @@ LOCATION_AND_OP: Final = pa.schema(
 
 
 def shown_locations(committed: Ints, batch: Batch) -> Ints:
-    """Returns the numbers of the locations at which the history proves a record.
+    """Returns the locations at which the history proves that the value is in the log.
 
-    Adjacent rows with the same topic partition, offset and value are one location. Locations are
-    numbered from 0 in each batch. Locations without an offset are left out.
+    Adjacent rows with the same topic partition, offset and value are one location. The locations of
+    a batch are numbered 0, 1, 2, ..., and the result has these numbers. Locations without an offset
+    are left out.
     """
 
     def made(batch: Batch) -> Ints:

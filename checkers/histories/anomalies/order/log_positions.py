@@ -8,8 +8,8 @@
 
 A step is a pair of records of a key that a process polled (or sent) one after the other. The offset
 of a record is the offset at which this process polled or sent it. Two sorts of records get their
-offset from the module `value_offsets`: records without an offset, and all records under Jepsen's
-rules.
+offset from the module `value_offsets`: records without an offset, and with the option `--jepsen`
+all records.
 
 Source: `properties.anomalies.order.steps`.
 """

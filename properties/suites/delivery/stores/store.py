@@ -44,7 +44,11 @@ class Store(Protocol):
         ...
 
     def prepare(self, name: str) -> None:
-        """Prepares the open transaction under this name; afterwards no transaction is open."""
+        """Stores the open database transaction durably under this name, as PREPARE TRANSACTION
+        does.
+
+        The connection has no open transaction afterwards. `commit_prepared` commits the stored one.
+        """
         ...
 
     def prepared(self) -> tuple[str, ...]: ...

@@ -1,7 +1,8 @@
 """Settings of Kafka 4.3 that the reference broker does not have: the reason of each refusal.
 
     OF_TOPICS    settings of a topic
-    OF_BROKERS   settings that a request to Kafka can change for brokers, by a pattern of names
+    OF_BROKERS   settings of brokers that a request to Kafka can change; a key such as
+                 `log.index.*` is a pattern of names
 
 A request that sets one of them gets INVALID_CONFIG with the reason.
 

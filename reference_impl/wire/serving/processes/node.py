@@ -155,7 +155,10 @@ class ControllerNode(Node):
         return self.host.image
 
     async def next_start(self, after: int) -> tuple[int, MetadataImage]:
-        """Returns a number above `after` for the next start of a broker, and the metadata."""
+        """Returns the number and the cluster metadata with which a broker starts next.
+
+        The number is larger than `after`.
+        """
         return self.host.next_start(after), self.host.image
 
     async def calm(self) -> None:
