@@ -112,9 +112,7 @@ def index(pages: Iterable[str]) -> Iterator[str]:
 
 
 def page(name: str) -> Iterator[str]:
-    """Yields the lines of the page of one kind of name, such as `bugs`, with a section for each
-    name.
-    """
+    """Yields the lines of a page of `PAGES`: `bugs`, for example, has a section for each bug."""
     title, kinds, says = PAGES[name]
     yield from (f"# {title}", "", says)
     for kind in kinds:

@@ -293,10 +293,11 @@ def main() -> int:
 
 
 def continued(campaigns: Sequence[Mapping[str, Any]], seed: int | None) -> Mapping[str, Any]:
-    """Returns the recorded result of the campaign whose first history has the number `seed`.
+    """Returns the earlier result of the campaign whose first history has the number `seed`.
 
-    If `seed` is None, the result is that of the campaign with the highest first number. A campaign
-    without a record has counts of zero.
+    A campaign compares histories with consecutive numbers, in one run of this program or several.
+    If `seed` is None, the campaign with the highest first number is continued. If no campaign is
+    recorded, the result is that of a new one: all counts are zero.
     """
     known = [one for one in campaigns if seed in (None, one["seed"])]
     new = {"seed": seed or 0, "histories": 0, "differences": 0, "seconds": 0, "rows": {}}

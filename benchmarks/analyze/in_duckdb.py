@@ -4,10 +4,11 @@
 
 - Real-time order: an observation is an offset that a send, poll or end-offset request returned. For
   each send and end-offset request, a window function finds the observations of the same log with a
-  higher offset. The earliest of them must not end before the request was invoked.
+  higher offset. None of them must have completed before the request was invoked.
 - Agreement on the log: the records are grouped once by value and once by offset.
-- Order within a process: one window function finds the next lower offset in the log, another one
-  finds the previous step of the process.
+- Order within a process: a window function finds the offset of the process's previous step, which
+  must be lower. Another one finds the next lower offset in the log. A poll skips this offset if it
+  is above that of the previous step.
 """
 
 # Real-time order needs one window function and no join: 16 CPU s for ten million rows of 256 keys,

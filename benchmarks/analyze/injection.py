@@ -67,7 +67,8 @@ class Injection:
     def begin(self, texts: dict[str, list[str]], windows: int) -> None:
         """Chooses the random time window in which each scene (a small example history) begins.
 
-        `texts` has the texts that each column may contain. The texts of the scenes are added.
+        `texts` lists, for each text column, the texts that it may contain. This method adds the
+        texts of the scenes to these lists.
         """
         self._rng = np.random.default_rng([self.seed, 1])
         self._windows = windows

@@ -33,7 +33,10 @@ CHECKPOINT_WITHIN_S: Final = 15.0  # a broker writes its high watermarks every f
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """The plan of one trial: number of kills, workload, seed, and a seeded fault if any."""
+    """The plan of one trial, such as its number of kills, its workload and its random seed.
+
+    `fault` names a bug that the brokers have on purpose; it is empty if they have none.
+    """
 
     kills: int
     workload: Workload = "append-and-read"

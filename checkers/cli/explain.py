@@ -1,4 +1,4 @@
-"""`urteil explain NAME`: prints everything that the catalogue has about a name."""
+"""`urteil explain NAME`: explains a spec, claim, anomaly or other name of `urteil list`."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """One sequence of requests, with the answers of both systems."""
+    """One sequence of requests, with the answers of the two systems that are compared."""
 
     sequence: Steps
     pairs: tuple[Pair, ...]

@@ -164,7 +164,10 @@ def bound(*names: str, plus: int = 0, otherwise: int | str | Body = 0) -> dict[s
 
 
 def topic_id(topic: str) -> dict[str, Any]:
-    """Returns a placeholder for a topic's id; all missing topics get the same invented id."""
+    """Returns a placeholder: when a request is sent, the id of the topic replaces it.
+
+    If the topic does not exist, the placeholder is replaced by the fixed id `UNKNOWN_TOPIC_ID`.
+    """
     return {"$topic_id": topic}
 
 

@@ -6,7 +6,8 @@
     POST /api/walk            WHERE, compare?, as_far?
                                                       the last state of the path: picture, enabled
                                                       and disabled actions, properties; with
-                                                      `compare`, where that variant differs; with
+                                                      `compare`, the name of a second variant:
+                                                      also the differences between the two; with
                                                       `as_far`, a path with an impossible step is
                                                       taken up to this step, and `stopped` says why
     POST /api/search          WHERE, formula, states, seconds, from_here

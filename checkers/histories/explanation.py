@@ -1,11 +1,13 @@
-"""The query plan of an analysis as data: its passes and stages, without a history and Spark.
+"""The query plan of an analysis as data: its passes and stages. This needs no input and no Spark.
 
-A plan makes its later stages from the answers of earlier ones, so it is executed on two small
-histories. One has no operation: its stages are those of every analysis. The other one shows every
-anomaly, so it also needs the stages that look closer at suspicious rows.
+A plan makes its later stages from the results of earlier ones. So the plan is executed on two small
+built-in histories:
 
-Passes are numbered as in the second history. An analysis that needs fewer stages has fewer passes,
-but each of its stages has the same name.
+- The first has no operation: its stages are those of every analysis.
+- The second shows every anomaly, so it also needs the stages that look closer at suspicious rows.
+
+Passes are numbered as in the analysis of the second history. An analysis that needs fewer stages
+has fewer passes, but each of its stages has the same name.
 """
 
 from __future__ import annotations

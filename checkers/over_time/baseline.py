@@ -7,7 +7,9 @@
     reason = "KAFKA-19148, fixed in 4.4"
     expires = 2027-03-31              # the last day on which it is known
 
-Each violation has a fingerprint, so a violation of the same claim with another shape is new.
+A fingerprint is a hash of the claim and of the shape of its violation. The shape is what is the
+same in every recording of a bug, such as the operations that cause the violation, by kind and
+outcome. So a violation of the same claim with another shape is a new violation.
 """
 
 from __future__ import annotations

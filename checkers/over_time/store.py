@@ -5,8 +5,8 @@ release wrote it) is added from its folder when the store is read. So a lost sto
 long as the folders exist; a run whose folder was deleted stays in the store.
 
 SQLite's write-ahead log orders concurrent writers, and a write that is interrupted is undone.
-Simplified: SQLite's log needs a file system of one machine; on a network file system, each machine
-needs a parent folder of its own.
+Simplified: SQLite's log works only on a local file system. If runs are on a network file system,
+the machines must not share a store: each needs its own folder for its runs.
 """
 
 from __future__ import annotations

@@ -150,7 +150,10 @@ def _context(result: RunResult, described: Mapping[str, Any], caps: Caps) -> dic
 
 
 def _passes(measured: Iterable[PassMeasured]) -> list[tuple[str, float, list[PassMeasured]]]:
-    """Returns the passes of each history: its name, the seconds of all passes, and the passes."""
+    """Returns, for each history, its name, the total seconds of its passes, and these passes.
+
+    A pass is one reading of the history's rows, or of rows that an earlier pass shuffled.
+    """
     each = [(name, [*some]) for name, some in groupby(measured, lambda one: one.history)]
     return [(name, sum(one.seconds for one in some), some) for name, some in each]
 

@@ -3,10 +3,10 @@
     spark.dataSource.register(LogSegments)
     spark.read.format("kafka_log_segments").option("segments", listed(dirs.segments)).load()
 
-A row is a record batch. With `option("rows", "records")` a row is a record; the batches are those
-at the byte positions in `option("positions", …)`. A task reads one large segment or several small
-ones, and yields Arrow record batches. All machines must be able to read the files under the same
-path.
+A row is a record batch. With `option("rows", "records")` a row is a record, and only the records of
+some batches are read: `option("positions", …)` has the byte positions of these batches. A task
+reads one large segment or several small ones, and yields Arrow record batches. All machines must be
+able to read the files under the same path.
 """
 
 from __future__ import annotations

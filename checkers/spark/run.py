@@ -68,9 +68,10 @@ def analyze_on_spark(
 ) -> Analysis:
     """Decides the history's anomalies on Spark.
 
-    With `ui`, Spark serves its web UI meanwhile. `note` gets its address, and the time that
-    `--engine local` takes if Spark takes more. Raises UnreadableHistory, UnknownName, or InputFault
-    for a missing Java, master or file.
+    With `ui`, Spark serves its web UI meanwhile, and `note` is called with the UI's address. If
+    this call starts Spark, and Spark takes longer than the analysis itself, `note` is called with
+    both times. Raises UnreadableHistory, UnknownName, or InputFault for a missing Java, master or
+    file.
     """
     chosen = named(anomalies, declared)
     with tempfile.TemporaryDirectory(prefix="urteil-history-") as temporary:

@@ -1,11 +1,12 @@
 """Unbounded proof: every claim is true in every reachable state, for sorts of any size.
 
 The claims are proved together, by induction. There is one condition for each action and claim: if
-all claims are true before the action, this claim is true after it. So a claim is proved only if
-every condition of every claim is proved.
+all claims are true before the action, this claim is true after it. If every condition is proved,
+every claim is proved.
 
-If a condition fails, its claim is dropped, and the others are proved again without it
-(`checkers.symbolic.inductive_subset`). So a claim stays undecided only if it needs a dropped one.
+If a condition fails, its claim is dropped, and the others are proved again without it as an
+assumption (`checkers.symbolic.inductive_subset`). If one of them needs this assumption, it is
+dropped too. The dropped claims are undecided; the claims that remain are proved.
 
 A refuted condition has a counterexample: a state in which all claims are true, and a step after
 which one is false. But this state may be unreachable; only exploration decides this. So a failed
@@ -38,7 +39,7 @@ DECLINED: Final = "declined: "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """The result of the proof for one claim: its verdict and its conditions."""
+    """The result of the proof for one claim: its verdict, and the conditions to prove for it."""
 
     claim: str
     summary: str

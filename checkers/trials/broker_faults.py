@@ -47,7 +47,7 @@ class BrokerFaults:
     # ------------------------------------------------------------ trials
 
     def join(self, trial: str) -> None:
-        """Adds a trial that may inject faults from now on."""
+        """Registers a trial, which may inject faults until `calm` is called for it."""
         with self._lock:
             self._restless.add(trial)
 

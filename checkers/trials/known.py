@@ -1,12 +1,12 @@
 """The lists of calls that the simulation has found, called programs, for trials on real systems.
 
 A setting is a configuration of the cluster. Each program belongs to a suite, a claim and a setting.
-There are two kinds of programs:
+Both kinds of programs broke their claim in the simulation:
 
-- The claim need not hold in the setting. The program broke the claim in the simulation, and a trial
-  first tries to break it with the same calls.
-- The claim must hold in the setting. The program broke it in the simulation only because of a
-  seeded bug of the broker. On a real broker the claim must hold: the program would show such a bug.
+- Programs whose claim need not hold in the setting. To break the claim on a real system, trials
+  make the calls of these programs before they make random calls.
+- Programs whose claim must hold in the setting. They broke it only because of a seeded bug, which
+  is a bug put into the simulated broker on purpose. On a real broker they would show such a bug.
 """
 
 from __future__ import annotations

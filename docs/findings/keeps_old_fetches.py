@@ -19,18 +19,18 @@ class KeepsFetchesOfTheLastEpoch(ReplicationProof):
 
     def on_leading(s, r: Replica, newer: LeaderEpoch) -> None:
         own = s.replica[r].leader_epoch
-        keeps = s.replica[r].is_leader & s.is_known(own, newer)
+        keeps = s.replica[r].is_leader & s.may_keep(own, newer)
         for f in Replica:
             kept, forgotten = s.led[own].fetched[f], s.led[newer].fetched[f]
             s.led[newer].fetched[f] = ite(keeps, kept, forgotten)
 
-    def is_known(s, own: LeaderEpoch, newer: LeaderEpoch) -> Bool:
-        """True if no other replica can have led since the leader's own leader epoch."""
+    def may_keep(s, own: LeaderEpoch, newer: LeaderEpoch) -> Bool:
+        """True if `newer` is the next epoch after `own`: no other replica led between them."""
         return newer.is_next_after(own)
 
 
 class KeepsOldFetches(KeepsFetchesOfTheLastEpoch):
     """A leader that is elected again keeps what its followers fetched in any earlier epoch."""
 
-    def is_known(s, own: LeaderEpoch, newer: LeaderEpoch) -> Bool:
+    def may_keep(s, own: LeaderEpoch, newer: LeaderEpoch) -> Bool:
         return own < newer

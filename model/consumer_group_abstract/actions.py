@@ -57,10 +57,10 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
     def expire(s, m: Member, epoch: Epoch) -> None:
         """A member leaves, or its session expires: the coordinator frees its partitions.
 
-        Kafka: GroupMetadataManager.consumerGroupFenceMembers. Simplified: a session may expire at
-        any time; the assignment epoch may grow, as it does if the group is now empty. Without the
-        guard that the assignment epoch does not decrease, the claim `owners_may_commit` breaks in 7
-        steps.
+        Kafka: GroupMetadataManager.consumerGroupFenceMembers. If the group is now empty, Kafka
+        raises the assignment epoch. Simplified: a session may expire at any time, and any of these
+        steps may raise the assignment epoch. Without the guard that the assignment epoch does not
+        decrease, the claim `owners_may_commit` breaks in 7 steps.
         """
         when(s.joined[m], s.assignment_epoch <= epoch)
         s.assignment_epoch = epoch

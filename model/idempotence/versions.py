@@ -39,10 +39,11 @@ class Kip360(IdempotentProducer):
     """KIP-360: replicas keep producer state when records are deleted, and an unknown producer may
     begin with any sequence.
 
-    If the second of two batches arrives first at a new partition, the first batch can never be
-    appended (KAFKA-15591). The client gives both batches new numbers, and the second batch is
-    appended again. This version breaks the claims `in_order_without_gaps` and `at_most_once`,
-    unless the client has one batch in flight (max.in.flight.requests.per.connection=1).
+    If the second of two batches arrives first at a new partition, the leader appends it, and then
+    can never append the first one (KAFKA-15591). The client gives both batches new numbers and
+    sends both again, so the second batch is in the log twice. This version breaks the claims
+    `in_order_without_gaps` and `at_most_once`, unless the client has one batch in flight
+    (max.in.flight.requests.per.connection=1).
     """
 
     def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:

@@ -36,9 +36,9 @@ class Bound:
 class Narrowed:
     """The comparisons that limit a bound variable `x` in one disjunct of a formula.
 
-    `bounds` has comparisons with `x` itself, such as `start <= x`. The other two fields are one
-    comparison with a map at `x`: for `3 < size[x]`, `above` is 3 and `row` is `size[x]`. Without
-    such a comparison both are None.
+    `bounds` has comparisons with `x` itself, such as `start <= x`. The fields `row` and `above` are
+    the two sides of a comparison such as `3 < size[x]`: `above` is 3, and `row` is the value of the
+    map `size` for the key `x`. Without such a comparison both are None.
     """
 
     bounds: tuple[Bound, ...] = ()

@@ -36,9 +36,9 @@ from model.read_committed_abstract.state import (
 
 
 class AbstractReadCommittedActions(AbstractReadCommittedState):
-    """The actions of abstract reads at read_committed, with a rule that Kafka 4.3 lacks.
+    """The actions of the spec `read-committed-abstract`, with one rule that Kafka 4.3 lacks.
 
-    A leader that restarts still knows which markers are not replicated.
+    This rule (`is_restored`): a leader that restarts still knows which markers are not replicated.
     """
 
     # ---- the client and the coordinator

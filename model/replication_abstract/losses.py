@@ -314,7 +314,7 @@ class LossyReplication(AbstractReplication):
 
         Kafka: the broker creates the log again (LogManager.getOrCreateLog). Simplified: stop and
         restart are one step. Without the guard `may_lose`, the claim `isr_has_what_is_committed`
-        breaks in 5 steps. Every claim also holds if an empty log is lost.
+        breaks in 5 steps. Every claim also holds without the guard that the log is not empty.
         """
         s.needs_fault()
         when(Offset.least() < s.replica[r].end_offset, s.may_lose(r))

@@ -66,7 +66,11 @@ class Refinement(StateMapping[ClassicGroup]):
         return out
 
     def calls(self, step: Step) -> list[Call]:
-        """Returns the abstract actions of a detailed step; none for a refusal without effect."""
+        """Returns the actions of the abstract spec that a step of the detailed spec stands for.
+
+        There is none if the coordinator refuses a request, or if a member receives such a refusal
+        and stays in its generation.
+        """
         match step.action, step.arguments:
             case "refuse", _:
                 return []

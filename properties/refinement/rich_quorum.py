@@ -34,7 +34,7 @@ class Refinement(HistoryMapping[Quorum]):
 
     @cached_property
     def abstract(self) -> QuorumProof:
-        """The abstract quorum, with one more epoch and one offset less than the detailed one."""
+        """The abstract spec; its set of epochs is larger by one, and its set of offsets smaller."""
         return QuorumProof(
             replicas=self.rich.replicas,
             epochs=self.rich.max_epoch + 2,

@@ -54,7 +54,10 @@ def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """A suite: a machine, its claims, and the settings in which each must hold or break."""
+    """A suite: a Hypothesis state machine, and the expected verdicts on its claims.
+
+    `inside` lists the settings in which a claim must hold, `outside` those in which it must break.
+    """
 
     name: str
     summary: str

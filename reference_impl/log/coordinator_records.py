@@ -3,9 +3,9 @@
     key     int16 type     the fields of the key, in order
     value   int16 version  the fields of the value; no value is a tombstone
 
-The key of an entry is a list: the kind, and the fields of the key. The value has the field names of
-Kafka's schema, in snake case. Fields with a tag from 1000 on are not Kafka's; Kafka's readers skip
-them.
+An `Entry` is a record in Python. Its key is a list, such as `["offset", "my-group", "t", 0]`: the
+name of the type, and the fields of Kafka's key. The value has the field names of Kafka's schema, in
+snake case. Fields with a tag from 1000 on are not Kafka's; Kafka's readers skip them.
 
 Source: TransactionLogKey, TransactionLogValue, OffsetCommitKey, OffsetCommitValue,
 GroupMetadataKey, GroupMetadataValue, and the keys and values of ConsumerGroup records;

@@ -108,9 +108,9 @@ class Lose:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Delays a request or its response by `for_ms`, when the fault `On` selects the request.
+    """Delays a request or its response by `for_ms`: an effect of the fault `On`.
 
-    Later messages may overtake the delayed one.
+    `On` selects the request. Later messages may overtake the delayed one.
     """
 
     for_ms: int

@@ -1,7 +1,8 @@
-"""The applications of a sweep: transactions, a consume-produce pipeline, and readers.
+"""The applications of a simulation: transactions, a consume-produce pipeline, and readers.
 
-Each application is a program that ends at a given time. If its producer cannot be used any more,
-the program creates another one, as a restarted application would.
+They run in every simulation of a sweep, which has one simulation for each seed. Each application is
+a program that ends at a given time. If its producer cannot be used any more, the program creates
+another one, as a restarted application would.
 """
 
 from __future__ import annotations

@@ -56,10 +56,10 @@ class Change(NamedTuple):
     request: CoordinatorRequest | None = None
 
     def reply(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
-        """Returns the response to the request that caused the change, as an effect to send it.
+        """Returns one effect, which sends the response to the request that caused the change.
 
-        If `error` is passed, the response rejects the request. If no request waits for a response,
-        the result is empty.
+        An effect is an output of a node that the runtime carries out. If `error` is passed, the
+        response rejects the request. If no request waits for a response, the result is empty.
         """
         if self.requester is None or self.request is None or self.response is None:
             return ()

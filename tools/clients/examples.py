@@ -67,7 +67,10 @@ def on_page(example: Example) -> str:
 
 
 def try_example(broker: Broker, example: Example) -> Cell:
-    """Returns whether the program saw the effect of its fault; if not, the note has its errors."""
+    """Returns `passed` if the program saw the effect of its fault; otherwise `failed` and a note.
+
+    The note has the errors that the program printed, or the time limit that it exceeded.
+    """
     broker.reset()
     call = [*example.install().command, broker.bootstrap_servers, broker.control_url]
     try:

@@ -78,9 +78,9 @@ def main() -> None:
 def counted(sequences: Iterable[Compared], pairs: int | None) -> Found:
     """Compares sequences of requests until enough pairs are compared, and returns the counts.
 
-    A pair is one request with the answers of both systems. The counts are numbers of pairs: sent,
-    compared, without a difference, and explained by each known reason for a difference. If `pairs`
-    is None, all sequences are compared.
+    A pair is one request with the answers of the system and of the reference broker. The counts are
+    numbers of pairs: sent, compared, without a difference, and explained by each known reason for a
+    difference. If `pairs` is None, all sequences are compared.
     """
     found = Found()
     for compared in sequences:

@@ -76,7 +76,10 @@ def _todo(cases: tuple[Case, ...], tallies: Mapping[str, Tally]) -> Iterator[tup
 
 
 def defects(cases: Iterable[Case], tallies: Mapping[str, Tally]) -> Iterator[Defect]:
-    """Yields the anomalies that were raised but are not explained, case by case."""
+    """Yields, for each case, the anomalies that the analysis found and its fault does not explain.
+
+    A case is a kind of simulated history with one planted fault, or none.
+    """
     for case in cases:
         tally = tallies.get(case.name)
         if tally is not None:

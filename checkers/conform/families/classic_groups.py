@@ -51,7 +51,10 @@ class _Classic:
         self.sync("a")
 
     def request_id(self, letter: str) -> None:
-        """Adds a new member's first JoinGroup, whose answer has the member's id (KIP-394)."""
+        """Adds to the sequence a JoinGroup without a member id, which the answer assigns (KIP-394).
+
+        Old versions of JoinGroup and static members do not need this request.
+        """
         if self.join_version >= 4 and not self.static:
             begun = self.join(letter, note="join without a member id")
             self.draw.add(begun, Collect(label=begun.label, within_ms=SOON_MS))

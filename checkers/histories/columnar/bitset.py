@@ -175,9 +175,10 @@ class KeyedWords:
     def insertion_point(self, key: Ints, starts: Ints, word: Ints) -> Ints:
         """Returns the row of each requested word, or the row at which to insert a missing word.
 
-        `starts[i]` is the position in `word` at which the words of the key `key[i]` begin. Example:
-        `key` [7, 9], `starts` [0, 2] and `word` [0, 1, 4] request the words 0 and 1 of key 7, and
-        the word 4 of key 9. For an unknown key, the result is after all rows.
+        `word` has the numbers of the requested words, grouped by key. Those of the key `key[i]`
+        begin at `word[starts[i]]`. Example: `key` [7, 9], `starts` [0, 2] and `word` [0, 1, 4]
+        request the words 0 and 1 of key 7, and the word 4 of key 9. For an unknown key, the result
+        is after all rows.
         """
         of_key, exists = self._ranks_of(key)
         of_key = np.where(exists, of_key, len(self.keys))  # after all keys

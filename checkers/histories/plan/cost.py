@@ -98,12 +98,12 @@ class Meter:
     stages: dict[str, StageCost] = field(default_factory=dict[str, StageCost])
 
     def begin(self, stages: Iterable[str]) -> None:
-        """Adds the stages without a cost, so that every task has them in the same order."""
+        """Lists the stages with a cost of zero, so that all tasks have them in the same order."""
         for stage in (READING, *stages):
             self._add(stage, StageCost())
 
     def read(self, read: Callable[[], pa.Table]) -> pa.Table:
-        """Returns the table that `read` returns; its bytes and seconds are added."""
+        """Calls the function `read`, adds its cost to that of the task, and returns its table."""
         began = perf_counter()
         table = read()
         self.bytes += table.nbytes

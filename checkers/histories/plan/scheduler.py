@@ -61,7 +61,7 @@ class Pass:
 
 
 def unobserved(one: Pass) -> None:
-    """Ignores a pass, for a caller that only needs the result of the plan."""
+    """Does nothing: the default of `observe`, which is called with each pass over a source."""
     del one
 
 

@@ -1,19 +1,20 @@
 """A plan is a generator that the scheduler executes; a stage is one pass of a plan over a source.
 
+The stage runs a kernel: a function from a batch of rows to a table. In its input, texts are
+replaced by fingerprints, which are 64-bit hashes. Texts are looked up only for rows that are
+reported.
+
 Inside a plan, `yield from` with one of these functions returns a typed answer:
 
     collect(stage)                  the results of the stage's kernel for the whole source, decoded
     in_parallel(plan, plan, ...)    the results of all these plans, which proceed independently
-    on_behalf_of(names, plan)       the result of a plan that decides the anomalies `names`
+    on_behalf_of(names, plan)       the result of a plan that the anomalies `names` need
     resolve_fingerprints(numbers)   a function from fingerprints to their texts
 
     def empty_keys() -> Plan[list[str]]:
         found = yield from collect(Stage(Source.RECORD_LOCATIONS, kernel, Batch))
         text_of = yield from resolve_fingerprints(found.ints("key"), column="key")
         return text_of(found.ints("key")).to_pylist()
-
-A kernel is a function from a batch of rows to a table. In its input, texts are replaced by
-fingerprints, which are 64-bit hashes. Texts are looked up only for rows that are reported.
 """
 
 from __future__ import annotations

@@ -208,7 +208,7 @@ class Coordinator(Partitions):
     def idle(
         s, state: TransactionState, producer_id: ProducerId, producer_epoch: ProducerEpoch
     ) -> Metadata:
-        """Returns transaction metadata in this state, without partitions and without a decision."""
+        """Returns metadata with the transaction state `state`, no partitions and no decision."""
         return Metadata(
             state=state,
             outcome=Outcome(0),

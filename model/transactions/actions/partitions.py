@@ -290,8 +290,8 @@ class Partitions(State):
 
     @action
     def change_leader(s, p: TopicPartition, end: Offset) -> None:
-        """Another replica becomes leader: records that it lacks are truncated, and no transaction
-        is verified.
+        """Another replica becomes leader: records that it lacks are truncated, and it has not
+        verified any transaction yet.
 
         Kafka: Partition.makeLeader; the verification state is in ProducerStateManager's memory.
         Simplified: the new leader's log is a prefix with all committed records (`may_lead_with`).

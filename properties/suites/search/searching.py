@@ -96,7 +96,10 @@ def shrink(
 def _neighbours(
     calls: tuple[Call, ...], simpler: Mapping[str, tuple[int, ...]]
 ) -> Iterator[tuple[Call, ...]]:
-    """Yields each program that is one step smaller than `calls`."""
+    """Yields smaller lists of calls: without one or two calls, or with one argument simplified.
+
+    Two calls are left out together only if the list is short.
+    """
     for at in reversed(range(len(calls))):
         yield calls[:at] + calls[at + 1 :]
     for at, call in enumerate(calls):

@@ -35,7 +35,7 @@ Action = Callable[[TransactionalProducer], Steps[Any]]
 
 @dataclass(slots=True, kw_only=True)
 class Instance:
-    """One instance of a transactional id: its queued actions, and its transactions' outcomes."""
+    """An application with one transactional producer: its actions to do, and their outcomes."""
 
     transactional_id: str
     version: TransactionVersion

@@ -39,10 +39,10 @@ class InfoSenders:
     times: Ints  # odd: one more than that of the last operation that ended ok before
 
     def time(self, ops: Ints) -> Ints:
-        """Returns the logical time of each operation: for op 3, it is 6 if the operation ended ok.
+        """Returns the logical time of each operation in `ops`: 6 for op 3, if op 3 ended ok.
 
-        An operation that did not end ok must be one of `ops`. Its time is odd: one more than the
-        time of the last operation that ended ok before it.
+        An operation that did not end ok must be one of `self.ops`. Its time is odd: one more than
+        the time of the last operation that ended ok before it.
         """
         times = 2 * ops
         some = np.flatnonzero(self.ops.has(ops))

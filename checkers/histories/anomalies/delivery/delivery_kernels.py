@@ -112,7 +112,8 @@ def acknowledged(batch: Batch) -> pa.Table:
 def extents(batch: Batch) -> pa.Table:
     """Returns, for each application and log, the lowest polled and the highest delivered offset.
 
-    A polled offset is delivered if its poll ended ok.
+    An application is a consumer group, or a process without a group. A polled offset is delivered
+    if its poll ended ok.
     """
     of = _polls(batch)
     pair, count = codes(of.owner * len(of.keys) + of.key)

@@ -56,7 +56,7 @@ class RecordKeys:
         return cls(np.unique(keys[committed]), np.array(sorted(several), dtype=np.int64))
 
     def values_of_committed(self, failed: pa.Table) -> int:
-        """Returns the number of failed sends' values in the logs that were read at read_committed.
+        """Adds up the counts in `failed` for the logs that a client read at read_committed.
 
         The table `failed` has, for each log, the number of values whose sends all failed.
         """

@@ -99,7 +99,7 @@ _SENDS: Final = pa.schema(
 
 
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
-    """Returns the checks of a batch that log ends observed in earlier batches may contradict.
+    """Returns the checks of a batch that may be contradicted by a log end of an earlier batch.
 
     A check compares the offset of an operation with the log ends that were observed before the
     operation was invoked. The offset must not be lower.
@@ -119,9 +119,9 @@ def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) 
 
 
 def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
-    """Returns a check for each send without an acknowledged offset: the lowest offset of its polls.
+    """Returns a check for each send without an acknowledged offset, if its record was polled.
 
-    A send whose record was not polled at an offset has no check.
+    The check has the lowest offset at which the record was polled.
     """
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")

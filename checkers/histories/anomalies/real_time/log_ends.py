@@ -178,9 +178,9 @@ class LogEnds:
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
         """Returns the contradicted checks, each with the highest log end that contradicts it.
 
-        The input has, for each check, the highest log end of its own batch only. If an earlier
-        batch has an equal or higher log end, this one replaces it. Batches must not overlap in
-        time.
+        The input has, for each check, the highest log end of its own batch only. If the highest log
+        end of the earlier batches is equal or higher, the result has that log end instead. Batches
+        must not overlap in time.
         """
         group, some = self._log_of_each(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])

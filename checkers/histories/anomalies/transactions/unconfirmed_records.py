@@ -57,9 +57,9 @@ class UnconfirmedRecord:
 def unconfirmed_records(unconfirmed: UnconfirmedValues) -> dict[Record, UnconfirmedRecord]:
     """Returns an `UnconfirmedRecord` for each unconfirmed value, by topic partition and value.
 
+    A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
     Callers share the dictionary and must not change it.
     """
-    # A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
     return unconfirmed.observations.derived(("records",), lambda _: _collect_records(unconfirmed))
 
 
