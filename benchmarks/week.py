@@ -1,10 +1,10 @@
-"""Appends the records of a week at 1,000 a second to `urteil broker --data-dir`, as fast as it can.
+"""Appends as many records as a week has at 1,000 a second to `urteil broker --data-dir`.
 
     python -m benchmarks.week                 all runs: 10 to 30 minutes, and 6 GB of disk
     python -m benchmarks.week --days 0.1      the same runs, shorter
 
-A week has 604,800,000 records. Time is simulated by size: the timestamps of the records advance by
-one millisecond per record, and nothing waits.
+These are 604,800,000 records, appended as fast as possible. Their timestamps advance by one
+millisecond per record, so they cover a week.
 
     large batches           batches of 10,000 records, as of a producer with a large linger.ms
     large, with retention   the same; retention.bytes keeps about one day

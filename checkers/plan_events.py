@@ -32,8 +32,8 @@ class StageExplained:
 class PassExplained(Event):
     """A pass of an analysis over a source, such as the operations, and its stages in order.
 
-    `urteil analyze --explain` emits one for each pass. If `into` is not empty, the pass shuffles
-    rows into these sources.
+    `urteil analyze --explain` emits one for each pass. `into` names the sources that the pass
+    writes by a shuffle, for later passes.
     """
 
     name: ClassVar[str] = "pass_explained"
@@ -59,7 +59,7 @@ class PassMeasured(Event):
 
     `rows` and `bytes` are those that its tasks read. `seconds` is wall time. A task is a Spark
     task, or a partition with `--engine local`; `skew` is the seconds of the longest task divided by
-    the median. If `into` is not empty, the pass shuffled rows into these sources.
+    the median. `into` names the sources that the pass wrote by a shuffle, for later passes.
     """
 
     name: ClassVar[str] = "pass_measured"

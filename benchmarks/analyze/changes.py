@@ -75,10 +75,10 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Returns, for each row, the earliest time at which its send would begin too late, or 0.
+        """Returns, for each row, a later start with which its send violates the offset order; or 0.
 
-        A send begins too late if a send of the same key with a higher offset has ended: this is an
-        offset-order-inversion. A row that is no send, or has no such time, has 0.
+        The new start is just after another send of the same key has ended with a higher offset: an
+        offset-order-inversion. It is before the send ends, and before a poll returns its record.
         """
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]

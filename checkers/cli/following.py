@@ -32,10 +32,11 @@ def followed(
     *,
     ui: bool = False,
 ) -> Generator[None]:
-    """Analyzes a growing recording again and again, and prints the verdicts when they change.
+    """A context manager that analyzes a growing recording, and prints verdicts that change.
 
-    When the recording ends, or after Ctrl-C, the `with` block runs. Raises InputFault if the
-    history cannot be followed.
+    It does so on entry, until the recording ends or until Ctrl-C. Only then the body of the `with`
+    statement runs; the Spark session is still open. Raises InputFault if the history cannot be
+    followed.
     """
     from checkers.histories.io import recorded
     from checkers.spark.following import growths
@@ -71,9 +72,9 @@ def followed_topic(
     *,
     ui: bool = False,
 ) -> Generator[None]:
-    """Analyzes a topic each time that it has grown, and prints the verdicts that have changed.
+    """A context manager that analyzes a growing topic, and prints verdicts that change.
 
-    Ctrl-C ends this; then the body of the `with` statement runs.
+    It does so on entry, until Ctrl-C. Only then the body of the `with` statement runs.
     """
     grown = topic_growths(run, copy)
     if engine != "spark":

@@ -80,8 +80,9 @@ def settings(assignments: Sequence[str]) -> Settings:
 def selected(
     spec: str, variant: str | None, assignments: Sequence[str], kafka: str | None = None
 ) -> tuple[Variant, Spec]:
-    """Returns the variant and its spec; with `kafka`, the version that has that release's rules.
+    """Returns the chosen variant, and the spec that it makes.
 
+    With a Kafka release, such as `kafka="4.3"`, the variant has the rules of this release.
     Raises InputFault if both `variant` and `kafka` are given.
     """
     from model import shipped, specs, user_specs

@@ -54,7 +54,10 @@ def topic_copy(run: Run, topic: Topic, client_config: Path | None) -> Generator[
 def whole_topic(
     topic: Topic, client_config: Path | None, unmapped: Counter[str]
 ) -> Generator[Path]:
-    """Yields a temporary folder with all operations of the topic; counts unknown fields."""
+    """Copies the history that was recorded in the topic; yields the copy, a temporary folder.
+
+    `unmapped` counts the fields of the records that are no fields of an operation.
+    """
     from checkers.histories.topics.copying import copying
 
     with (
@@ -67,7 +70,10 @@ def whole_topic(
 
 
 def topic_growths(run: Run, copy: TopicCopy) -> Iterator[None]:
-    """Yields None at once, and then each time that more rows were copied; never ends."""
+    """Adds new records of the topic to its local copy, without end; yields None after each time.
+
+    It also yields None once at the beginning.
+    """
     yield
     while True:
         time.sleep(FOLLOW_INTERVAL_S)

@@ -255,7 +255,10 @@ def verify_command(run: Run, only: tuple[str, ...], kafka: str | None) -> None:
 
 
 def parts_of(release: str) -> Mapping[str, Callable[[Run], None]]:
-    """Returns the parts of `verify` for the rules of a release: the model and the proofs."""
+    """Returns the checks of `verify --kafka RELEASE` by name: `model` and `proof`.
+
+    Both use the version of each spec that has the rules of this Kafka release.
+    """
     newest_patch(release)
 
     def model_of_release(run: Run) -> None:

@@ -201,8 +201,9 @@ class Columns(FiniteTerms):
     def value(self, n: t.Node, env: Env, after: After | None = None) -> Value:
         """Returns a term's value in each state, and a mask of states where it is undefined.
 
-        A term is an expression of the spec. It may read the values after a step, such as `x'` in
-        TLA+: `after` has the bytes that the step writes, and all other bytes stay as before.
+        A term is an expression of the spec. It can read a variable after a step, as `x'` in TLA+.
+        `after` has the new values of the columns that the step changes; all other columns keep
+        their values.
         """
         if n not in self._locals:
             self._locals[n] = t.locals_of(n)

@@ -48,7 +48,7 @@ dumps: Final[Any] = (
 
 
 def unnoted(text: str) -> None:
-    """Ignores a note, for a caller that prints none."""
+    """Ignores a message to the user, for a caller that prints no messages."""
     del text
 
 

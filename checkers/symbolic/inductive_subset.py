@@ -68,7 +68,7 @@ def inductive_subset(
     proofs = {(c.action, c.claim): c for c in conditions}
 
     def invalid() -> list[Condition]:
-        """Returns the proofs to repeat: they prove a remaining claim, but assumed a dropped one."""
+        """Returns the proofs to repeat: of claims not dropped, but assuming a dropped claim."""
         return [c for c in proofs.values() if c.claim not in dropped and c.assumed & dropped.keys()]
 
     def any_invariant() -> bool:

@@ -146,9 +146,10 @@ DIRECTED: Final = {
 
 
 def recorded(suite: str, claim: str, setting: str) -> tuple[Program, ...]:
-    """Returns the recorded lists of calls that break a claim in a setting; empty if there are none.
+    """Returns programs that break a claim in a setting, a configuration of the cluster.
 
-    If the claim says that something can happen, these calls make it happen.
+    A program is a list of calls that use clients and inject faults. If the claim says that
+    something can happen, the program makes it happen. The result is empty if there is no program.
     """
     rows = (row for row in _rows(suite) if row.claim == claim and row.where == setting)
     # None of these programs needs a seeded bug.

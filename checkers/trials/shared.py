@@ -45,7 +45,10 @@ class SharedTrials:
         return self._ran[key]
 
     def earlier(self, setting: str) -> Iterator[Ran]:
-        """Yields the results of all trials run so far in the setting, without repetitions."""
+        """Yields the results of the trials that were run so far in the setting.
+
+        Results of `repeated` are left out. A setting is a configuration of the cluster.
+        """
         yield from [ran for (where, _, _), ran in self._ran.items() if where == setting]
 
     def repeated(self, setting: str, trial: Trial, times: int) -> list[Ran]:

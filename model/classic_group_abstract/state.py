@@ -2,8 +2,8 @@
 
 Source: KIP-62, KIP-341 (sticky assignment), KIP-345 (static membership); ClassicGroup of Kafka 4.3.
 Simplified: a member is a process, and keeps its member id while it lives. The log has only its
-latest record of the group. Refusals are not in flight: a consumer may leave its generation at any
-time.
+latest record of the group. Error responses are not modelled. Instead, a consumer may leave its
+generation at any time, as if such a response had arrived.
 """
 
 from __future__ import annotations

@@ -110,8 +110,8 @@ class RestartsActions(RestartsState):
     def is_lowest(s, producer: Producer, sequence: Sequence) -> Bool:
         """True if all batches of the client's present epoch with lower sequences are answered.
 
-        Otherwise a batch that is in the log may get a new number, and the claim `at_most_once`
-        breaks in 6 steps.
+        Without this guard of the action refuse, a batch in the log may get a new number and be
+        appended again: the claim `at_most_once` breaks in 6 steps.
         """
         producer_epoch = s.current_epoch[producer]
         return forall(
@@ -239,9 +239,10 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def the_window_has_the_log(s) -> Bool:
-        """The leader recognises every record of its log.
+        """The leader recognises every record of its log: the record is in its window.
 
-        True because a leader that appends adds the record, and a restart keeps the window.
+        True because a leader adds each record that it appends to its window. A restart keeps the
+        records of the log in the window.
         """
         return forall(implies(o < s.end_offset, s.is_in_window[o]) for o in Offset)
 

@@ -138,10 +138,10 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def no_record_is_of_a_later_epoch(s) -> Bool:
-        """The log of an epoch, and the log of a replica in the epoch, have no record of a later
-        epoch.
+        """The log of a replica in an epoch has no record of a later epoch.
 
-        In the log of an epoch, the records of this epoch begin at its start offset.
+        Nor has the log that the epoch's leader has, or had (`led`). In this log, all records from
+        the start offset on are of the epoch.
         """
         return all_of(
             forall(

@@ -48,8 +48,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         """A producer begins a transaction.
 
         Kafka: TransactionManager.beginTransaction. Simplified: a producer may have begun several
-        transactions. In the explored scope, one guard is
-        not needed: every claim holds without it.
+        transactions. The action has two guards. In the explored scope, one of them is not needed:
+        every claim holds without it.
         """
         when(~s.begun[x], ~s.plain[x])
         s.begun[x] = True

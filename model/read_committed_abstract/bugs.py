@@ -1,4 +1,4 @@
-"""Bugs of abstract reads at read_committed: each class replaces one rule, and a claim breaks."""
+"""Bugs of the spec `read-committed-abstract`: each class replaces one rule, and a claim breaks."""
 
 from __future__ import annotations
 

@@ -82,7 +82,10 @@ class HistoryMapping(ABC, Generic[R]):
         return ""
 
     def first_unexplained(self) -> Unexplained | None:
-        """Explores all pairs of states; returns the first step without an explanation, or None."""
+        """Returns the first step of the detailed spec that no abstract actions explain, or None.
+
+        Explores all reachable pairs of a detailed state and an abstract state.
+        """
         todo: list[Pair] = []
         seen: set[tuple[frozenset[object], frozenset[object]]] = set()
 

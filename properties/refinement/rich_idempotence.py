@@ -53,7 +53,7 @@ class Walk:
 
 @dataclass(frozen=True)
 class Simulation:
-    """A detailed spec and the abstract spec that should simulate it, at finite scopes."""
+    """The detailed spec (`rich`), and the abstract spec that should allow each of its steps."""
 
     rich: IdempotentProducer
     version: type[WithRestarts] = WithRestarts
@@ -93,7 +93,7 @@ class Simulation:
     def steps_of(
         self, name: str, values: tuple[int, ...], before: State, after: State
     ) -> Iterator[Call]:
-        """Yields the abstract actions and arguments that should explain a detailed step."""
+        """Yields abstract actions, with arguments, that should explain a step of `rich`."""
         end = as_int(before["log.end_offset", (PARTITION,)])
         match name:
             case "send":

@@ -83,7 +83,10 @@ def _present(states: States, name: str) -> Any:
 def alter_defaults(
     cluster: ClusterState, request: AlterDefaults
 ) -> tuple[Changes, AlteredDefaults]:
-    """Returns the partition registrations with the new defaults, and the response."""
+    """Returns the partition registrations that new defaults of topics change, and the response.
+
+    A partition registration here includes the settings of the topic.
+    """
     if request.validate_only:
         return {}, AlteredDefaults()
     defaults = request.applied_to(cluster.defaults)

@@ -31,7 +31,7 @@ FOLDER: Final = Path("runs") / "hunt"
 
 
 def main() -> None:
-    """Runs plans until the limit of time or of runs is reached, then writes the page."""
+    """Runs workloads under faults until `--seconds` or `--runs` is reached; writes docs/hunt.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3600.0, help="the budget")
     parser.add_argument("--runs", type=int, help="at most so many runs")

@@ -76,7 +76,7 @@ class _Subscriptions:
 
 
 def client_metrics(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests that change and describe subscriptions to metrics of clients to a sequence.
+    """Adds requests to the sequence `draw`: they change or list subscriptions to client metrics.
 
     Returns the topics that the requests need: none.
     """

@@ -102,7 +102,7 @@ class _Quotas:
 
 
 def quotas(draw: Draw) -> tuple[Topic, ...]:
-    """Adds to a sequence requests on client quotas, and requests that move replicas.
+    """Adds requests to the sequence `draw`: they change or list client quotas, or move replicas.
 
     Returns the topics that the requests need.
     """

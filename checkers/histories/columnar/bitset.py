@@ -78,9 +78,9 @@ def count(bits: Bits) -> int:
 
 
 def members(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
-    """Returns two arrays with an entry for each number in the set: its word's row, and the number.
+    """Returns two arrays: for each number in the set, the row that stores it, and the number.
 
-    The set is stored in rows. A row has n in `word` and 64 bits in `bits`: bit i stands for the
+    The set is a bitset in rows. A row has n in `word` and 64 bits in `bits`: bit i stands for the
     number 64n + i. Example: row 0 has word 0 with `0b101000`, and row 1 has word 2 with `0b1`. The
     arrays are `[0, 0, 1]` and `[3, 5, 128]`.
     """

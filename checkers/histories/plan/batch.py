@@ -78,7 +78,7 @@ class Batch:
     def derived(self, name: tuple[object, ...], compute: Callable[[Batch], DerivedT]) -> DerivedT:
         """Returns the result of a function of this batch, computed only once for each `name`.
 
-        All kernels that use the same name share the result.
+        All kernels (functions from a batch to a table) that use the same name share the result.
         """
         return self._once(("derived", *name), lambda: compute(self))
 

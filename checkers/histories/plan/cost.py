@@ -49,7 +49,7 @@ class TaskCost:
 class PassCost:
     """The cost of a pass; `seconds` is wall time, from the start to the answer of the last task.
 
-    If `into` is not empty, the pass shuffled rows into these sources.
+    `into` names the sources that the pass wrote by a shuffle, for later passes.
     """
 
     source: str

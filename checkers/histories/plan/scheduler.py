@@ -51,8 +51,8 @@ class HashCollision:
 class Pass:
     """A pass over a source: the kernels that it runs, each with the anomalies that use it.
 
-    A kernel without anomalies is used by all. If `into` is not empty, the pass shuffles rows into
-    these sources.
+    A kernel without anomalies is used by all. `into` has the sources that the pass writes by a
+    shuffle, for later passes.
     """
 
     source: Source

@@ -151,11 +151,10 @@ class Lifting:
         return {camel(n): getattr(self.spec, n) for n in self.spec.constants}
 
     def lifted(self, *ns: t.Node) -> t.Node:
-        """Returns a term of the spec with sums in place of numbers, such as `Replicas + 1` in place
-        of 4.
+        """Returns a term in which sums of constants replace numbers: `Replicas + 1` instead of 4.
 
-        `ns` has the term of the spec, then the same term of copies with larger constants. A number
-        is replaced if it is larger in the copies.
+        `ns` has the term as it is in the spec, and as it is in copies of the spec with larger
+        constants. A number is replaced if it is larger in the copies.
         """
         if not self.others:
             return ns[0]

@@ -102,7 +102,10 @@ class Replay(Generic[HarnessT]):
         return harness
 
     def holds(self, harness: HarnessT) -> bool:
-        """True if the claim is true in the spec's state that corresponds to the harness."""
+        """True if the claim is true now in the harness, the driven part of the broker.
+
+        The function `read` turns the harness into a state of the spec.
+        """
         spec, cells, sorts = self.read(harness)
         formulas = {c.name: c.formula for c in (*spec.claims, *spec.action_properties)}
         formulas |= {c.name: c.goal for c in spec.liveness_properties}

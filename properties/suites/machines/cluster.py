@@ -1,6 +1,6 @@
-"""The machine of a cluster of three brokers: time passes, brokers crash and restart.
+"""The Hypothesis state machine of a cluster with three brokers: rules crash and restart brokers.
 
-A suite that drives a cluster inherits these rules and adds those of its clients.
+A suite that drives a cluster inherits these rules and adds rules for its clients.
 """
 
 from __future__ import annotations

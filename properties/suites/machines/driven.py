@@ -96,7 +96,7 @@ class DrivenCluster(Protocol):
 
 @runtime_checkable
 class PausesBrokers(Protocol):
-    """A cluster in real time that can pause the process of a broker, and resume it.
+    """A cluster, not a simulated one, that can pause the process of a broker, and resume it.
 
     The paused process does not notice the pause.
     """
@@ -107,9 +107,9 @@ class PausesBrokers(Protocol):
 
 @runtime_checkable
 class Administers(Protocol):
-    """A cluster in real time on which a rule can request the changes of an administrator.
+    """A cluster, not a simulated one, that offers the changes of an administrator as methods.
 
-    Internal topics are never changed.
+    Rules of a Hypothesis machine call these methods. Internal topics are never changed.
     """
 
     def move_away(self, broker: BrokerId) -> None: ...

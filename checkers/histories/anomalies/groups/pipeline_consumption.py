@@ -175,11 +175,14 @@ def unreported_steps(batch: Batch) -> pa.Table:
 
 
 def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns transactional commits that raise a group's committed offset of a topic partition.
+    """Returns commits in transactions that raise a group's committed offset of a topic partition.
 
-    The column `good` is 1 if a commit ended before the group's first transaction with unknown
-    polls. Of consecutive commits with the same value of `good`, only the last one is returned. For
-    example, if the offsets 3, 5 and 9 are good and then 12 is not, the result has 9 and 12.
+    A transaction whose polls are not in the history may have consumed any input. So a commit can
+    prove a skipped input only if it ended before the group's first such transaction began. Then the
+    column `good` is 1, otherwise 0.
+
+    Of consecutive commits with the same `good`, only the last one is returned. For example, the
+    commits of 3, 5 and 9 have `good` 1, and that of 12 has 0: the result has 9 and 12.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))

@@ -177,10 +177,12 @@ def _consumers(several: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each pair of transactions, the lowest offset that another operation committed.
+    """Returns, for each pair of transactions, the lowest offset that a third operation committed.
 
-    The commit is of the same group and topic partition. It overlaps the time from the invocation of
-    the first transaction to the completion of the second. A pair without such a commit has no row.
+    A pair is two transactions of a group that consumed the same input. The third operation may have
+    set the group back between them. Its commit is of the same group and topic partition. It
+    overlaps the time from the invocation of the first transaction to the completion of the second.
+    A pair without such a commit has no row.
     """
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)

@@ -1,1 +1,5 @@
-"""Handlers of the requests about the cluster: metadata, its state, users, switched-off features."""
+"""Handlers of requests about the cluster and its users, and about features that are switched off.
+
+A request about such a feature is answered as by a Kafka broker on which the feature is switched
+off.
+"""
