@@ -13,12 +13,10 @@ from typing import Final
 
 from reference_impl.wire.messages.apis import Api
 
-_TOKENS: Final = "There are no delegation tokens."
 _TELEMETRY: Final = "Kafka does not list it either without a plug-in that receives metrics."
 _VOTERS: Final = "There is one controller, and no quorum to change."
 
 UNSERVED: Final[Mapping[Api, str]] = {
-    Api.CREATE_DELEGATION_TOKEN: _TOKENS,
     Api.UPDATE_FEATURES: "The features of the cluster never change.",
     Api.UNREGISTER_BROKER: "The brokers of the cluster never change.",
     Api.ADD_RAFT_VOTER: _VOTERS,

@@ -88,10 +88,12 @@ _JOIN: Final = {
     "rack_id": None,
     "subscribed_topic_names": ["~t"],
 }
+_OWNER: Final = {"owner_principal_type": "User", "owner_principal_name": "o"}
 REQUESTS: Final[tuple[tuple[Api, dict[str, Any]], ...]] = (
     (Api.DESCRIBE_ACLS, _FILTER),
     (Api.CREATE_ACLS, {"creations": [_ACL, _ACL]}),
     (Api.DELETE_ACLS, {"filters": [_FILTER]}),
+    (Api.CREATE_DELEGATION_TOKEN, {**_OWNER, "renewers": [], "max_lifetime": 1000}),
     (Api.RENEW_DELEGATION_TOKEN, {"hmac": raw(b"1"), "renew_period": 1000}),
     (Api.EXPIRE_DELEGATION_TOKEN, {"hmac": raw(b"1"), "expiry_time_period": 1000}),
     (Api.DESCRIBE_DELEGATION_TOKEN, {"owners": None}),

@@ -68,6 +68,7 @@ VERSIONS: Final = {
     Api.DESCRIBE_LOG_DIRS: Versions(1, 5, 1),
     Api.SASL_AUTHENTICATE: Versions(0, 2, 0),
     Api.CREATE_PARTITIONS: Versions(0, 3, 0),
+    Api.CREATE_DELEGATION_TOKEN: Versions(1, 3, 1),
     Api.RENEW_DELEGATION_TOKEN: Versions(1, 2, 1),
     Api.EXPIRE_DELEGATION_TOKEN: Versions(1, 2, 1),
     Api.DESCRIBE_DELEGATION_TOKEN: Versions(1, 3, 1),

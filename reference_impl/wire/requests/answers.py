@@ -69,6 +69,7 @@ ANSWERS: Final[Mapping[Api, Callable[[ServedBroker, Call], Coroutine[Any, Any, b
     Api.DESCRIBE_ACLS: switched_off.describe_acls,
     Api.CREATE_ACLS: switched_off.create_acls,
     Api.DELETE_ACLS: switched_off.delete_acls,
+    Api.CREATE_DELEGATION_TOKEN: switched_off.create_token,
     Api.RENEW_DELEGATION_TOKEN: switched_off.renew_or_expire_token,
     Api.EXPIRE_DELEGATION_TOKEN: switched_off.renew_or_expire_token,
     Api.DESCRIBE_DELEGATION_TOKEN: switched_off.describe_tokens,

@@ -19,6 +19,9 @@ from reference_impl.wire.requests.broker.served_broker import ServedBroker
 
 NO_AUTHORIZER: Final = "No Authorizer is configured."
 NO_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC) - timedelta(milliseconds=1)  # -1 on the wire
+USER: Final = "User"
+ANONYMOUS: Final = "ANONYMOUS"  # the name of a client without SASL
+NAMES_THE_OWNER: Final = 3  # the first version of CreateDelegationToken with an owner
 DISABLED: Final = ErrorCode.SECURITY_DISABLED
 NOT_ALLOWED: Final = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 
@@ -40,6 +43,28 @@ async def delete_acls(_broker: ServedBroker, call: Call) -> bytes:
         matching_acls=(),
     )
     return call.respond(filter_results=(result,) * len(call.body.filters))
+
+
+async def create_token(_broker: ServedBroker, call: Call) -> bytes:
+    """Handles CreateDelegationToken; the response names the owner that the request wants.
+
+    Kafka: KafkaApis.handleCreateTokenRequest, CreateDelegationTokenResponse.prepareResponse.
+    """
+    kind, name = USER, ANONYMOUS
+    if call.version >= NAMES_THE_OWNER and call.body.owner_principal_name:
+        kind, name = call.body.owner_principal_type or "", call.body.owner_principal_name
+    return call.respond(
+        error_code=NOT_ALLOWED,
+        principal_type=kind,
+        principal_name=name,
+        token_requester_principal_type=USER,
+        token_requester_principal_name=ANONYMOUS,
+        issue_timestamp=NO_TIME,
+        expiry_timestamp=NO_TIME,
+        max_timestamp=NO_TIME,
+        token_id="",
+        hmac=b"",
+    )
 
 
 async def renew_or_expire_token(_broker: ServedBroker, call: Call) -> bytes:

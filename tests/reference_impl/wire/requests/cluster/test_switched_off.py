@@ -55,6 +55,22 @@ def test_tokens_need_an_authenticated_connection(version: int, broker: Any) -> N
     assert (described.error_code, described.tokens) == (NOT_ALLOWED, ())
 
 
+@versions(Api.CREATE_DELEGATION_TOKEN)
+def test_no_token_is_created(version: int, broker: Any) -> None:
+    """kio reads no time before 1970, and Kafka has -1 there: the bytes are compared."""
+    fields = {"owner_principal_type": "User", "owner_principal_name": "o"} if version == 3 else {}
+    broker.send(Api.CREATE_DELEGATION_TOKEN, version, renewers=[], **fields)
+    body = broker.receive_frame()[5 if version >= 2 else 4 :]
+    assert struct.unpack(">h", body[:2]) == (NOT_ALLOWED,)
+    owner = [b"User", b"o" if version == 3 else b"ANONYMOUS"]
+    requester = [b"User", b"ANONYMOUS"] if version == 3 else []
+    length = ">B" if version >= 2 else ">h"
+    texts = [
+        struct.pack(length, len(text) + (version >= 2)) + text for text in (*owner, *requester)
+    ]
+    assert body[2:].startswith(b"".join(texts) + struct.pack(">3q", -1, -1, -1))
+
+
 def test_librdkafka_learns_that_there_is_no_authorizer(cluster: Served) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     wanted = AclBinding(
