@@ -101,8 +101,11 @@ class AnomalyDecided(Event):
     is true if an option or a setting of the clients allows the anomaly. `observations` counts the
     observations that could have shown the anomaly, and `observed` is their kind, such as
     acknowledged sends. `may_follow_from` has other violated anomalies that may have caused this
-    one. `system` is the recorded system, if the history names it. `fingerprints` has the
-    fingerprints of the 32 worst violations. `known` and `expired` are as in `property_decided`.
+    one. `system` is the recorded system, if the history names it.
+
+    A fingerprint is a hash by which later runs recognise a violation. `fingerprints` has those of
+    the 32 worst violations. `known` has the violations with a valid entry in the user's baseline;
+    `expired` has those whose entry has expired.
     """
 
     name: ClassVar[str] = "anomaly_decided"

@@ -74,7 +74,10 @@ Catalogue = Callable[[Declarations], tuple[Anomaly, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A result that differs between analysis and definitions, and the histories that show this."""
+    """A result in which the fast analysis and the literal definitions differ.
+
+    `numbers` has the numbers of the histories that show the difference if they are joined.
+    """
 
     numbers: tuple[int, ...]
     of: str  # the id of an anomaly, "assumptions", or "delivery semantics"

@@ -58,8 +58,8 @@ class Changes:
     ) -> Iterator[OffsetOrderInversion | StaleEndOffset]:
         """Changes some operations, and yields the violation that each change causes.
 
-        `count` sends are invoked later, and `count` end offsets are lowered. Raises RuntimeError if
-        there are too few operations to change.
+        The starts of `count` sends are moved to a later time, and `count` end offsets are lowered.
+        Raises RuntimeError if there are too few operations to change.
         """
         late = self._overtaken()
         isolation = self.window.of_operation["isolation"][self.op]

@@ -74,7 +74,11 @@ class ForkedCluster:
 
 @contextmanager
 def forked(data_dir: Path, fault: str = "") -> Generator[ForkedCluster]:
-    """Starts the process that forks the cluster; kills the cluster at the end of the block."""
+    """Yields a cluster that can be started and killed; kills it at the end of the `with` block.
+
+    The cluster runs in a child process. Its parent process (`benchmarks.kills.forked`) forks a
+    child for each start.
+    """
     port = consecutive(BROKERS)
     call = [sys.executable, "-m", "benchmarks.kills.forked", str(data_dir), str(port), fault]
     with subprocess.Popen(

@@ -40,7 +40,8 @@ def _spec(name: str) -> Listed:
 def specs_of(release: str) -> Iterator[Listed]:
     """Yields a row for each spec, with its version for a release of Kafka.
 
-    If the spec has no version with the rules of the release, the statement says why.
+    The row's `statement` is the summary of this version. If the spec has no version with the rules
+    of the release, `statement` has the reason.
     """
     from model.shipped import NotShipped, shipped, why_without_version
     from model.specs import SPECS
@@ -217,7 +218,8 @@ def claims() -> Iterator[Listed]:
 def shortest_counterexample(runs: Iterable[Decided]) -> str | None:
     """Returns the shortest recorded counterexample of a claim, or None if there is none.
 
-    A program of several lines is preferred to a command of one line, even to a shorter one.
+    A counterexample is a program of several lines, or a command of one line. If there are programs,
+    the shortest program is returned; otherwise the shortest command.
     """
     texts = [run.counterexample for run in runs if run.counterexample]
     return min(texts, key=lambda text: ("\n" not in text, len(text)), default=None)

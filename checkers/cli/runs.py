@@ -1,4 +1,7 @@
-"""`urteil runs`: lists the runs of the store and the flaky verdicts, or writes their page."""
+"""`urteil runs`: lists earlier runs and flaky verdicts, or writes them to an HTML page.
+
+The runs are those in `runs.sqlite`, the store next to the run folders.
+"""
 
 from __future__ import annotations
 

@@ -62,7 +62,11 @@ class Painter:
 
     @classmethod
     def of(cls, writer: Writer) -> Painter:
-        """Returns a painter for the writer's spec, with the spec's logs, lanes and messages."""
+        """Returns a `Painter` for the spec of `writer`, which prints the values of this spec.
+
+        The types of the spec's variables decide which of them are logs or messages, and which sort
+        has the lanes: for example, one lane for each broker.
+        """
         spec = writer.spec
         logs = tuple(logs_of(spec))
         made = cls(writer=writer, logs=logs, lane=_lane_sort(spec, writer, logs))

@@ -23,7 +23,11 @@ SUFFIX: Final = ".itf.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """A trace as a path; `notes` say where its states differ from those of the spec."""
+    """A recorded trace, converted to a path: actions of a spec, and the states after them.
+
+    `notes` has a sentence for each step of the trace that is left out because it changes nothing.
+    It also has one for each step whose recorded state differs from the state in the path.
+    """
 
     walk: Walk
     path: Path

@@ -125,7 +125,10 @@ class Walk:
             return Option(call=call, undefined=str(fault))
 
     def options(self, state: RowState) -> list[Option]:
-        """Returns an `Option` for every call in the state, in the order of the spec's actions."""
+        """Returns an `Option` for every action with every choice of arguments, enabled or not.
+
+        The options are in the order of the spec's actions.
+        """
         return [self.option(state, call) for call in self.calls()]
 
     def holds(self, formula: t.Node, state: RowState) -> bool:

@@ -117,9 +117,11 @@ class Decided:
 
 
 def wanted_by(chosen: Collection[Anomaly], declared: Declarations) -> tuple[frozenset[str], bool]:
-    """Returns the ids that decide the chosen anomalies, and whether to decide delivery semantics.
+    """Returns the ids of the anomalies to check, and whether to decide delivery semantics.
 
-    Delivery semantics depend on all anomalies, so they are decided only with all of them.
+    These are the ids of the chosen anomalies. If a chosen anomaly is made of other anomalies, their
+    ids replace its id. Delivery semantics depend on all anomalies, so they are decided only if all
+    anomalies are chosen.
     """
     every = {one.id for one in chosen} >= {one.id for one in named((), declared)}
     return frozenset(name for one in chosen for name in one.made_of or (one.id,)), every

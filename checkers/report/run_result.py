@@ -74,7 +74,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """The result of a whole run: its decisions, and the other facts that a report shows."""
+    """The result of a whole run: its verdicts with their evidence, and other facts for reports."""
 
     started: RunStarted | None
     findings: tuple[Finding, ...]

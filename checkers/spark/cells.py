@@ -30,7 +30,7 @@ _CELL: Final = pa.schema(
 
 
 def table_cell(kernel: int, target: int, origin: int, table: pa.Table) -> pa.RecordBatch:
-    """Returns a row with the compressed table in its cell."""
+    """Returns one row; its column `cell` has the table as an Arrow stream, compressed with LZ4."""
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     with pa.ipc.new_stream(sink, table.schema, options=options) as stream:

@@ -84,7 +84,12 @@ def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
 def merge_cells(
     kernels: Sequence[Kernel], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Merges the cells of each kernel and shuffle partition; they are sorted by these two."""
+    """Merges the tables of each kernel and shuffle partition; yields one row for each such pair.
+
+    A kernel is a function that a task ran on the rows of a partition. Each input row has a table
+    that a kernel returned, or the cost of a task, which is passed on unchanged. The input rows must
+    be sorted by kernel and shuffle partition.
+    """
     _prepare_worker(len(sys.modules))
     rows = (no_fault(row) for batch in batches for row in batch.to_pylist())
     for (kernel, target), cells in groupby(rows, key=itemgetter("kernel", "target")):

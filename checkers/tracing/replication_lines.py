@@ -3,8 +3,8 @@
 A step is what a node did to a partition, such as `truncate`. The first row of the table that fits
 a line gives the line's step. A row without a step is for lines that are ignored. A line that fits
 no row is *unknown* if its logger is in the table. `urteil trace` counts unknown lines, because a
-new release of Kafka may write new ones. The messages are those of Kafka 3.5 to 4.3. In the log
-files, the name of Kafka's state change logger is `logger`.
+new release of Kafka may write new ones. The messages are those of Kafka 3.5 to 4.3. The table has
+only the last part of a logger's name: `logger` stands for `state.change.logger`.
 
 Source: Partition.makeLeader; Partition.updateFollowerFetchState; UnifiedLog.truncateTo;
 ReplicaFetcherThread.processPartitionData; ReplicationControlManager.alterPartition.

@@ -124,8 +124,9 @@ class RestartsActions(RestartsState):
         larger epoch.
 
         Kafka: ProducerAppendInfo.checkSequence; TransactionManager.canRetry. Simplified: the leader
-        may refuse each batch that is not in its window. Without the guard that the batch is not in
-        the window, the claim `at_most_once` breaks in 5 steps.
+        may refuse each batch that is not in its window, which has the batches that it recognises as
+        duplicates. Without the guard that the batch is not in the window, the claim `at_most_once`
+        breaks in 5 steps.
         """
         producer_epoch = s.current_epoch[producer]
         when(
@@ -279,7 +280,11 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def a_batch_has_one_number(s) -> Bool:
-        """Two numbers that are not replaced belong to different batches."""
+        """A batch has at most one number that is not replaced.
+
+        A number is a producer, a producer epoch and a sequence. It is replaced when the client
+        gives its batch a new number.
+        """
         return forall(
             implies(
                 all_of(

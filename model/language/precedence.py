@@ -37,10 +37,10 @@ def check(cls: type) -> None:
 def check_expression(
     tree: ast.AST, source: str, located: Callable[[ast.Compare, str], Exception]
 ) -> None:
-    """Raises an error for the first comparison with `&` or `|` in an operand without parentheses.
+    """Raises an error if an operand of a comparison contains `&` or `|` outside parentheses.
 
-    `located` makes the error from the comparison and the mistake as text. `source` is the text of
-    the tree.
+    `source` is the text of the tree. `located` returns the error; its arguments are the first such
+    comparison and a description of the mistake.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):

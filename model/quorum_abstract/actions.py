@@ -144,8 +144,8 @@ class AbstractQuorumActions(AbstractQuorumState):
         """A leader appends a record, which is not flushed yet.
 
         Kafka: KafkaRaftClient.appendBatch. Simplified: a batch is one record. Without the guard
-        that the record takes one offset, the claim `leaders_have_committed_records` breaks in 14
-        steps.
+        that the log end grows by exactly one offset, the claim `leaders_have_committed_records`
+        breaks in 14 steps.
         """
         at, own = s.replica[r].end_offset, s.replica[r].epoch
         when(s.replica[r].is_leader, end.is_next_after(at))

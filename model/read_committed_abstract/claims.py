@@ -219,7 +219,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
     def closed_as_decided(s) -> Bool:
         """A closed transaction is decided, and it is in the index if and only if it is aborted.
 
-        True because a marker ends only its own transaction. A late marker would end another one.
+        True because the leader appends a marker only for a decided transaction, and only if no
+        other transaction of its producer is open. So the marker ends no other transaction.
         """
         return forall(
             implies(s.closed[x], s.is_decided(x) & iff(s.listed[x], s.aborted[x]))

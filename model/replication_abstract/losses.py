@@ -243,9 +243,10 @@ class LossyReplication(AbstractReplication):
     def advance_high_watermark(s, r: Replica, mark: Offset) -> None:
         """A leader commits the records that every member of its maximal ISR has fetched.
 
-        Kafka: Partition.maybeIncrementLeaderHW. Simplified: as in `replication-abstract`. A leader
-        that a newer leader may have replaced takes the action `commit_too_late` instead. If it
-        could take this action, the claim `isr_has_what_is_committed` would break in 6 steps.
+        Kafka: Partition.maybeIncrementLeaderHW. Simplified: as in `replication-abstract`. If a
+        newer leader may lack committed records, the action `commit_too_late` is taken instead.
+        Without the guard that there is no such newer leader, the claim `isr_has_what_is_committed`
+        breaks in 6 steps.
         """
         when(~s.is_replaced(s.replica[r].leader_epoch))
         super().advance_high_watermark(r, mark)

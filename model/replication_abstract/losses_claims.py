@@ -1,4 +1,7 @@
-"""The claims about replication with steps that lose committed records, and its witnesses."""
+"""The claims and witnesses of replication with steps that lose committed records.
+
+A witness is a condition that is true in some reachable state.
+"""
 
 from __future__ import annotations
 

@@ -66,7 +66,8 @@ class Behaviour:
     ) -> Self:
         """Returns a behaviour in an initial state.
 
-        `sorts` has the sizes of the spec's types; `chosen` has the arguments of the initial action.
+        `sorts` maps each type of the spec to its size. `chosen` has values for the parameters of
+        the spec's `Init`, such as the first leader.
         """
         ranges = {n: s if isinstance(s, range) else range(s) for n, s in sorts.items()}
         stepper = Stepper.of(spec, {"Bool": range(2), **ranges})

@@ -1,9 +1,12 @@
-"""Numbers that identify producers, topic partitions and transactions in abstract transactions.
+"""The numbers of producers, topic partitions and transactions in the spec `transactions-abstract`.
 
-A transaction gets its number when it first appears in its coordinator's cache. Later the
-transaction is found by its producer epochs. Its records carry the epoch in which it began. Its
-markers carry the next epoch, which the producer got when the transaction ended. In transaction
-version 2 no two transactions of a producer have the same epochs.
+A transaction gets its number when it first appears in its coordinator's cache. Later, a record or
+marker belongs to the transaction that has its producer id and its producer epoch:
+
+    record   carries the epoch in which the transaction began
+    marker   carries the next epoch, which the producer got when the transaction ended
+
+In transaction version 2, no two transactions of a producer have the same epochs.
 """
 
 from __future__ import annotations

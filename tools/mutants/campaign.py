@@ -26,7 +26,7 @@ Job = tuple[Room, Mutant]
 
 
 class NotGreen(Exception):
-    """Raised if the tests of a room do not pass without a mutant, so they cannot judge mutants."""
+    """Raised if tests fail although the code has no mutant, so they cannot judge mutants."""
 
 
 def mutants_in(room: Room, seed: int, root: Path = ROOT) -> tuple[Mutant, ...]:

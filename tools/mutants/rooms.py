@@ -4,10 +4,12 @@ The tests of a room run in a fixed order. The test file that is named like the m
 first, if there is one. The order of the others depends on the room:
 
     part of the broker   its own tests; then others, such as the simulation and the property suites
-    spec                 verdicts, counts and witnesses at the default bounds; then its own tests
+    spec                 a search of its states at the default bounds; then its own tests
     kernels              their own tests; then tests that they agree with the literal definitions
 
-A kernel is a function that the history analysis runs on each batch of rows.
+The search compares the verdicts, the number of states and the distances to witnesses with recorded
+ones. A witness is a condition that is true in some reachable state. A kernel is a function that the
+history analysis runs on each batch of rows.
 """
 
 from __future__ import annotations

@@ -137,7 +137,11 @@ def missed(message: str) -> set[str]:
 
 
 def by_reason(missing: Mapping[str, Sequence[str]]) -> dict[tuple[str, ...], list[str]]:
-    """Groups the removed tests by the undefined names that they use."""
+    """Groups the tests that `prune` removed by the undefined names that they use.
+
+    `missing` is the result of `prune`. For example, `{"TestA": ["Admin"], "TestB": ["Admin"]}`
+    becomes `{("Admin",): ["TestA", "TestB"]}`.
+    """
     found: dict[tuple[str, ...], list[str]] = {}
     for test, names in missing.items():
         found.setdefault(tuple(names), []).append(test)

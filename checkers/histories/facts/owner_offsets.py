@@ -124,9 +124,10 @@ class OwnerOffsets:
         )
 
     def at(self, owner: Ints, key: Ints, word: Ints) -> Ints:
-        """Returns the row of each requested 64-bit word; -1 for a missing word.
+        """Returns, for each index i, the row with the word `word[i]`; -1 if there is no such row.
 
-        Word n of an owner and a topic partition has the bits of the offsets from 64n to 64n+63.
+        The word is that of the owner `owner[i]` (a consumer or a group) and the topic partition
+        `key[i]`. The 64 bits of word n stand for the offsets from 64n to 64n+63.
         """
         at = self._insertion_point(owner, key, word)
         rows = np.flatnonzero(at < len(self))

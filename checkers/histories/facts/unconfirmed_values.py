@@ -65,7 +65,11 @@ class UnconfirmedValues:
     resent: Batch
 
     def locations(self) -> Batch:
-        """Returns the sends and polls of unconfirmed values that prove a record at their offset."""
+        """Returns the sends and polls that prove at which offset an unconfirmed value is in the
+        log.
+
+        For example, the poll of b@1 (see the module) proves that b is at offset 1.
+        """
         key, value, role = (self.observations.ints(name) for name in ("key", "value", "role"))
         failed = self.sends.where(self.sends.ints("role") == SEND_FAIL)
         had_failed = pairs_in(key, value, failed.ints("key"), failed.ints("value"))

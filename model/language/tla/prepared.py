@@ -1,4 +1,8 @@
-"""Prepares a spec for TLA+: uses names of constants instead of values; chooses all other names."""
+"""Prepares the export of a spec to TLA+: terms with the names of constants, and names in use.
+
+A term of the module has `Replicas + 1`, not the value 4. The names in use are collected, so that no
+bound variable gets one of them.
+"""
 
 from __future__ import annotations
 

@@ -171,9 +171,9 @@ class QuorumActions(Elections):
         """A leader removes a voter, or adds a replica that has its whole log.
 
         Kafka: RemoveVoterHandler, AddVoterHandler. The new set is in force at once. Simplified:
-        `max_voter_changes` limits the number of changes; a change that is lost counts too. If the
-        rule `may_change_voters` were left out, committed records would be lost. A test plays these
-        runs, which are too long for the default scope.
+        `max_voter_changes` limits the number of changes; a change that is lost counts too. Without
+        the rule `may_change_voters`, the claim `leaders_have_committed_records` breaks. The runs
+        that break it are too long for the default scope; a test replays two of them.
         """
         log = s.log[r]
         when(

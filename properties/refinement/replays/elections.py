@@ -78,7 +78,10 @@ class ControllerHarness:
         self.request(NodeId(BROKERS[r]), request)
 
     def end_session(self, r: int) -> None:
-        """Ends the session of broker `r`; the other broker still sends heartbeats."""
+        """Lets the session of broker `r` expire, but not the session of the other broker.
+
+        The harness has two brokers. If the other broker is not fenced, it sends a heartbeat first.
+        """
         self.now_ms += KAFKA_SETTINGS.session_timeout_ms
         for other, broker in enumerate(BROKERS):
             if other != r and not self.controller.brokers[broker].fenced:

@@ -1,7 +1,7 @@
-"""The settings in which the suite `log` decides each claim, and the expected verdicts.
+"""The expected verdicts of the suite `log`: each row has a claim and a setting.
 
-A setting configures a run. In a setting of `inside`, no run may break the claim. In a setting of
-`outside`, some run must break it; if bugs are named, the broker has these bugs.
+A setting is the configuration of a run. With a setting in `inside`, no run may break the claim.
+With a setting in `outside`, some run must break it; if bugs are named, the broker has these bugs.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class ServedCluster(Faulty, Protocol):
 
     @property
     def failures(self) -> list[Exception]:
-        """The errors that end the cluster with an exception."""
+        """Errors of the cluster itself, such as a bug in a node; `serve` raises the first one."""
         ...
 
     async def start(self) -> None: ...

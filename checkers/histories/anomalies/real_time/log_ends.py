@@ -162,10 +162,11 @@ class LogEnds:
         return limits.where(some[below]).table.append_column("reach", pa.array(reach[below]))
 
     def contradicting_partitions(self, checks: Batch) -> frozenset[int]:
-        """Returns the numbers of the history's partitions that may contradict a check.
+        """Returns the numbers of the batches that may contradict a check.
 
-        A check compares the offset of an operation with log ends. A partition contradicts the check
-        if it has a higher log end that was observed before the operation was invoked.
+        A batch has the rows of one partition of the history (not of one topic partition). A check
+        compares the offset of an operation with log ends. A batch contradicts the check if it has a
+        higher log end that was observed before the operation was invoked.
         """
         group, some = self._log_of_each(checks)
         least, latest = np.full((2, len(self.logs)), [[NEVER_NS], [UNKNOWN_OFFSET]])
@@ -202,7 +203,11 @@ class LogEnds:
 
 @dataclass(frozen=True, slots=True)
 class FirstObservations:
-    """When each log was observed first: before that, nothing could contradict an operation."""
+    """The time at which each log's end was observed first.
+
+    An operation that began earlier needs no check. A check compares the offset of an operation with
+    the log ends that were observed before the operation began.
+    """
 
     logs: Ints  # each observed log, as one number, ascending
     completed_ns: Ints

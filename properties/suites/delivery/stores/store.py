@@ -37,7 +37,10 @@ class Conflict(Exception):
 
 
 class Store(Protocol):
-    """A connection to a database with the three tables; its SQL has a `?` for each parameter."""
+    """A connection to a database with the tables `effects`, `positions` and `consumed`.
+
+    SQL statements have a `?` for each parameter.
+    """
 
     def execute(self, statement: str, *parameters: object) -> Sequence[Row]:
         """Runs the statement and returns its rows; commits it if no transaction is open."""

@@ -2,12 +2,12 @@
 
     DYNAMIC          the defaults of topics; a request can change them, for all brokers at once
     STATIC_CONFIGS   set when the broker was started; a request to change them is refused
-    NUMBERS      the settings of STATIC_CONFIGS that are times and limits
+    NUMBERS          the settings of STATIC_CONFIGS that are times and limits
 
-The options of a broker set what is in DYNAMIC or NUMBERS.
-
-A request to change any other setting is refused too. The default of min.insync.replicas cannot be
-removed, as in Kafka with eligible leader replicas.
+The option --broker-config sets the initial value of a setting in DYNAMIC or NUMBERS. The other
+settings of STATIC_CONFIGS are fixed, or follow from other options. A request to change a setting
+that is in no table is refused too. The default of min.insync.replicas cannot be removed, as in
+Kafka with eligible leader replicas.
 
 Source: KIP-226, KIP-966; Kafka documentation, "Broker Configs"; ConfigAdminManager,
 ConfigurationControlManager of Apache Kafka.

@@ -1,8 +1,9 @@
 """The faults of a cluster, as a broker in a process of its own sees them.
 
-The command's process has the rules and the log, and counts the requests to all brokers. A broker
-calls this process before and after each request. So rules act on the same requests as in one
-process, and a response is in the log before its client has it.
+The parent process, which runs the command `urteil broker`, has the fault rules and the log of
+requests. It counts the requests to all brokers. A broker calls this process before and after each
+request. So rules act on the same requests as if all brokers ran in one process. A request is in the
+log before its client gets the response.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from reference_impl.wire.serving.processes.channel import Calls, Channel, Notice
 
 @dataclass(frozen=True, slots=True)
 class RemoteFaults(Faults):
-    """The interface `Faults`, by calls to the command's process, which has the rules."""
+    """The interface `Faults`, by calls to the parent process, which has the rules."""
 
     parent: Channel
     options: ServeOptions
