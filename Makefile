@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: verify test lint docs bench bench-kafka clients recorders others tlc hostile fuzz-histories trial hunt agreement convictions counterexamples mutants changed-mutants sbom image requirements clean
+.PHONY: verify test lint docs bench bench-kafka clients recorders others tlc hostile kills week fuzz-histories trial hunt agreement convictions counterexamples mutants changed-mutants sbom image requirements clean
 
 verify: $(READY)
 	$(BIN)/urteil verify
@@ -56,6 +56,12 @@ hostile: $(READY)
 	$(BIN)/python -m benchmarks.hostile_frames
 	$(BIN)/python -m pip install --quiet atheris==3.0.0
 	$(BIN)/python -m tools.fuzz frames --seconds 3600
+
+# A thousand kills of served brokers under load, and a week of records: an hour and a half. Both write benchmarks/results.
+kills: $(READY)
+	$(BIN)/python -m benchmarks.kills --kills 1000 --minutes 90
+week: $(READY)
+	$(BIN)/python -m benchmarks.week
 
 # The readers of histories on the bytes of a fuzzer: an hour.
 fuzz-histories: $(READY)
