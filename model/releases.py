@@ -85,8 +85,9 @@ class InForce:
     def has(self, release: str) -> bool | None:
         """Returns True if the release has the rule, False if it has not, None if it is not known.
 
-        A release without a patch number, such as `4.3`, means its newest patch release. A setting
-        in `needs` is not considered. Raises UnknownName for an unknown release.
+        A release without a patch number, such as `4.3`, means its newest patch release. The broker
+        or client setting in `needs`, without which the rule has no effect, is ignored. Raises
+        UnknownName for an unknown release.
         """
         at = _numbers(newest_patch(release))
         if not self.released or self.of != "Kafka":

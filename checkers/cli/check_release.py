@@ -106,7 +106,10 @@ def _check(run: Run, found: Shipped, options: ReleaseOptions) -> None:
 
 
 def _decisive(rows: Sequence[ReleaseDecided]) -> list[ReleaseDecided]:
-    """Returns the first violation by each variant; without a violation, the first row."""
+    """Returns the verdicts to report for a claim: of each variant, the first that is `violated`.
+
+    If no variant violates the claim, the result is only the first verdict.
+    """
     violated = {row.variant: row for row in reversed(rows) if row.verdict == "violated"}
     return list(reversed(violated.values())) or [rows[0]]
 

@@ -315,8 +315,8 @@ PEERS: Final = {
 
 
 def reasons_of(system: str) -> Sequence[Reason]:
-    """Returns the table of reasons for a system.
+    """Returns the reasons why answers of the system differ from those of the reference broker.
 
-    A system without a table of its own gets the table of Apache Kafka.
+    A system without a table of reasons gets the table of Apache Kafka.
     """
     return PEERS.get(system, REASONS)

@@ -321,10 +321,11 @@ class Columns(FiniteTerms):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env, after: After | None = None
     ) -> tuple[list[tuple[Code, int]], Code]:
-        """Returns the positions of all bytes that `keys` may select in the map `variable`.
+        """Returns the columns of the map `variable` that `keys` may select, each with a condition.
 
-        Each position comes with a condition, which is true in the states where the keys select it.
-        Also returns a mask of the states in which a key is undefined.
+        A key may have different values in different states, and then selects different columns. A
+        column's condition is true in the states where the keys select the column. Also returns a
+        mask of the states in which a key is undefined.
         """
         block = self.at.blocks[variable.name]
         found: list[tuple[Code, int]] = [(1, block.start)]

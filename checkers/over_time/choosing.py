@@ -55,7 +55,11 @@ class Filter:
     since: date | None = None
 
     def __call__(self, runs: Sequence[KeptRun]) -> tuple[KeptRun, ...]:
-        """Returns the runs that have a matching verdict, each with its matching verdicts only."""
+        """Returns the runs that satisfy the conditions.
+
+        With a condition on the spec, claim or verdict, a run keeps only its verdicts that satisfy
+        it. A run without such a verdict is left out.
+        """
         kept = [run for run in runs if self._fits(run)]
         if self.spec is None and self.claim is None and self.verdict is None:
             return tuple(kept)

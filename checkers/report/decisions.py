@@ -96,8 +96,8 @@ def grounds(decision: Decision) -> str:
     """Returns the reason for a verdict as text; without a reason, the size of the evidence.
 
     For a property this is the length of the trace or the depth of the search, if known. For an
-    anomaly it is the number of violations and observations. If the baseline names the violation,
-    its entry comes first.
+    anomaly it is the number of violations and observations. If the baseline (the file of known
+    violations) names the violation, the baseline's reason comes first.
     """
     return "; ".join(filter(None, (_baseline(decision), _reason(decision))))
 

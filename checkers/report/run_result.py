@@ -47,7 +47,10 @@ class Finding:
 
     @property
     def as_expected(self) -> bool:
-        """True for an expected or permitted violation, unless the baseline names it."""
+        """True for an expected or permitted violation that is not in the baseline.
+
+        The baseline is the file of known violations. For a violation in it, `is_known` is true.
+        """
         return self.decision.verdict == "violated" and self.judged == "holds" and not self.is_known
 
     @property

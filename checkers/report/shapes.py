@@ -119,7 +119,11 @@ class Fingerprints:
     _shapes: dict[str, str] = field(default_factory=dict[str, str])  # by property
 
     def __call__(self, event: Event) -> Event:
-        """Returns the event; adds fingerprints if it is a row or a violated decision."""
+        """Returns the event; an event that reports a violation gets its fingerprints.
+
+        A fingerprint is a hash that is the same in every recording of one bug. `RowShown` reports
+        one violation of an anomaly. A decision has the verdict on a whole property or anomaly.
+        """
         match event:
             case RowShown():
                 shape = event.shape or shape_of_text(event.text)

@@ -140,7 +140,11 @@ def baseline_lines(applied: BaselineApplied) -> list[str]:
 
 
 def difference(one: VerdictCompared) -> str:
-    """Returns a difference between two runs as text, with its fingerprints on further lines."""
+    """Returns the text of a claim whose verdict differs between two runs.
+
+    The first line has the claim and both verdicts. Then each violation that is new or gone has a
+    line with its fingerprint, a hash that identifies the violation in every run.
+    """
     was, now = (
         f"{word or 'not decided'}{f' ({count:,} found)' if count else ''}"
         for word, count in ((one.before, one.count_before), (one.after, one.count_after))

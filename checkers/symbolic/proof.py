@@ -113,7 +113,7 @@ class Proof:
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """Returns the claims that are not proved, if other claims are proved without them.
+        """Returns the unproved claims, if other claims are proved without assuming them.
 
         Empty if all claims are proved, or if none is.
         """

@@ -8,7 +8,7 @@ reading             the events of each subject, in the order of their times
 registrations       the controller's state of a partition, from the lines about its changes
 replication         the events of a partition as actions of `replication-abstract`
 idempotence         the events of a partition as actions of `idempotence-abstract`
-partition           the state of the spec after the events so far, and facts that it lacks
+partition           the state of the spec after the events so far, and facts that the spec lacks
 *_steps             the steps of the controller, of roles, logs, leaders and followers
 losses              steps that may lose committed records, and the lost records
 transactions        the events of a transactional id as actions of `transactions-abstract`

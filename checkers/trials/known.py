@@ -161,9 +161,9 @@ def recorded(suite: str, claim: str, setting: str) -> tuple[Program, ...]:
 
 
 def fragile(suite: str, setting: str) -> tuple[Program, ...]:
-    """Returns the recorded programs (lists of calls) that detect a seeded bug, each once.
+    """Returns the suite's recorded programs that detect a seeded bug in the setting, each once.
 
-    Only the programs of the suite in this setting are returned.
+    A program is a list of calls. A setting is a configuration of the cluster.
     """
     rows = (row for row in _rows(suite) if row.where.startswith(f"{setting}, bug "))
     return tuple(dict.fromkeys(program for row in rows for program in _programs(row)))

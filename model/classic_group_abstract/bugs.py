@@ -67,8 +67,9 @@ class BelievesOldClaims(AbstractClassicGroup):
 class ReadsOnWhenJoining(AbstractClassicGroup):
     """A consumer keeps its partitions while it joins the group again.
 
-    A process that another one has replaced commits in the generation of its replacement. The action
-    join breaks the claim `only_owners_commit`.
+    A new process replaces a process with the same group.instance.id, and owns its partitions. Then
+    the old process joins again. The coordinator accepts commits of the old process for partitions
+    that the new process owns. The claim `only_owners_commit` breaks at the action `join`.
     """
 
     def keeps_when_joining(s, m: Member, p: TopicPartition) -> Bool:

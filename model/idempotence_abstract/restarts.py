@@ -8,7 +8,7 @@ So a batch that was appended must stay in the window while the client may send i
 A leader that restarts reads its window from a snapshot. Kafka's snapshots keep one batch of each
 producer: the version `snapshot-keeps-newest`.
 
-Why at most one record has a batch: two numbers of a batch are never both in the log. A batch gets a
+Why no batch is in the log twice: two numbers of one batch are never both in the log. A batch gets a
 new number only after a refusal. The refused batch is not in the window, so it is not in the log.
 The log has no gaps, so it has no later batch of that epoch either.
 
@@ -340,8 +340,9 @@ class RestartsClaims(RestartsActions):
     def unanswered_batches_of_older_epochs_are_not_there(s) -> Bool:
         """The log has no unanswered record of an epoch before the client's present one.
 
-        So a batch may get a new number. True because the client takes a larger epoch only if the
-        lowest unanswered batch is not in the log, and then no later batch is there either.
+        True because the client takes a larger epoch only if its lowest unanswered batch is not in
+        the log. Then no later batch of the old epoch is in the log either. So the client can give
+        its unanswered batches new numbers, and none of them gets into the log twice.
         """
         return forall(
             implies(

@@ -20,7 +20,11 @@ _checked: set[type] = set()
 
 
 def check_annotations(cls: type, hints: Mapping[str, Any]) -> None:
-    """Raises SpecError for an annotation that is neither state nor a constant with a default."""
+    """Raises SpecError if a type annotation in the class of a spec or record is not allowed.
+
+    An annotation must declare a state variable, a field of a record, or a constant with a default.
+    Annotations with `ClassVar` are ignored.
+    """
     if cls in _checked:
         return
     is_record = issubclass(cls, Record)

@@ -141,8 +141,9 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def later_leaders_have_what_follows_the_start(s) -> Bool:
-        """If a leader has committed records, every leader of a later epoch began with the first
-        record that this leader appended.
+        """If a leader has committed records, later leaders have the first record that it appended.
+
+        A leader of a later epoch has this record in its log when it is elected.
         """
         return forall(
             implies(
@@ -158,7 +159,7 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def own_committed_records_stay(s) -> Bool:
-        """If a leader appended and committed a record, every later leader began with the record."""
+        """If a leader appended and committed a record, every later leader has it when elected."""
         return forall(
             implies(
                 all_of(

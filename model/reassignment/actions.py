@@ -19,8 +19,8 @@ it is enabled infinitely often. An action without a mark may never happen.
 
 Source: KIP-455; Kafka's PartitionChangeBuilder, PartitionReassignmentReplicas,
 PartitionReassignmentRevert, ReplicationControlManager, Partition.
-Simplified: every step of the controller applies these rules. If a step leaves the leader and the
-ISR as they are, Kafka may not apply the rules. A broker that restarts applies only the newest
+Simplified: every step of the controller applies these rules. Kafka does not always apply them in a
+step that leaves the leader and the ISR as they are. A broker that restarts applies only the newest
 metadata.
 """
 

@@ -1,8 +1,8 @@
 """Retention with eligible leader replicas (KIP-966): a replica outside the ISR may lead.
 
-While the ISR is smaller than min.insync.replicas, nothing is committed. So a replica that left the
-ISR then, or before, has every committed record: it is in the ELR, and may be elected. But this
-replica hears no log start until it fetches again.
+While the ISR is smaller than min.insync.replicas, nothing is committed. So the replica whose
+departure makes the ISR so small has every committed record. It joins the ELR, and may be elected.
+But this replica learns no new log start offset until it fetches again.
 
     leader       elect_eligible
 

@@ -1,6 +1,7 @@
 """Scenes: small histories, one for each anomaly; some show other anomalies too.
 
-Benchmarks hide scenes in large histories. The explanation of a query plan runs it on all of them.
+Benchmarks hide scenes in large histories. `urteil analyze --explain` runs a query plan on all
+scenes, to list its passes and stages.
 
 The scenes in `TIGHT` show a cycle with real-time order. They must be short: any other operation
 between two operations of the cycle would become part of it.
@@ -195,9 +196,10 @@ PROCESSES: Final = 100  # numbers that are reserved for each scene
 
 
 def scene(anomaly: str, number: int, first_process: int = 0) -> History:
-    """Returns the anomaly's scene with keys, values, processes and ids of its own.
+    """Returns the anomaly's scene: a small example history that shows the anomaly.
 
-    Scenes with different numbers share none of them.
+    `number` becomes a part of its keys, values, processes, groups and transactional ids. So scenes
+    with different numbers share none of these.
     """
 
     def renamed(micro: MicroOperation) -> MicroOperation:

@@ -40,7 +40,7 @@ class Refinement(StateMapping[ConsumerGroup]):
         )
 
     def abstraction(self, state: State) -> State:
-        """Returns the abstract state that corresponds to a state of the detailed spec."""
+        """Returns the abstract state for a state of the detailed spec, `consumer-group`."""
         out: dict[tuple[str, tuple[int, ...]], Value] = {
             ("assignment_epoch", ()): state["assignment_epoch", ()],
             ("target", (PARTITION,)): state["target", ()],

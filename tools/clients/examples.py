@@ -20,7 +20,10 @@ LIMIT_S: Final = 90.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """A program of the page, the client that it uses, and the name of its language there."""
+    """An example program of the documentation, and the client that it uses.
+
+    `language` is the name of its language for a Markdown code block, such as `js`.
+    """
 
     title: str
     client: str

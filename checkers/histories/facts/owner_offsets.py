@@ -240,8 +240,8 @@ def _range(numbers: Ints) -> tuple[int, int]:
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
     """Returns the packed offsets without the offset `offset[i]` of the log `key[i]`, for each i.
 
-    The offsets are removed for all owners (consumers or groups). A row of the table has 64 offsets
-    of one owner; a row without any offset left is removed.
+    The offsets are removed for all owners (consumers or groups). A row of the table has one bit for
+    each of 64 consecutive offsets, for one owner and log. A row without any bit left is removed.
     """
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:

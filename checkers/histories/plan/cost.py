@@ -135,7 +135,10 @@ class Meter:
 def measured_pass(
     measured: Measured, source: str, into: tuple[str, ...] = ()
 ) -> Generator[list[TaskCost]]:
-    """Reports the cost of the pass in the block, which puts the cost of each task into the list."""
+    """Measures the pass that runs in the `with` block, and reports its cost to `measured`.
+
+    The context manager yields an empty list. The block adds the cost of each task to this list.
+    """
     tasks: list[TaskCost] = []
     began = perf_counter()
     yield tasks

@@ -87,7 +87,8 @@ class QuorumActions(Elections):
         """A follower appends the leader's next record, and flushes it.
 
         Kafka: KafkaRaftClient.appendAsFollower. Simplified: one record in each answer. In the
-        default scope, one guard is not needed: every claim holds without it.
+        default scope, every claim also holds without any one of the guards, except the guard
+        `end < theirs.end_offset`.
         """
         ours, theirs = s.log[f], s.log[leader]
         end = ours.end_offset

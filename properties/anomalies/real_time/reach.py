@@ -97,9 +97,10 @@ def transactional_keys(history: History) -> frozenset[str]:
 def is_known(
     facts: Collection[Reached], key: str, invoked_ns: int, *, stable: bool = False
 ) -> bool:
-    """Returns True if some end of the log was known when an operation was invoked.
+    """Returns True if a fact about the key's log had been observed when an operation was invoked.
 
-    With `stable`, only ends of the last stable offset count.
+    A fact proves how far the log had reached. With `stable`, only facts that prove how far the last
+    stable offset had reached count.
     """
     return any(
         fact.key == key and fact.completed_ns < invoked_ns and (fact.stable or not stable)

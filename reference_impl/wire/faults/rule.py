@@ -308,7 +308,11 @@ class Rule:
             raise BadFault("broker", 'is missing; only a rule with "when" may leave it out')
 
     def at(self, broker: BrokerId) -> Rule:
-        """Returns the rule with `broker` in place of `RECEIVER`, also in the rule of `then`."""
+        """Returns the rule with `broker` in place of `RECEIVER`, the broker that gets the request.
+
+        The later rule `then` is changed in the same way. If the fault concerns only the request,
+        such as `Drop`, the whole rule stays the same.
+        """
         if isinstance(self.fault, OfRequest):
             return self
         then = None if self.then is None else self.then.at(broker)

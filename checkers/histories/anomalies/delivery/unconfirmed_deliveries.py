@@ -5,7 +5,8 @@
     c1 poll     -> ok k=a@0       delivered to process c1 a second time
 
 A record is unconfirmed if it was polled at an offset at which no send of it was acknowledged. Few
-records are unconfirmed or share an offset, so their polls are collected and compared one by one.
+records are unconfirmed or share an offset. So their polls are collected, and their repeated and
+skipped deliveries are counted one record at a time.
 
 Source: `properties.delivery`.
 """

@@ -247,10 +247,10 @@ def _first_rows_of_maximum(starts: Ints, end: Ints) -> Ints:
 
 
 def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]:
-    """Returns two arrays that identify the observation of each chosen log end.
+    """Returns two arrays that identify the observations in the rows `fact` of the table `of`.
 
-    The first array has the kind of observation: a send, a poll or an end offset. The second array
-    has the number of the operation. `fact` has the indexes of the chosen log ends in `of`.
+    The first array has the kind of each observation: a send, a poll or an end offset. The second
+    array has the number of its operation in the history.
     """
     return of.kind[fact], batch.ints("op")[of.row[fact]]
 

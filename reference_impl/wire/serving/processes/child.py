@@ -118,7 +118,10 @@ class NodeProcess:
             self._process.send_signal(number)
 
     async def stop(self) -> None:
-        """Lets the process stop cleanly, and kills it after 5 s; a stopped one continues first."""
+        """Ends the process cleanly, and kills it if it still runs after 5 s.
+
+        A process that SIGSTOP has suspended gets SIGCONT first.
+        """
         self.is_stopping = True
         self._channel.finish()
         self.signal(signal.SIGCONT)
