@@ -35,7 +35,10 @@ def steps(name: str) -> Pairing:
 
 
 def cores() -> Pairing:
-    """Compares two processes with one: the time to simulate and analyse the same seeds."""
+    """Compares the time of two processes with the time of one process, for the same seeds.
+
+    The processes simulate the seeds and analyse the histories.
+    """
 
     def sweep(processes: int) -> int:
         return len([*judged_in_processes(Swept(sweep="publish"), SWEPT, processes=processes)])

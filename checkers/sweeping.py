@@ -41,7 +41,7 @@ class Swept:
 
     @property
     def declared(self) -> Declarations:
-        """Returns an assumption for the analysis: consumers subscribe, or are assigned."""
+        """Returns declarations for the analysis: whether consumers use `subscribe` or `assign`."""
         subscribes = sweep_named(self.sweep).subscribes
         return Declarations(sub_via=frozenset({"subscribe" if subscribes else "assign"}))
 

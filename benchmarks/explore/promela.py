@@ -97,9 +97,10 @@ class PromelaCompiler(Compiler):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env
     ) -> list[tuple[int, Code]]:
-        """Returns each byte of a state that may store `variable[keys]`, and a condition.
+        """Returns the Promela variables that may store `variable[keys]`, each with a condition.
 
-        The condition, in Promela, is true if the values of the keys select this byte.
+        A Promela variable is returned by its number. Its condition, in Promela, is true if the
+        values of the keys select this variable.
         """
         sizes = [self.at.size(key) for key in variable.keys]
         codes = [self.in_sort(key, env) for key in keys]

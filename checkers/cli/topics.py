@@ -39,7 +39,10 @@ def client_config_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def topic_copy(run: Run, topic: Topic, client_config: Path | None) -> Generator[TopicCopy]:
-    """Yields the copy of the topic below the parent folder of the runs, read to the topic's end."""
+    """Yields the local copy of a Kafka topic, after copying the new records of the topic.
+
+    The copy is a folder, below the parent folder of the runs.
+    """
     from checkers.histories.topics.copying import copying
 
     with copying(topic, run.parent / TOPICS, _config(client_config)) as copy:

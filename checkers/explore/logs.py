@@ -43,7 +43,7 @@ class Log:
 
 
 def logs_of(spec: Spec) -> Iterator[Log]:
-    """Yields the logs of the spec, in the order in which it declares their ends."""
+    """Yields the logs of the spec, in the order of their end-offset variables in the spec."""
     for end in spec.variables:
         if not END.search(end.name.rpartition(".")[2]) or end.value.flavour not in ORDERED:
             continue

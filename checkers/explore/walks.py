@@ -70,7 +70,10 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """The states of one variant of a spec, at its constants."""
+    """Computes states of one variant of a spec: the initial ones, and the next after an action.
+
+    The constants of the spec have fixed values.
+    """
 
     variant: Variant
     spec: Spec

@@ -89,7 +89,7 @@ class Baseline:
         return self.today <= entry.expires
 
     def result(self) -> BaselineApplied:
-        """Returns the event that compares the entries with the verdicts of the run so far."""
+        """Returns an event: which baseline entries the run has matched so far, and which not."""
         absent = [one for one in self.entries if one not in self._shown]
         return BaselineApplied(
             file=str(self.file),

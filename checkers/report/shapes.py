@@ -111,7 +111,11 @@ def shape_of_text(text: str) -> str:
 
 @dataclass(slots=True)
 class Fingerprints:
-    """Adds fingerprints to the events of a run, which must come in the order of the run."""
+    """Adds fingerprints to the events of a run that show a violation.
+
+    A fingerprint is a hash that is the same in every recording of one bug. The events must come in
+    the order of the run.
+    """
 
     _rows: dict[tuple[str, str | None], dict[str, str]] = field(
         default_factory=lambda: defaultdict(dict)

@@ -146,8 +146,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def answered_owners_have(s) -> Bool:
-        """A member has all partitions that its consumer owns, if a response is in flight to the
-        member.
+        """While a response to a consumer in the group is in flight, each partition that the
+        consumer owns is assigned to its member, or is being revoked from its member.
 
         True because the coordinator responds only to heartbeats that it accepts.
         """

@@ -101,7 +101,11 @@ def _greatest(block: tuple[Held, ...]) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowState(Mapping[Cell, Value]):
-    """A state as a tree of rows; it is used like any other `State`."""
+    """A state of a spec that is cheap to copy; it is used like any other `State`.
+
+    `held` maps each variable to its value. With a key, it maps the variable to a row, which has a
+    value for each value of the key. With two keys, it maps the variable to a row of rows.
+    """
 
     held: Mapping[str, Held]
     starts: Mapping[str, tuple[int, ...]]  # of each variable: the least element of each key's sort

@@ -140,9 +140,9 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
 
         A marker may be repeated; without an open transaction it ends nothing. Kafka:
         ProducerAppendInfo.appendEndTxnMarker, ProducerStateManager.completeTxn and
-        LogSegment.updateTxnIndex. Simplified: the outcome is the coordinator's decision. Without
-        the guard that the transaction is decided, the claim `only_committed_is_delivered` breaks in
-        5 steps.
+        LogSegment.updateTxnIndex. Simplified: a marker stores no COMMIT or ABORT; the spec reads
+        the coordinator's decision instead. Without the guard that the transaction is decided, the
+        claim `only_committed_is_delivered` breaks in 5 steps.
         """
         when(s.is_decided(x), s.may_mark(x))
         for y in Transaction:

@@ -1,7 +1,8 @@
-"""The versions of abstract reads at read_committed: Kafka's rule for restarts, and a proposed one.
+"""The two versions of the spec `read-committed-abstract` differ in the restart of the leader.
 
-Only a restart differs. The page docs/findings/last-stable-offset-goes-back.md has the run of
-`kafka-4.3` on real brokers.
+- `kafka-4.3`: the leader forgets which markers are not replicated, so the last stable offset may go
+  back. The page docs/findings/last-stable-offset-goes-back.md has this run on real brokers.
+- `restores-unreplicated`: a proposed rule, by which the leader still knows these markers.
 """
 
 from __future__ import annotations

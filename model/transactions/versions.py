@@ -145,7 +145,7 @@ class Version1(Transactions):
         Kafka: TransactionStateManager.appendTransactionToLog, its callback with
         NOT_ENOUGH_REPLICAS; for a fence, TransactionMetadata.hasFailedEpochFence. Simplified: the
         failed record never reaches the log. Every claim also holds without the guard
-        `is_appending`, because then the action changes no log.
+        `is_appending`: if no append is in progress, the action changes no log.
         """
         appended, committed = s.transaction_state.appended, s.transaction_state.committed
         fenced = (appended.state == PREPARE) & (committed.producer_epoch < appended.producer_epoch)

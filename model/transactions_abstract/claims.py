@@ -152,11 +152,13 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def pending_is_fresh(s) -> Bool:
-        """A transaction has no pending record on a partition that has its marker or a larger epoch.
+        """A partition with a pending record of a transaction has neither the transaction's marker
+        nor a larger epoch of the producer.
 
-        True because a marker ends the pending records and has a larger epoch. So the partition
-        refuses later records of the transaction. In version 1, a marker has no larger epoch: the
-        partition accepts such a record, and the transaction hangs.
+        True in transaction version 2: a marker ends the pending records, and its epoch is larger
+        than theirs. So the partition refuses later records of the transaction. False in version 1
+        (the variant `v1`): a marker has the same epoch as the records. So the partition accepts a
+        record after the marker, and the transaction hangs.
         """
         return forall(
             all_of(

@@ -1,9 +1,10 @@
 """The spec `transactions` takes only steps of `read-committed-abstract`, seen from one partition.
 
-The spec `transactions` is the detailed one. It has no reader. Instead, predicates define
-which records a reader at read_committed receives, and at which offset this reader stops. So the
-abstract reader reads as soon as it may. After each detailed step, the abstract reader must have
-received exactly the records that the predicates allow, and must have no further record to read.
+The spec `transactions` is the detailed one. It has no reader. Instead, predicates define which
+records a reader at read_committed receives, and at which offset this reader stops. After each
+detailed step, the check lets the abstract reader read up to this offset. Then the abstract reader
+must have received exactly the records that the predicates allow, and must have no further record to
+read.
 
 The abstract log keeps truncated records; the detailed log does not. So an abstract state cannot be
 computed from a detailed state. `walk` explores both specs together, and reports each detailed step

@@ -118,7 +118,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Die:
-    """Kills the broker that receives a request, or its machine: an effect of the fault `On`."""
+    """Kills the receiver of a request, or its machine, when the fault `On` selects the request."""
 
     # If the machine dies, this percentage of the unflushed bytes remains.
     kept_percent: int | None = None  # None: the process alone

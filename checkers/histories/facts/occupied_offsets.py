@@ -47,11 +47,12 @@ KEY_WORDS: Final = pa.schema(
 
 
 def occupied_offsets(committed: Ints, aborted: Pairs) -> Stage[pa.Table]:
-    """Returns a query stage that collects the offsets of all proven records as a bitset.
+    """Returns a query stage: the bitset of the offsets at which the history proves a record.
 
-    The bitset of a key (topic partition) is cut into words of 64 bits. Bit i of word n stands for
-    the offset 64n + i. Each row of the table has a key, n, the bits and the flag `clean`. If
-    `clean` is true, every reader at `read_committed` must get the row's records.
+    A record is proven by a poll, or by a send that must have taken effect. The bitset of a key
+    (topic partition) is cut into words of 64 bits. Bit i of word n stands for the offset 64n + i.
+    Each row of the table has a key, n, the bits and the flag `clean`. If `clean` is true, every
+    reader at `read_committed` must get the row's records.
     """
     # The sends of the operations in `committed` prove their records, although they ended `info`.
     title = "packing the offsets of records"

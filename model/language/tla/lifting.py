@@ -83,7 +83,7 @@ class Lifting:
         while free:
             made = cls._at(spec, free)
             try:
-                made.roots()
+                made.lift_all()
             except Differs as why:
                 kept = [n for n in free if n not in why.names]
                 free = kept if len(kept) < len(free) else []
@@ -101,10 +101,11 @@ class Lifting:
         ]
         return cls(spec, others, free)
 
-    def roots(self) -> None:
-        """Lifts all terms of the spec; raises Differs if a constant of `free` is outside a sum.
+    def lift_all(self) -> None:
+        """Writes the numbers in all terms of the spec as sums of the constants that `free` names.
 
-        `Replicas + 1` is a sum; the product `Replicas * Replicas` is none.
+        Raises Differs if the spec uses such a constant other than in a sum. `Replicas + 1` is a
+        sum; the product `Replicas * Replicas` is none.
         """
         for specs in zip(*(_roots(s) for s in (self.spec, *self.others)), strict=True):
             self.lifted(*specs)

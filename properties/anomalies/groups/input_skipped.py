@@ -100,10 +100,10 @@ def _first_commit_above(history: History, register: Register, offset: int) -> St
 def _inputs(
     history: History, declared: Declarations
 ) -> dict[tuple[Register, int], tuple[Step, Observation]]:
-    """Maps each input record below a committed offset of its group to (step, observation).
+    """Maps each input record that a group must have consumed to (step, observation).
 
-    The step is that of the first transaction that committed a higher offset. The observation shows
-    the record.
+    The step is the first transaction that committed a higher offset of the record's key (topic
+    partition). The observation shows the record.
     """
     kept = kept_from(history, declared)
     aborted = frozenset[KeyValue]() if declared.jepsen else aborted_values(history)

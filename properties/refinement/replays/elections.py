@@ -1,11 +1,11 @@
-"""A counterexample of a buggy controller, replayed on the broker's controller with the same bug.
+"""A counterexample of a buggy spec, replayed on the reference controller with the same bug.
 
-    spec and variant            bug of the broker      claim
-    election elects-the-dead    dead-leader-returns    leader_is_alive_and_in_isr
+    spec and variant            bug of the controller    claim
+    election elects-the-dead    dead-leader-returns      leader_is_alive_and_in_isr
 
-The harness is the part of the broker that the replay drives. Here it is only the controller, which
-gets the heartbeats and registrations of two brokers. That is enough, because the claim depends only
-on the spec's variables of the controller.
+The harness is the code that the replay drives: here one controller of `reference_impl`,
+which gets the heartbeats and registrations of two brokers. That is enough, because the claim
+depends only on the spec's variables of the controller.
 
 Simplified: the action `kill` does nothing. The heartbeats of the killed broker end only in the
 action `detect_crash`. In the action `register`, the broker registers with a new incarnation.

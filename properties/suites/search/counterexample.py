@@ -116,9 +116,11 @@ def _comment(text: str, indent: int = 2) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Printed:
-    """The parts of a printed counterexample: machine, setting, seeded bugs, name, calls.
+    """The parts of a printed counterexample; the module's docstring has an example.
 
-    `name` is the broken claim, the reached goal or the anomaly found.
+    `machine` is the Hypothesis state machine, and `setting` names one of its configurations, such
+    as "idempotent". `bugs` are the seeded bugs of the broker. `name` is the broken claim, the
+    reached goal or the anomaly found. `calls` are the calls of the machine's rules, in their order.
     """
 
     machine: type[JudgedMachine]

@@ -96,7 +96,10 @@ class Decoder:
 
 
 class Bytes:
-    """The bytes after the JSON array, which are taken in their order."""
+    """Reads the bytes that follow the JSON array of a message, from the first to the last.
+
+    The array has only the length of each `bytes` field. Each call of `take` returns the next field.
+    """
 
     def __init__(self, data: bytes, at: int) -> None:
         self._data = data

@@ -7,7 +7,8 @@ transaction. Such a transaction is open in a log, but the coordinator does not k
 Source: KIP-113, KIP-595 (DescribeQuorum), KIP-664, KIP-836, KIP-853, KIP-994, KIP-1152; KafkaApis,
 TransactionStateManager.listTransactionStates of Apache Kafka.
 Simplified: a broker has one log folder, `memory`, of unknown size; the quorum has one voter, the
-controller, which listens nowhere; the pattern of a list is a regular expression of Python.
+controller, which listens nowhere; the transactional id pattern of ListTransactions is a regular
+expression of Python.
 """
 
 from __future__ import annotations

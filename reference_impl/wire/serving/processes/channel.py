@@ -86,7 +86,10 @@ class Channel:
             self._lose_calls()
 
     def finish(self) -> None:
-        """Sends nothing more, so `serve` of the other end returns; notices may still arrive."""
+        """Closes this end for sending, so `serve` of the other end returns.
+
+        The other end may still send notices (calls without a response).
+        """
         if self._writer is not None and not self._is_finished:
             self._is_finished = True
             self._writer.write_eof()

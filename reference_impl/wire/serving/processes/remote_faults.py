@@ -21,7 +21,7 @@ from reference_impl.wire.serving.processes.channel import Calls, Channel, Notice
 
 @dataclass(frozen=True, slots=True)
 class RemoteFaults(Faults):
-    """The interface `Faults`, by calls to the parent process, which has the rules."""
+    """Implements `Faults` by calls of a node to its parent process, which has the rules."""
 
     parent: Channel
     options: ServeOptions
