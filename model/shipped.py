@@ -88,7 +88,10 @@ WITHOUT_VERSION: Final[Mapping[str, tuple[tuple[InForce, str], ...]]] = {
 
 
 class NotShipped(InputFault):
-    """Raised if no version, or more than one, has the rules of a release; lists the variants."""
+    """Raised unless exactly one version of a spec has the rules of a Kafka release.
+
+    The message suggests the option --variant.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

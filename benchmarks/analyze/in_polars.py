@@ -3,12 +3,12 @@
 The queries are lazy, and the streaming engine of Polars runs them. `shared` consists of all three
 queries, `linearizable` of the first one.
 
-- Real-time order: the offsets of each key are read in the order of completion, and their running
-  maximum is computed. For each send and end-offset request, an as-of join finds the maximum at the
-  moment when the request began.
+- Real-time order: a send or end-offset request must not return an offset below the known end of
+  the log. Each completed operation shows that the log reached some end. The running maximum of
+  these ends is the known end. An as-of join finds it for the moment when the request began.
 - Agreement on the log: the records are grouped once by value and once by offset.
-- Order within a process: a rank by offset finds the next lower offset in the log. A shift finds the
-  previous step of the process.
+- Order within a process: a process must not go back in a log, and its polls must not skip a record.
+  A shift finds the previous offset of the process. A rank by offset shows skipped records.
 """
 
 # Real-time order takes 8 CPU s for ten million rows of 256 keys and 7.5 CPU s for one key; with the

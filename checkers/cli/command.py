@@ -123,8 +123,8 @@ def command(
     The command gets the options that all commands share, the reporters and an exit code. With
     `decides=False` it gives no verdicts, and its exit code is 0 if it succeeds. With `folder=True`
     the run gets a folder, which is removed if a usage error leaves it without results. With
-    `reads_runs=True` it reads the folders of earlier runs. The option called `dry_with` makes a run
-    without verdicts and without a folder.
+    `reads_runs=True` it reads the folders of earlier runs. `dry_with` names an option, such as
+    `explain`. A run with this option needs no verdicts, and gets no folder.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:

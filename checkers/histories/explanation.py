@@ -62,7 +62,7 @@ _LAST: Final = Pass(Source.OPERATIONS, {deciding.rows_kernel(()): frozenset()})
 
 
 def planned(chosen: Iterable[Anomaly], declared: Declarations) -> tuple[PlannedPass, ...]:
-    """Returns the passes of an analysis that decides the chosen anomalies."""
+    """Returns the passes over the data in an analysis that searches for the chosen anomalies."""
     chosen = tuple(chosen)
     everything = as_table(every_anomaly())
     always = Counter(

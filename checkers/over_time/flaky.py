@@ -33,9 +33,10 @@ class Flaky:
 
 
 def decided(run: KeptRun) -> dict[tuple[str, str, str | None], KeptVerdict]:
-    """Returns a verdict for each claim, subject and system of the run: `holds` or `violated`.
+    """Maps (claim, subject, system) to the run's verdict on them: `holds` or `violated`.
 
-    If a run has several such verdicts, the worst one is returned.
+    A subject is a spec with its constants, or a history. If a run has several verdicts for one key,
+    the worst one counts. Undecided claims are left out.
     """
     groups: dict[tuple[str, str, str | None], list[KeptVerdict]] = {}
     for one in run.verdicts:

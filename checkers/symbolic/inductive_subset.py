@@ -26,9 +26,10 @@ Again = Callable[[Condition, frozenset[str]], Condition]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
-    """A claim that is not in the inductive subset, and its first failed condition.
+    """A claim that is not in the inductive subset, and the first of its conditions that failed.
 
-    `without` names the claims that were dropped before; the condition did not assume them.
+    A condition must be proved for an action and a claim: the action preserves the claim. `without`
+    names the claims that had been dropped earlier, so the proof could not assume them.
     """
 
     claim: str

@@ -103,7 +103,8 @@ class Proof:
     def proved(self) -> frozenset[str]:
         """Returns the claims that are true in every reachable state: all, or an inductive subset.
 
-        The result is empty if the solver was interrupted, or if the subset may be vacuous.
+        The result is empty if the solver was interrupted, or if the proof of the subset may be
+        vacuous: for example, no state satisfies all claims of the subset.
         """
         if self.holds:
             return frozenset(claim.name for claim in self.claims)

@@ -375,7 +375,10 @@ def _needed(suite: Suite, side: Side) -> set[Power]:
 
 
 def _cannot(powers: Collection[Power], needed: Collection[Power]) -> str:
-    """Returns why a system cannot decide a claim; empty if it can."""
+    """Returns why trials on a system cannot decide a claim; empty if they can.
+
+    `powers` is what the system supports, `needed` what the trials need.
+    """
     lacking = sorted(power for power in needed if power not in powers)
     if lacking:
         options = filter(None, map(how_to_get, lacking))

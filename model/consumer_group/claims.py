@@ -31,7 +31,7 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @invariant
     def no_double_assignment(s) -> Bool:
-        """At most one member has the partition; a member that is giving it up still has it."""
+        """At most one member has the partition. A member has it until it has given it up."""
         return forall(implies(s.has(a) & s.has(b), a == b) for a in Member for b in Member)
 
     @invariant

@@ -70,7 +70,7 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
         s.joined[m] = False
 
     def may_join(s, m: Member) -> Bool:
-        """True if the consumer has the least epoch and is no member of the group.
+        """True if the consumer has the smallest epoch (in Kafka 0) and is no member of the group.
 
         A consumer that is still a member keeps its member state. Without this rule, the variant
         `forgets-who-rejoins` breaks the claim `taken_partitions_have_a_member` in 4 steps.

@@ -31,7 +31,7 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @invariant
     def no_double_assignment(s) -> Bool:
-        """At most one member has a partition; a member that must give it up still has it."""
+        """At most one member has a partition. A member has a partition until it has given it up."""
         return forall(
             implies(s.has(a, p) & s.has(b, p), a == b)
             for p in TopicPartition

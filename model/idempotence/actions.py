@@ -182,7 +182,7 @@ class IdempotenceActions(IdempotenceState):
         s.restart(p)
 
     def restart(s, p: TopicPartition) -> None:
-        """Does nothing: the old leader becomes follower, and keeps its whole producer state."""
+        """Changes nothing: the old leader, now a follower, restores its whole producer state."""
 
     def is_retried(s, p: TopicPartition, o: Offset) -> Bool:
         """True if the batch of the record at offset `o` may still arrive from the client."""

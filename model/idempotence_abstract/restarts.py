@@ -164,14 +164,20 @@ class RestartsActions(RestartsState):
 
     @action
     def append_first(s, producer: Producer, new_epoch: ProducerEpoch, end: Offset) -> None:
-        """The leader appends the first batch of a producer epoch, and adds it to its window."""
+        """The leader appends the first batch of a producer epoch.
+
+        The leader then recognises the batch if it arrives again: the batch is in the window.
+        """
         when(s.arrives(producer, new_epoch, Sequence.least()))
         s.is_in_window[s.end_offset] = True
         super().append_first(producer, new_epoch, end)
 
     @action
     def append_next(s, producer: Producer, sequence: Sequence, latest: Offset, end: Offset) -> None:
-        """The leader appends the next batch of a producer epoch, and adds it to its window."""
+        """The leader appends the next batch of a producer epoch.
+
+        The leader then recognises the batch if it arrives again: the batch is in the window.
+        """
         when(s.arrives(producer, s.stamp[latest].producer_epoch, sequence))
         s.is_in_window[s.end_offset] = True
         super().append_next(producer, sequence, latest, end)

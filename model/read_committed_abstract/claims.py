@@ -260,8 +260,8 @@ class AbstractReadCommitted(AbstractDeliveries):
     def stable_offset_never_goes_back(s) -> Bool:
         """The last stable offset is never below the position of a reader.
 
-        A reader may always go on up to the last stable offset. So the last stable offset never goes
-        back.
+        A reader may be at the last stable offset itself. If this offset then went back, it would be
+        below the reader's position, and the claim would be false.
         """
         return forall(implies(o < s.position, s.is_stable(o)) for o in Offset)
 

@@ -186,9 +186,10 @@ class Reassignments(ReassignedPartition):
     def add(s, added: Set[Replica], removed: Set[Replica] = NO_REPLICA) -> None:
         """Begins a reassignment that adds replicas and removes others, if none is in progress.
 
-        The spec leaves out a case in which Kafka's controller fails with an exception. If the ISR
-        is empty, an added broker in the ELR would be elected at once. The controller then looks up
-        the broker's directory in the partition's old registration (LeaderAcceptor).
+        The spec leaves out a case in which Kafka's controller fails with an exception: the ISR is
+        empty, and an added broker was a replica earlier and is still in the ELR. Kafka elects this
+        broker at once. The controller then looks up the broker's directory in the partition's old
+        registration (LeaderAcceptor).
         """
         isr, elr = s.partition_registration.isr, s.partition_registration.elr
         elects_added = s.is_empty(isr) & exists(added[r] & elr[r] for r in Replica)

@@ -301,11 +301,12 @@ class Kip320(Kip279):
         s.set_isr(leader, isr | {follower})
 
     def answers_truncation(s, leader: Replica, leader_epoch: LeaderEpoch) -> Bool:
-        """True if the replica already leads in this leader epoch, so that it answers
+        """True if the replica already leads in this leader epoch. Only then does it answer
         OffsetForLeaderEpoch.
 
-        Without this guard the leader answers, and then truncates its own log before it begins the
-        epoch: the variant `truncates-early` breaks the claim `strong_isr` in 13 steps.
+        Without this guard, an elected replica answers although it does not lead yet. It may then
+        truncate its own log as a follower, before it begins to lead: the variant `truncates-early`
+        breaks the claim `strong_isr` in 13 steps.
         """
         return s.presumes_leadership(leader) & (s.replica[leader].leader_epoch == leader_epoch)
 

@@ -251,11 +251,10 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_has_the_least_offset(s) -> Bool:
-        """If an ISR member has left a leader epoch, it had fetched at least up to
-        `departure.bound`.
+        """An ISR member that has left a leader epoch had fetched at least up to `departure.bound`.
 
-        `departure.bound` is recorded for each epoch. A member leaves an epoch when it moves to a
-        newer one.
+        `departure` records, for each epoch, which member left with the smallest fetched offset
+        (`bound`). A member leaves an epoch when it moves to a newer one.
         """
         return forall(
             implies(

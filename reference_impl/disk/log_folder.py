@@ -106,9 +106,10 @@ def _write_open_index(folder: Path, log: PartitionLog) -> None:
 def index_aborts(
     folder: Path, before: PartitionLog, after: PartitionLog, known: PartitionTransactions
 ) -> None:
-    """Writes index entries for the transactions that were aborted between two versions of a log.
+    """Adds the newly aborted transactions to the transaction index (.txnindex) of the last segment.
 
-    `known` has the transactions of the newer version, whose segments are written already.
+    They are the transactions whose abort markers are in this segment, but not in `before`.
+    `known` has all transactions of `after`. The segments of `after` are already on disk.
     """
     if not _only_grew(before, after):
         return  # `write` has written the whole index

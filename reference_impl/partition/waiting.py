@@ -59,7 +59,7 @@ class AppendOrigin(NamedTuple):
         error: ErrorCode = ErrorCode.NONE,
         base_offset: Offset = UNKNOWN_OFFSET,
     ) -> Reply:
-        """Returns the effect that sends the response to the append.
+        """Returns a `Reply`: the effect by which the broker sends the response to the append.
 
         If an error occurs after the append, the response has the error and the offset.
 

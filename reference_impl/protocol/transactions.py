@@ -168,7 +168,7 @@ CoordinatorResponse = InitializedProducerId | AddedPartitionsToTxn | AddedOffset
 
 
 def refusal(request: CoordinatorRequest, error: ErrorCode) -> CoordinatorResponse:
-    """Returns the response that rejects a request for a transaction coordinator with this error."""
+    """Returns a transaction coordinator's response that rejects the request with this error."""
     match request:
         case InitProducerId():
             return InitializedProducerId(error=error)

@@ -103,7 +103,7 @@ class DropResponses:
 
 @dataclass(frozen=True, slots=True)
 class Lose:
-    """Loses a request or its response, when the fault `On` selects the request."""
+    """Loses a request or its response: an effect of the fault `On`, which selects the request."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,10 +53,10 @@ def jobs(
     *,
     of_each: int | None = None,
 ) -> Iterator[Job]:
-    """Yields the mutants for which `wanted` is true, with their parts (rooms) of the product.
+    """Yields (room, mutant) for each mutant for which `wanted` is true.
 
-    The rooms take turns: the first mutant of each room, then the second of each. A room's mutants
-    after the first `of_each` are left out.
+    A room is a part of the product with its tests. The rooms take turns: the first mutant of each
+    room, then the second of each. A room's mutants after the first `of_each` are left out.
     """
     # So a campaign that is continued tries no mutants beyond the first ones.
     chosen = [[(room, it) for it in mutants_in(room, seed)[:of_each]] for room in rooms]

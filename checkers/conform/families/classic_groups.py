@@ -253,7 +253,10 @@ def classic_groups(draw: Draw) -> tuple[Topic, ...]:
 
 
 def group_edges(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests about groups that are unknown, empty or badly named; returns no topics."""
+    """Adds to a sequence the requests for groups that are unknown, empty or badly named.
+
+    Returns no topics, because none must exist before the first request.
+    """
     for _ in range(16):
         group = draw.one((GROUP, f"~g{draw.random.randrange(1000)}"))
         named = draw.one((group, group, ""))  # an empty id: only where it changes nothing

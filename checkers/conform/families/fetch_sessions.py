@@ -165,7 +165,10 @@ def _session() -> dict[str, Any]:
 
 
 def fetch_sessions(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests that create a topic and fetch in sessions; returns no topics."""
+    """Adds to a sequence the requests that create a topic and fetch from it in sessions.
+
+    Returns no topics, because none must exist before the first request.
+    """
     it = _Sessions(draw)
     it.create()
     it.begin()

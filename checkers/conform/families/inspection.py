@@ -149,7 +149,7 @@ class _Inspection:
 
 
 def inspection(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests that inspect brokers to a sequence; returns the topic that they need."""
+    """Adds to a sequence the requests that inspect brokers. Returns the topic that they need."""
     it = _Inspection(draw)
     it.begin()
     it.produce()

@@ -118,7 +118,7 @@ REQUESTS: Final[tuple[tuple[Api, dict[str, Any]], ...]] = (
 def switched_off(draw: Draw) -> tuple[Topic, ...]:
     """Adds one request to a sequence for each API that is switched off, in a random version.
 
-    Returns an empty tuple: the requests need no topics.
+    Returns no topics, because none must exist before the first request.
     """
     for api, body in REQUESTS:
         version = draw.version(api)

@@ -23,8 +23,8 @@ _PYTHON: Final = {"int64": int, "int32": int, "string": str}
 def first_fault(path: Place, otherwise: str) -> str:
     """Returns the text of an error: the first wrong line, its fault and how to fix it.
 
-    If no line is wrong, the text contains Arrow's error `otherwise`. Reading is limited to the
-    longest allowed line, because a file without newlines may be larger than the memory.
+    If no line is wrong, the text contains `otherwise`, the error text of Arrow. Reading is limited
+    to the longest allowed line, because a file without newlines may be larger than the memory.
     """
     with path.open("rb") as lines:
         for number, line in enumerate(iter(lambda: lines.readline(LONGEST_LINE + 1), b""), 1):

@@ -1,11 +1,13 @@
 """Cycles of operations that must precede each other, by the kinds of dependency on the cycle.
 
-    G0         ww                     writes of two operations interleave, in both orders
-    G1c        ww, wr                 information flows in a cycle
-    G-single   ww, wr, one rw         an operation missed a record, and saw one that follows it
-    G2         ww, wr, rw             several operations each missed what another one wrote
-    -process   and process            the same cycle, also using the order within each process
-    -realtime  and process, realtime  the same cycle, also using the order in real time
+    G0            ww                         writes of two operations interleave, in both orders
+    G1c           ww, wr                     information flows in a cycle
+    G-single      ww, wr, one rw             an operation missed a record, and saw one after it
+    G2            ww, wr, rw                 several operations each missed what another one wrote
+    G0-process    ww, process                as G0, also by the order within each process
+    G1c-process   ww, wr, process            as G1c, also by the order within each process
+    G0-realtime   ww, process, realtime      as G0-process, also by the order in real time
+    G1c-realtime  ww, wr, process, realtime  as G1c-process, also by the order in real time
 
 The module `dependencies` defines ww, wr, rw, process and realtime. Only G0 and G1c have -process
 and -realtime forms. G-single and G2 have none: a reader that only lags would cause such a cycle.
@@ -15,7 +17,7 @@ If a component has a stronger form, the weaker one is left out there:
 
 - A form is stronger if it needs fewer kinds of dependency. A G0 hides a G1c, and a G1c or a
   G0-process hides a G1c-process.
-- A G-single hides a G2. A cycle of ww and wr alone hides a G2 too.
+- A G-single hides a G2. A G0 or G1c, which is a cycle without rw, hides a G2 too.
 
 Jepsen's checker has no process dependencies, and calls a -process form -realtime. It also gives a
 second name to each G0 and G1c form, such as `PL-1-cycle-exists` to G0 (see `IMPRECISE`).

@@ -111,9 +111,12 @@ def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
 def may_follow(commit: Commit, fact: Commit | Fetch) -> bool:
     """Returns True if the commit may have taken effect after `fact`, a commit or fetch.
 
-    Both must be of the same group and topic partition. A commit that did not fail may follow if it
-    completed after `fact` was invoked. A commit inside a transaction may follow any fetch at
-    read_uncommitted, because such a fetch may miss the offset of an ended transaction.
+    Both must be of the same group and topic partition, and the commit must not have failed. Then
+    the result is true in two cases:
+
+    - The commit completed after `fact` was invoked.
+    - The commit is inside a transaction, and `fact` is a fetch at read_uncommitted. Such a fetch
+      may return an older offset, even if the transaction has already ended `ok`.
     """
     if commit.outcome == "fail" or commit.register != fact.register:
         return False

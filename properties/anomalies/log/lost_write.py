@@ -7,8 +7,9 @@ returned. A value is lost if three things are true:
 - Its offset is not above the bound of its key.
 - No poll returned the value.
 
-A value may be observed at several offsets. Its lowest offset counts for the bound. Its highest
-offset is compared with the bound. So fewer values are reported. Values without an observed offset,
+A value may be observed at several offsets. A value that was polled counts for the bound with its
+lowest offset. A value that may be lost is compared with the bound by its highest offset. Both
+choices report fewer values. Values without an observed offset,
 and values that may legally be gone (`retention`), are not checked.
 
 Source: jepsen.tests.kafka lost-write-cases.

@@ -172,7 +172,10 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 2))
     def zombie_commits(self, count: int) -> None:
-        """Lets a replaced producer send and commit; if none is alive, replaces the newest first."""
+        """Lets a replaced producer send and commit.
+
+        If none still runs, the newest one is replaced first; then it sends and commits.
+        """
         if self._zombie() is None:
             self._newest()
             self.replace()

@@ -209,11 +209,11 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Returns the polls in this batch that delivered one of the requested records.
+    """Returns every delivery in this batch of the wanted records; the caller keeps the first ones.
 
-    A requested record is an application (`owner`), a topic partition (`key`) and an offset. A row
-    of the result has the index of the request, the polling operation, and the record's position in
-    the operation. The caller chooses the first poll for each request.
+    Wanted record i has the offset `offset[i]` in the topic partition `key[i]`, and must have been
+    polled by the application `owner[i]`. A row of the result has this index i (`query`), the
+    polling operation, and the record's position in the operation.
     """
     polls = _delivered(batch, member(batch.ints("offset"), np.unique(offset)))
     polled = hash_of_pair(

@@ -37,10 +37,11 @@ from checkers.histories.plan.batch import Batch
 def steps_across_batches(
     positions: LogPositions, assigned: pa.Table, observed: pa.Table
 ) -> pa.Table:
-    """Returns the wrong steps between batches of the history, and the number of all these steps.
+    """Returns the wrong steps between batches, and the number of all steps between batches.
 
     A step is a pair of records of a log that a process polled (or sent) one after the other. A
-    wrong step skips records or goes back. The number of steps is in rows of the type `COUNTED`.
+    wrong step skips records or goes back. Rows of the type `COUNTED` have the number of all steps,
+    correct or wrong.
     """
     made = [STEPS.empty_table()]
     step_rows = Batch(observed)
