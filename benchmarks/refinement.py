@@ -40,7 +40,10 @@ def run() -> list[Pairing]:
 
 
 def events_of(*, validated: bool) -> int:
-    """Makes broker runs and counts their events; if `validated` is true, validates the runs too."""
+    """Runs the reference broker in simulations, and returns the number of events in its traces.
+
+    If `validated` is true, asserts that the specs allow all these events.
+    """
     events = 0
     for scenario in TIMED:
         found = SCENARIOS[scenario].make(0)

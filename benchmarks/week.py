@@ -91,7 +91,11 @@ def runs(days: float) -> tuple[Run, ...]:
 
 
 def measured(run: Run) -> dict[str, Any]:
-    """Appends all batches of the run; returns the notes, and the growth of memory in a day."""
+    """Appends all batches of the run to a broker, and returns what was measured.
+
+    The result has the measurements during the run (`notes`), the growth of memory per simulated
+    day, and the cost of a restart.
+    """
     with tempfile.TemporaryDirectory() as folder:
         with broker(Path(folder)) as system:
             notes = [*_append(run, system, Path(folder))]

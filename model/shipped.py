@@ -134,7 +134,10 @@ def shipped(spec: str, release: str) -> Shipped:
 
 
 def fix_of(variant: Variant) -> Variant:
-    """Returns the variant that fixes a bug or a version; the spec's default if none is recorded."""
+    """Returns the variant without the failure of `variant`, which is a bug or a faulty version.
+
+    It is the variant that `fixed_by` names, or the spec's default if `fixed_by` is None.
+    """
     return find(variant.spec, variant.fixed_by)
 
 

@@ -1,8 +1,8 @@
 """The anomalies that contradict a delivery semantics: at-most-once, at-least-once or exactly-once.
 
-Delivery semantics compare what an application received with the sends that surely took effect. An
-anomaly can show a repetition or a loss that this comparison misses. So a report never contains both
-a semantics and an anomaly that contradicts this semantics.
+Delivery semantics compare what an application received with the sends that surely took effect. This
+comparison misses some repetitions and losses that an anomaly shows. Such an anomaly excludes the
+semantics that it contradicts (`judged`), so a report never contains both.
 """
 
 from __future__ import annotations

@@ -71,9 +71,10 @@ def measured(
     runs: int = 1,
     report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Cost]:
-    """Generates a history, and yields the cost of each check by each engine and peer.
+    """Generates a history, and yields the time and memory of each check in each of the `ways`.
 
-    Raises an ExceptionGroup of all failures at the end.
+    The ways are Urteil's engines, `in-process` and `spark`, and the same checks in `duckdb` and
+    `polars`. Raises an ExceptionGroup of all failures at the end.
     """
     failed: list[RuntimeError] = []
     with tempfile.TemporaryDirectory(prefix="urteil-synthetic-") as made:

@@ -1,6 +1,7 @@
 """`kafka://` as the HISTORY of a command: the topic is copied first, and the copy is analyzed.
 
-The copies are below the parent folder of the runs, so that a later run continues them.
+The copies are in the folder `topics`, next to the folders of the runs. So a later run finds the
+copy of its topic, and adds only the new records.
 """
 
 from __future__ import annotations

@@ -187,7 +187,10 @@ def run(
 
 
 def trail(compared: Compared, until: Pair) -> list[str]:
-    """Returns one line for each request up to a difference, with the errors in the two answers."""
+    """Returns one line for each request of the sequence, up to the request of `until`.
+
+    A line describes the request, and has the errors in the answers of the two compared systems.
+    """
     upto = [pair for pair in compared.pairs if pair.index <= until.index]
     return [
         f"{described(pair.send)}: {_brief(pair.system)} | {_brief(pair.reference)}" for pair in upto

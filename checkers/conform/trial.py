@@ -78,7 +78,10 @@ class Found:
                     self.findings.setdefault(why.name, shown)
 
     def stale(self, rows: Iterable[Reason]) -> list[str]:
-        """Returns the names of the known reasons that explained no difference."""
+        """Returns the names of the reasons in `rows` that explain no difference of this comparison.
+
+        A reason explains one kind of difference between the answers of the two systems.
+        """
         return [row.name for row in rows if not self.explained[row.name]]
 
     def by_verdict(self, rows: Iterable[Reason]) -> dict[Verdict, int]:

@@ -4,8 +4,9 @@ The picture is derived from the types of the state variables, so every spec has 
 
     lane      an element of one sort, such as broker b0: that sort is the key of the logs; if the
               spec has no log, it is the sort that most actions have as a parameter
-    log       a map from positions, whose end is another variable: `record[o]` up to `end_offset`;
-              every variable of the same sort and keys is a mark on the log, as the high watermark
+    log       a map from offsets, such as `record[o]`, that is filled up to the offset in another
+              variable, such as `end_offset`; all further variables with the keys and the sort of
+              `end_offset` are marks on the log, such as the high watermark
     message   an entry of a map whose records name a lane, such as `request[1]`; it is drawn if one
               of its fields has a value other than the least value of its sort
     badge     a variable without keys that names a lane, such as `registration.leader`

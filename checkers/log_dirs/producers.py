@@ -104,7 +104,9 @@ def epochs(log: Log) -> Iterator[Found]:
 def transactions(log: Log) -> Iterator[Found]:
     """Yields missing transaction markers, repeated markers, and markers with a raised epoch.
 
-    A raised producer epoch is no fault, but the check for split transactions needs these markers.
+    A marker has a raised epoch if its producer epoch is newer than that of the transaction's
+    records. Such a marker is no fault. It is collected because the check for split transactions
+    needs it. A split transaction is committed on one topic partition and aborted on another.
     """
     of = log.of
     one, two = log.successive(log.sound)

@@ -58,8 +58,12 @@ AT_LENGTH: Final = (
 class Attempt:
     """A Z3 query: can the goal be false although all assumptions are true?
 
-    `settles` has the answers of Z3 that decide the goal: `unsat` proves it, `sat` refutes it. At a
-    finite scope only `sat` decides. If the assumptions lack some claims, only `unsat` decides.
+    `settles` has the answers of Z3 that decide the goal: `unsat` proves it, `sat` refutes it.
+
+    - At a finite scope, such as 3 replicas, only `sat` decides: its counterexample is real, but a
+      larger scope may have a counterexample where this scope has none.
+    - If the assumptions lack some claims, only `unsat` decides: the missing claims may exclude the
+      counterexample.
     """
 
     strategy: Strategy

@@ -83,9 +83,10 @@ def row(
 
 
 def nothing(logger: str, *begins: str) -> Iterator[Row]:
-    """Yields one table row for each kind of log line that reports no event.
+    """Yields one table row for each kind of log line that is ignored, because it reports no event.
 
-    `begins` has the first words of the message of each such line.
+    `begins` has the first words of the message of each such line. A line of a logger in the tables
+    that no row matches counts as unknown.
     """
     return (Row(logger, text) for text in begins)
 

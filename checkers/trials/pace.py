@@ -1,9 +1,9 @@
 """The pace of a trial: how many real milliseconds pass in one virtual millisecond.
 
-The suites and their clients use virtual time. In virtual time, a failure is detected a hundred
-times faster than with Kafka's defaults. A real system is slower. So the pace multiplies durations:
-pauses, the timeouts of calls, and the timeouts in requests. Clients see only virtual time; a saved
-history has the times of the real clock.
+The suites and their clients use virtual time. Their durations in virtual time are much shorter than
+Kafka's defaults, and too short for a real cluster. So the pace multiplies these durations: pauses,
+the timeouts of calls, and the timeouts in requests. Clients see only virtual time; a saved history
+has the times of the real clock.
 """
 
 from __future__ import annotations

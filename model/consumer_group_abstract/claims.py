@@ -135,7 +135,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def live_owners_have(s) -> Bool:
-        """A member has all partitions that its consumer owns, if its heartbeats are accepted.
+        """If the coordinator accepts a consumer's heartbeats, its record of this consumer has every
+        partition that the consumer reads, as assigned or as still to be given up.
 
         True because the coordinator takes a partition away only after a heartbeat that no longer
         reports the partition.
@@ -146,8 +147,9 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def answered_owners_have(s) -> Bool:
-        """While a response to a consumer in the group is in flight, each partition that the
-        consumer owns is assigned to its member, or is being revoked from its member.
+        """While a response to a consumer in the group is in flight, the coordinator's record of
+        this consumer has every partition that the consumer reads, as assigned or as still to be
+        given up.
 
         True because the coordinator responds only to heartbeats that it accepts.
         """
@@ -217,8 +219,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def owners_know_since_when(s) -> Bool:
-        """If a consumer owns a partition that its member has, the consumer's epoch is at least the
-        epoch in which the partition was assigned.
+        """If a consumer reads a partition, and the coordinator's record of this consumer has it,
+        the consumer's epoch is at least the epoch in which the partition was assigned.
 
         True because the response that assigned the partition carried this epoch.
         """

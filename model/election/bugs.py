@@ -177,8 +177,9 @@ class TrustsOneAck(Election):
     """A record counts as durable as soon as its leader alone has it, because acks=1 acknowledges
     it.
 
-    A control experiment, not a bug of Kafka: a planned move of leadership may lose such a record
-    (KAFKA-20554). This bug breaks the claim `leader_completeness`.
+    A control experiment, not a bug of Kafka. Kafka does not promise that such a record is durable:
+    a planned move of leadership can lose it (KAFKA-20554). This variant breaks the claim
+    `leader_completeness`.
     """
 
     def is_committed(s, record: RecordId) -> Bool:
@@ -196,7 +197,7 @@ class ElectsAnybody(Election):
     """When no eligible replica is alive, any live replica may lead.
 
     A control experiment, not a bug of Kafka: unclean.leader.election.enable=true accepts the loss
-    of committed records. This bug breaks the claim `leader_completeness`.
+    of committed records. This variant breaks the claim `leader_completeness`.
     """
 
     def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:

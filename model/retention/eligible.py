@@ -82,8 +82,11 @@ class WithElr(Retention):
         s.requested = s.deleted  # clients repeat their requests at the new leader
 
     @witness
-    def an_eligible_replica_leads(s) -> Bool:
-        """Reachable: a leader is alone in the ISR, and the previous leader is in the ELR."""
+    def an_eligible_replica_has_an_old_epoch(s) -> Bool:
+        """Reachable: a replica in the ELR has not yet followed the leader of the present epoch.
+
+        For example, this is the previous leader after another replica is elected from the ELR.
+        """
         return exists(s.elr[r] & (s.epoch[r] < s.leader_epoch) for r in Replica)
 
 

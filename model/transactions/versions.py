@@ -159,9 +159,9 @@ class Version1(Transactions):
     def commit_append(s) -> None:
         """The record that the coordinator appended to its log is committed.
 
-        Kafka: TransactionMetadata.completeTransitionTo. Once the log has the fence's epoch, an
-        earlier failure is forgotten (prepareComplete). Simplified: every commit forgets it. This
-        version adds no guard.
+        Kafka: TransactionMetadata.completeTransitionTo. Once the log has the fence's epoch, Kafka
+        forgets that an earlier append of a fence failed (prepareComplete). Simplified: every
+        committed append clears `fence_failed`. The guard is that of transaction version 2.
         """
         super().commit_append()
         s.fence_failed = false

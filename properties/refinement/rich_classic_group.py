@@ -1,9 +1,9 @@
-"""The spec `classic-group` takes only steps of `classic-group-abstract`, so its proof covers it.
+"""The spec `classic-group` takes only steps of `classic-group-abstract`.
 
-The spec `classic-group` is the detailed one: refusals are in flight, and fairness makes
-members join a generation. Each explored step must be one abstract action, two, or none. The step in
-which the leader's assignment arrives is two. In both states, the coordinator must accept the same
-commits.
+So the proof of the abstract spec also covers the detailed spec, `classic-group`. There, refusals
+are in flight, and fairness makes members join a generation. Each explored step must be one abstract
+action, two, or none. The step in which the leader's assignment arrives is two. In both states, the
+coordinator must accept the same commits.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: one partition, because the spec `classic-group` has no more.

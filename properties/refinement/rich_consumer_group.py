@@ -1,8 +1,9 @@
-"""The spec `consumer-group` takes only steps of `consumer-group-abstract`, so its proof covers it.
+"""The spec `consumer-group` takes only steps of `consumer-group-abstract`.
 
-The spec `consumer-group` is the detailed one: it has the group epoch, and fair actions that
-make members converge. Each explored step must be one abstract action, or change nothing. In both
-states, the same members must be able to send heartbeats and to commit.
+So the proof of the abstract spec also covers the detailed spec, `consumer-group`. This spec has the
+group epoch, and fair actions that make members converge. Each explored step must be one abstract
+action, or change nothing. In both states, the same members must be able to send heartbeats and to
+commit.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: one partition, because the spec `consumer-group` has no more.

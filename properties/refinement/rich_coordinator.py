@@ -1,9 +1,10 @@
-"""The spec `transactions` takes only steps of `coordinator-abstract`, so its proof covers it.
+"""The spec `transactions` takes only steps of `coordinator-abstract`.
 
-The spec `transactions` is the detailed (rich) one: it has logs of partitions, errors and
-verification. Each explored step must be some abstract actions. A rich step in which a client
-requests something that the coordinator does at once is two abstract ones, and a third one commits
-the append if no coordinator fails. In both states, the partitions must accept the same markers.
+So the proof of the abstract spec also covers the detailed (rich) spec, `transactions`. This spec
+has logs of partitions, errors and verification. Each explored step must be some abstract actions. A
+rich step in which a client requests something that the coordinator does at once is two abstract
+ones, and a third one commits the append if no coordinator fails. In both states, the partitions
+must accept the same markers.
 
 An abstract record without a transaction keeps the last transaction, and a tombstone keeps the last
 producer id. The rich records forget them. So they are computed from all decisions and from the

@@ -1,7 +1,7 @@
-"""The spec `idempotence` takes only steps of `idempotence-abstract` with clients and restarts.
+"""The spec `idempotence` takes only steps of a version of `idempotence-abstract`: `with-restarts`.
 
-The abstract spec is small enough to be proved for any number of producers, batches and restarts. It
-has one log and no follower. The spec `idempotence` is the detailed one. Each of its steps is one
+This abstract spec is small enough to be proved for any number of producers, batches and restarts.
+It has one log and no follower. The spec `idempotence` is the detailed one. Each of its steps is one
 abstract action, several, or none: `steps_of` names them. `walk` explores both specs together. It
 reports each detailed step whose abstract actions are not enabled, or lead to a state that does not
 match.

@@ -1,11 +1,12 @@
-"""The spec `quorum` takes only steps of the abstract quorum, so the abstract proof covers it.
+"""The spec `quorum` takes only steps of `quorum-abstract`.
 
-The spec `quorum` is the detailed one. The abstract state has what the detailed state has
-forgotten: the votes and the leader's log of every former epoch. So both specs are explored together
-(`history_mapping`).
+So the proof of the abstract spec also covers the detailed spec, `quorum`. The abstract state has
+what the detailed state has forgotten: the votes and the leader's log of every former epoch. So both
+specs are explored together (`history_mapping`).
 
-Abstract epochs are larger by one, because the first leader is elected in the abstract spec.
-Abstract offsets are smaller by one, because its logs lack the first record.
+The detailed spec begins with a leader in epoch 0; the abstract spec first elects this leader, in
+epoch 1. So abstract epochs are larger by one. A detailed log begins with a record that names the
+voters; an abstract log lacks this record. So abstract offsets are smaller by one.
 
 Simplified: the voters do not change.
 """

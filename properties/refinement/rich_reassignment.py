@@ -1,9 +1,10 @@
-"""The spec `reassignment` takes only steps of `reassignment-abstract`, so its proof covers it.
+"""The spec `reassignment` takes only steps of `reassignment-abstract`.
 
-The spec `reassignment` is the detailed one: the controller elects a leader in each step that
-changes the partition, a leader's requests are in flight, and brokers stop and return. The abstract
-state has what the detailed state has forgotten: the ISR, the ELR and the leader of every former
-epoch. So both specs are explored together (`history_mapping`).
+So the proof of the abstract spec also covers the detailed spec, `reassignment`. There, the
+controller elects a leader in each step that changes the partition, a leader's requests are in
+flight, and brokers stop and return. The abstract state has what the detailed state has forgotten:
+the ISR, the ELR and the leader of every former epoch. So both specs are explored together
+(`history_mapping`).
 
 A detailed step may be several abstract ones. For example, a fenced broker leaves the ISR, and the
 next leader is elected: two abstract steps. A broker loses records when it stops; in the abstract

@@ -1,4 +1,4 @@
-"""Draws requests on subscriptions to metrics of clients: their settings, changed and described."""
+"""Generates random requests that change or describe client metrics subscriptions (KIP-714)."""
 
 from __future__ import annotations
 

@@ -175,9 +175,10 @@ def first_in_run(flags: Mask, starts: Ints) -> Ints:
 
 
 def per_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
-    """Returns `of(key)`, one number for each row, if `of` looks at each key by itself.
+    """Returns `of(key)`, which has one number for each row.
 
-    To save time, `of` is called with one row of each run of equal keys.
+    `of` must compute the number of a key from this key alone. To save time, `of` is called with one
+    row of each run of equal keys.
     """
     starts = run_starts(key)
     return np.repeat(of(key[starts]), run_lengths(starts, len(key)))

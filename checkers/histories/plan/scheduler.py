@@ -49,10 +49,11 @@ class HashCollision:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A pass over a source: the kernels that it runs, each with the anomalies that use it.
+    """One pass over a dataset (`source`), and the kernels that it runs.
 
-    A kernel without anomalies is used by all. `into` has the sources that the pass writes by a
-    shuffle, for later passes.
+    A kernel is a function from a batch of rows to a table. `used_by` maps each kernel to the
+    anomalies whose checks need its table. An empty set means that the checks of all anomalies need
+    it. `into` has the datasets that the pass writes by a shuffle; later passes read them.
     """
 
     source: Source

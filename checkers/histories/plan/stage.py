@@ -43,7 +43,11 @@ SixthT = TypeVar("SixthT")
 
 
 class Source(Enum):
-    """The datasets that a stage can read, in the order in which the scheduler serves them."""
+    """The datasets that stages read, one dataset for each stage.
+
+    If stages of several datasets wait, the scheduler first runs those of the dataset that comes
+    first in this list.
+    """
 
     OPERATIONS = "operations"
     """The history: whole operations in completion order, with the columns `COLUMNS`."""
@@ -181,9 +185,10 @@ def in_parallel(*plans: Plan[Any]) -> Plan[tuple[Any, ...]]:
 
 
 def on_behalf_of(names: Iterable[str], plan: Plan[ResultT]) -> Plan[ResultT]:
-    """Executes a plan that decides the anomalies `names`, and returns its result.
+    """Executes a plan that the checks of the anomalies `names` need, and returns its result.
 
-    An observer of the passes sees the names with each stage of the plan.
+    The scheduler reports each pass over a dataset, with the kernels that it runs. For each kernel
+    of this plan, the report has these names (`Pass.used_by`).
     """
     branch = Branch(plan, frozenset(names))
     yield Parallel((branch,))

@@ -68,7 +68,11 @@ class Module(Definitions):
 
     @classmethod
     def of(cls, spec: Spec, scope: Scope | None) -> Module:
-        """Returns the writer of the spec's TLA+ module; for the spec's own scope, it is cached."""
+        """Returns the writer of the spec's TLA+ module, in which the sorts have finite sizes.
+
+        `scope` has these sizes. If it is None, they are those that the spec declares, and the
+        writer is cached.
+        """
         if scope is not None:
             return cls(spec, scope)
         if "_module" not in spec.__dict__:

@@ -80,15 +80,15 @@ def calls(some: Collection[Commit | Fetch]) -> list[Call[RegisterAction]]:
 
 
 def registers(history: History) -> dict[Register, list[Commit | Fetch]]:
-    """Maps each group and topic partition to the commits and fetches that need a legal order.
+    """Maps each group and topic partition to the commits and fetches that must be linearizable.
 
     These are left out:
 
     - groups and topic partitions without a fetch;
     - commits that failed;
     - commits of unknown outcome whose offset no fetch returned;
-    - fetches at `read_uncommitted`, if a transaction commits an offset of the group and key: such
-      fetches do not wait for transactions.
+    - fetches at `read_uncommitted`, if a transaction commits an offset of the same group and topic
+      partition: such fetches do not wait for transactions.
     """
     found: dict[Register, list[Commit | Fetch]] = {}
     in_transactions = {one.register for one in commits(history) if one.in_transaction}

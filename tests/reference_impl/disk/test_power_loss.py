@@ -43,9 +43,11 @@ TIMED = TopicPartition("timed", 0)
 
 @dataclass(slots=True)
 class Recorded:
-    """The changes of a cluster's files, and after which of them each record must be safe.
+    """The changes of a cluster's files, and the number of changes after which each record is safe.
 
-    A record of `flushed` is safe when it is acknowledged, one of `timed` when its log is flushed.
+    A power loss must not lose a safe record. The topic `flushed` flushes each record, so a record
+    is safe when it is acknowledged. The topic `timed` flushes after 20 ms, and its records are safe
+    then. Records of the topic `lazy` are not in `safe`.
     """
 
     root: Path

@@ -23,7 +23,10 @@ NEW_INSTANCE = InitProducerId(transactional_id="t")
 
 
 def record_of(state: TxnState) -> tuple[TransactionMetadata, list[Any]]:
-    """Returns the metadata that a new instance appends in this state, and its response."""
+    """Returns the transaction metadata that the coordinator appends, and its responses.
+
+    The request is InitProducerId of a new producer instance, and `state` is the state before it.
+    """
     coordinator, _ = loaded(metadata(state, A))
     coordinator, effects = coordinator.on_request(at(correlation=5), CLIENT, NEW_INSTANCE)
     (entry,) = appended(effects)

@@ -33,7 +33,10 @@ from checkers.histories.plan.batch import Batch
 
 @dataclass(frozen=True, slots=True)
 class InfoSenders:
-    """The operations that sent a polled value and did not end ok, with their logical times."""
+    """The operations that did not end ok, although a poll returned a value that they sent.
+
+    `times` has the logical time of each: its position among the operations that ended ok.
+    """
 
     ops: NumberSet
     times: Ints  # odd: one more than that of the last operation that ended ok before

@@ -14,16 +14,19 @@ The tables of a summary:
     spans           the first and the last completion in the batch, and the number of checks
     firsts          for each log, the time of its first observation in the batch
     unopposed       the checks of operations that were invoked before this time, or at it: nothing
-                    in the batch could contradict them
+                    in the batch could contradict them. Those that follow no observation of another
+                    batch either are not counted
     steps           the observations. The last 1,024 have one row each. The older ones have one row
                     for each key: the highest log end, with the time of the first completion in the
                     batch
     early           the checks of operations that were invoked before the first completion in the
-                    batch: only some observations of earlier batches were made before them
+                    batch, or at it. Observations of earlier batches may be later than the
+                    invocation, so each such check must be compared by time
     contradicted    the checks that an observation of this batch contradicts, each with the highest
                     such observation
     limits          for each key, the lowest offset of all checks that are neither in `early` nor in
-                    `contradicted`; an observation of an earlier batch may contradict it
+                    `contradicted`. Only if an earlier batch has a higher observation, these checks
+                    are read again
     without_offset  the sends without an acknowledged offset, each with the highest log end that
                     was observed in this batch before the send was invoked
 """

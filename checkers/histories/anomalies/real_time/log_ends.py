@@ -68,10 +68,11 @@ class LogEnds:
 
     @classmethod
     def of(cls, spans: Batch, steps: Batch, held_back: Ints) -> Self:
-        """Returns the log ends in the summaries of all batches, with their indexes.
+        """Returns the log ends in the summaries of all batches, and builds two indexes over them.
 
-        `held_back` has the keys to which transactions send. An open transaction holds back the last
-        stable offset of such a key.
+        `held_back` has the keys (topic partitions) to which transactions send. An open transaction
+        holds back the last stable offset of such a key. For these keys, an end offset at
+        `read_committed` is compared only with observations at `read_committed`.
         """
         began_ns, ended_ns = spans.ints("began_ns"), spans.ints("ended_ns")
         order = np.lexsort([ended_ns, began_ns])

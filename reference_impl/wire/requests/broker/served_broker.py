@@ -73,7 +73,11 @@ class ServedBroker(Protocol):
         ...
 
     def send(self, request: Produce) -> Produced | None:
-        """Sends a produce request with acks=0; returns its error, or None if it is appended."""
+        """Sends a produce request with acks=0 to the broker.
+
+        Returns None if the batch is appended, otherwise the error. The client gets no response: the
+        server closes its connection if there is an error.
+        """
         ...
 
     async def readable(

@@ -35,7 +35,10 @@ class ChannelClosed(ConnectionError):
 
 @dataclass(slots=True)
 class Channel:
-    """One end of a channel; `failed` gets the exception of a function that this end has run."""
+    """One end of a channel, which runs the functions that the other end calls.
+
+    If such a function raises an exception, the channel calls `failed` with this exception.
+    """
 
     calls: Calls
     notices: Notices

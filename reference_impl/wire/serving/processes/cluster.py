@@ -58,7 +58,10 @@ MESSAGES_IN_STEP: Final = 3  # of the clock: a message, its answer, and the next
 
 
 class NodeFailed(RuntimeError):
-    """The error if a node's process ended because of a bug, which its notes describe."""
+    """The error if the process of a broker or of the controller ended because of a bug.
+
+    The notes that this process sent before, which the command prints, describe the bug.
+    """
 
 
 @dataclass(slots=True)

@@ -81,8 +81,8 @@ def test_describe_topic_partitions_always_lists_operations(
 def test_a_group_with_an_error_has_no_operations(
     cluster: Served, connect: Connect, asks: bool
 ) -> None:
-    """Before version 6 an unknown group has no error. Kafka: KafkaApis.handleDescribeGroupsRequest,
-    handleConsumerGroupDescribe.
+    """Before version 6, DescribeGroups reports an unknown group without an error, so such a group
+    has operations. Kafka: KafkaApis.handleDescribeGroupsRequest, handleConsumerGroupDescribe.
     """
     every = [connect(cluster.bootstrap_servers, number) for number in range(3)]
     for api, version, field, expected in (
