@@ -33,7 +33,7 @@ def without_times(text: str) -> str:
 
 
 def test_every_bug_has_a_row_in_the_track_record() -> None:
-    """The track record has a row for every bug of a spec.
+    """`checkers/track_record.json` has one row for each variant that breaks a claim.
 
     `python -m tools.track_record` writes missing rows.
     """

@@ -1,4 +1,4 @@
-"""A short run of the benchmark `week`: the broker has all records, and what is noted adds up."""
+"""A short run of the benchmark `week` appends the records, and its measurements are plausible."""
 
 from __future__ import annotations
 

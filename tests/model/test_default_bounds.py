@@ -79,7 +79,7 @@ BEYOND = [
 
 
 def counts(spec: Spec) -> Counts:
-    """Explores the spec; the distance to a witness that is not found is -1."""
+    """Explores the spec and returns its counts; an unreached witness has the distance -1."""
     found = explore(spec)
     assert found.exhausted
     assert not found.violated

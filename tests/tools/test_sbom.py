@@ -1,4 +1,7 @@
-"""The list of what ships names every package of the pins, with a licence that scanners read."""
+"""`tools.sbom` lists every pinned package that ships with Urteil, with its licence.
+
+Scanners of licences can read the list.
+"""
 
 from __future__ import annotations
 

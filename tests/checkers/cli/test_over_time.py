@@ -33,7 +33,8 @@ Says = Callable[..., tuple[int, str]]
 def says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Says:
     """Returns a function: `says("runs")` runs `urteil runs`; it returns exit code and output.
 
-    The working directory has the histories faulty, clean and twice.
+    The working directory has three histories: `faulty`, `clean` and `twice`. In `twice`, polls
+    return a value at two offsets.
     """
     import pyarrow.parquet as pq
 

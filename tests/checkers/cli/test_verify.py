@@ -1,4 +1,7 @@
-"""`urteil verify` compares the verdicts of its parts, such as `model`, with the expected ones."""
+"""`urteil verify` runs all checks, or some parts, such as `--only model`.
+
+It compares each verdict with the expected one.
+"""
 
 from __future__ import annotations
 

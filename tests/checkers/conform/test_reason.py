@@ -1,4 +1,7 @@
-"""A known reason for a difference covers the answers that it describes, and no others."""
+"""A recorded reason explains exactly the differences that it describes.
+
+A difference is a field in which the answers of the reference broker and another system differ.
+"""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_without_faults_the_version_with_losses_has_the_states_of_the_proved_one
 
 
 class NeverFlushes(WithLosses):
-    """The version with losses, but replicas never flush their logs."""
+    """The spec `WithLosses` (power losses and lost disks), but replicas never flush their logs."""
 
     @action
     def flush(s, r: Replica, end: Offset) -> None:

@@ -349,9 +349,10 @@ class Lengths:
 def oracle(
     spec: Spec, graph: StateGraph, p: frozenset[int], q: frozenset[int]
 ) -> dict[str, Lengths | None]:
-    """Returns, for each claim, the lengths of shortest paths to a violation, or None if it holds.
+    """Returns the `Lengths` of the shortest counterexamples to each claim, or None if it holds.
 
-    The oracle tries every set of nodes in which a behaviour could stay for ever.
+    A counterexample leads to a set of nodes in which a fair behaviour can stay for ever. The oracle
+    tries every such set.
     """
     at = [int(state["at", ()] or 0) for state in graph.states]
     plain = nx.DiGraph(graph.graph)

@@ -1,4 +1,7 @@
-"""A path is text that can be pasted from a counterexample; the error for a wrong step names it."""
+"""A path is a sequence of actions as text, and can be pasted from a counterexample.
+
+If a step of the path is wrong, the error names this step.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A recorded trace opens as a path: a counterexample of a run folder, or any trace in ITF."""
+"""The explorer opens a recorded trace as a path: a sequence of actions of a spec.
+
+The trace is a counterexample in a run folder, or any other file in ITF (a trace format).
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ ResultT = TypeVar("ResultT")
 
 
 def result_of(plan: Plan[ResultT], sources: Mapping[Source, Callable[[], Dataset]]) -> ResultT:
-    """Returns the result of a query plan; fails if two texts have the same fingerprint."""
+    """Runs a query plan and returns its result; fails if two strings of a column have one hash."""
     result = run(plan, sources)
     assert not isinstance(result, HashCollision)
     return result

@@ -78,7 +78,11 @@ def kernels_in_code() -> frozenset[Site]:
 
 
 def kernels_explained(monkeypatch: pytest.MonkeyPatch, h: History) -> frozenset[Site]:
-    """Returns the places of the kernels that an explanation makes if it executes plans on `h`."""
+    """Returns each place in the code that makes a kernel while query plans are explained.
+
+    A kernel is a function that runs on a batch of rows. To explain a plan, `planned` runs the plan
+    on the history `h`.
+    """
     lines: dict[str, set[int]] = {}
     initialise: Any = Kernel.__init__
 

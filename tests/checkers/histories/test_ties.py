@@ -40,7 +40,10 @@ BY_KIND: dict[str, st.SearchStrategy[MicroOperation]] = {
 
 @st.composite
 def operations(draw: st.DrawFn, process: int) -> Operation:
-    """Draws the only operation of a process; no other process sends its value."""
+    """Draws one operation; the process has no other operation.
+
+    If the operation is a send, no other process sends the same value.
+    """
     f = draw(st.sampled_from([*BY_KIND, "send", "poll"]))
     did = draw(st.lists(BY_KIND[f], min_size=1, max_size=2))
     if f == "send":

@@ -1,4 +1,7 @@
-"""A send is recorded with the outcome that the client reports; test clients report one result."""
+"""A send is recorded with the outcome that the client reports.
+
+Each test client reports the same fixed result for every record, or never reports a result.
+"""
 
 from __future__ import annotations
 

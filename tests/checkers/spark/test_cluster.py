@@ -1,7 +1,7 @@
 """An analysis survives the death of one of the two workers of a standalone Spark cluster.
 
-Master and workers come with pyspark; each is a Java process on this machine. Where root allows, the
-workers run in mount namespaces in which the history's folder is empty.
+Master and workers come with pyspark; each is a Java process on this machine. If the test may create
+mount namespaces (as root), each worker runs in one in which the history's folder is empty.
 """
 
 from __future__ import annotations
@@ -71,7 +71,10 @@ class Cluster:
 
 
 def without(folder: Path) -> tuple[str, ...]:
-    """Returns a command prefix under which the folder appears empty; () without root."""
+    """Returns a prefix for a command, so that the command finds the folder empty.
+
+    Returns `()` if the user may not mount.
+    """
     words = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(folder))
     tried = subprocess.run([*words, "true"], check=False, capture_output=True)
     return words if tried.returncode == 0 else ()

@@ -47,7 +47,11 @@ def stored(tmp_path: Path) -> Path:
 
 
 def costs(found: Analysis) -> list[Any]:
-    """Returns the passes of an analysis without bytes, seconds and tasks."""
+    """Returns, for each pass over the data, its source, its shuffles, and its rows in all and by
+    stage.
+
+    Bytes, seconds and tasks are left out.
+    """
     return [
         (one.source, one.into, one.rows, {name: it.rows for name, it in one.stages().items()})
         for one in found.passes

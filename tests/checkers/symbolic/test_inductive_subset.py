@@ -84,7 +84,8 @@ class Registration(Spec):
 class UnfencesAnyBroker(Registration):
     """A broker is unfenced although it is not registered.
 
-    So only the lemma of unfenced brokers fails, but a claim needs this lemma.
+    So the lemma `unfenced_are_registered` fails. The claim `leaders_are_registered` needs this
+    lemma, so the claim is undecided.
     """
 
     @action

@@ -87,7 +87,7 @@ class Votes(Spec):
 
 
 class OneVoteDecides(Votes):
-    """A single no decides for no, but yes still needs a majority."""
+    """One vote for no is enough to refuse; to accept, a majority must still vote yes."""
 
     def enough(s, votes: Set[Voter]) -> Bool:
         return exists(votes[v] for v in Voter)

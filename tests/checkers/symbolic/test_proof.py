@@ -131,7 +131,10 @@ class Player(Sort):
 
 
 class Round(Spec):
-    """Players finish in turns; no player finishes in a future turn."""
+    """`turn` counts up, and each player notes the turn in which it finishes.
+
+    So no noted turn is above the current one.
+    """
 
     turn: Turn
     finished: Map[Player, Turn]
@@ -262,7 +265,11 @@ def test_unknown_names_list_the_nearest() -> None:
 
 
 class Chain(Spec):
-    """A new turn gets the same source as an earlier turn, and the same holder as this source."""
+    """Each turn has a source, which is a turn, and a holder, which is a player.
+
+    A new turn copies the source of an earlier turn, and the holder of this source. So a turn and
+    its source always have the same holder.
+    """
 
     source: Map[Turn, Turn]
     holder: Map[Turn, Player]

@@ -1,7 +1,8 @@
 """A leader restarts while a client waits for a response; no batch may be appended twice.
 
-The spec `with-restarts` is proved without bounds. With the rule of Kafka's snapshots one condition
-of the proof fails, and a batch is appended twice.
+The spec `with-restarts` is proved without bounds. In the spec `snapshot-keeps-newest`, as in Kafka,
+a restarted leader recognises only the newest batch of each producer. Then one condition of the
+proof fails, and a batch is appended twice.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The stepper takes the same steps as the interpreter, at a cost independent of the sort's size."""
+"""The stepper takes the same steps as the interpreter, but does not visit all elements of a sort.
+
+A sort is a type of a spec, such as `Slot`. If only some of its elements matter, a step visits only
+these.
+"""
 
 from __future__ import annotations
 

@@ -375,7 +375,7 @@ def test_a_guard_that_tlc_would_split_is_an_equation() -> None:
 
 
 def test_the_reader_evaluates_every_branch_of_a_bare_disjunction() -> None:
-    """Without the equation, the reader reads `length[-1]`, as TLC does."""
+    """Without the exported ` = TRUE`, the reader evaluates `length[-1]` and fails, as TLC does."""
     with pytest.raises(KeyError, match="-1"):
         Module(without_equations(module(Tail())), configuration(Tail())).explored()
 

@@ -116,10 +116,9 @@ def test_a_fetch_without_its_epoch_counts_for_a_newer_leader(play: Begin) -> Non
 
 
 def test_a_lagging_high_watermark_lets_an_empty_follower_join(play: Begin) -> None:
-    """With the bug KAFKA-7128 a follower without a committed record joins the ISR.
+    """With the bug KAFKA-7128, a follower joins the ISR although it lacks a committed record.
 
-    The new leader's high watermark still lags below the record, so the follower seems to be in
-    sync.
+    The new leader's high watermark is still below this record, so the follower seems to be in sync.
     """
     script = (
         *("controller_shrink_isr 0", "controller_elect_leader 1", "controller_elect_leader 2"),

@@ -46,7 +46,7 @@ class ObeysOldCoordinators(Transactions):
 
 
 class SaysYes(Transactions):
-    """A mutant in which a repeated call succeeds, even if the opposite was decided."""
+    """A mutant in which EndTxn succeeds after the opposite decision, as a commit after an abort."""
 
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
         return all_of(s.metadata.state == COMPLETE, s.is_decided_under(k))

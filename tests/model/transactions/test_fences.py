@@ -1,4 +1,8 @@
-"""In Kafka 4.3 a fenced producer may get the epoch of its fence; a strict fence prevents this."""
+"""In Kafka 4.3, a fenced producer may receive the epoch with which the coordinator fenced it.
+
+In the version `strict-fence`, the coordinator refuses the EndTxn of a fenced producer. So the
+producer never receives this epoch.
+"""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ HarnessT = TypeVar("HarnessT")
 
 
 def counterexample(replay: Replay[HarnessT]) -> Trace:
-    """Returns the shortest trace that violates the claim which the replay's variant breaks.
+    """Returns the shortest counterexample to the claim that the replay's variant breaks.
 
-    It is the same claim as the replay's, unless the replay's claim belongs to another spec.
+    This claim is `replay.claim`, unless `replay.claim` belongs to another spec.
     """
     return _counterexample(replay.spec, replay.variant, replay.claim)
 
@@ -40,7 +40,10 @@ def actions_of(trace: Trace) -> list[Action]:
 
 
 def replayed(replay: Replay[HarnessT]) -> tuple[Trace, HarnessT, HarnessT]:
-    """Returns the counterexample, and two harnesses after it: with the bug, and without the bug."""
+    """Returns the counterexample, and two harnesses on which it was replayed.
+
+    A harness is the driven part of a broker. The first one has the bug, the second one does not.
+    """
     trace = counterexample(replay)
     actions = actions_of(trace)
     with_bug, without = (replay.run(actions, defective=bug) for bug in (True, False))

@@ -18,7 +18,10 @@ CHANGES: Constants = {**QUIET, "leader_changes": 2}
 
 
 def test_leader_changes_and_retries_refine_the_abstract_spec() -> None:
-    """A leader that remembers its window of batches refuses no batch that is in its log."""
+    """A new leader recognises the producer's recent batches as duplicates.
+
+    So it refuses no retry of a batch that is in its log.
+    """
     walk = Simulation(IdempotentProducer(**CHANGES)).walk()
     assert not walk.unexplained
     assert walk.explained == {
@@ -45,9 +48,11 @@ def test_the_snapshots_of_kafka_refuse_a_batch_that_the_proved_spec_does_not() -
 
 
 def test_the_snapshots_of_kafka_refine_the_abstract_spec_with_the_same_rule() -> None:
-    """With the same rule, the abstract spec also explains this refusal and what follows from it.
+    """If both specs have Kafka's snapshots, the abstract spec explains every step.
 
-    The client numbers its batches again, and the batch is appended a second time.
+    With these snapshots, a restarted leader recognises only the newest batch of the producer. It
+    refuses an older batch that is in its log. The client numbers this batch again, and the leader
+    appends it a second time.
     """
     walk = Simulation(SnapshotKeepsNewest(**CHANGES), AbstractSnapshot).walk()
     assert not walk.unexplained

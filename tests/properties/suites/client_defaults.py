@@ -1,9 +1,10 @@
 """The default settings of client libraries, as far as delivery guarantees depend on them.
 
-For each library, the suite `delivery` has a setting with the library's defaults. In this setting
-the claim `default_is_at_least_once` is checked. For librdkafka it is also checked with a real
-client, confluent-kafka. Only librdkafka breaks the claim: it may commit a record as soon as the
-application has received the record. The other libraries commit only the records of earlier polls.
+For each library, the suite `delivery` has a setting (an application and its clients) that imitates
+the library's defaults. The suite checks the claim `default_is_at_least_once` in this setting. For
+librdkafka, the claim is also checked with a real client, confluent-kafka. Only librdkafka breaks
+the claim: it may commit a record as soon as the application has received the record. The other
+libraries commit only the records of earlier polls.
 
 Source: Java: ConsumerConfig, ProducerConfig, ConsumerCoordinator.maybeAutoCommitOffsetsAsync;
 librdkafka: CONFIGURATION.md and its wiki, "Consumer offset management" (what is committed is "the

@@ -1,4 +1,7 @@
-"""A pattern of topic names matches as in Python where RE2 agrees, but not in exponential time."""
+"""A pattern of topic names matches as in Python's `re`, unless RE2 differs from `re`.
+
+No match takes exponential time.
+"""
 
 from __future__ import annotations
 

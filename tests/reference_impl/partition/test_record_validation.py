@@ -288,9 +288,10 @@ def test_a_compressed_batch_is_renumbered(compression: Compression) -> None:
 
 @pytest.mark.parametrize("delta", [2**31 - 1, -1, 1])
 def test_an_uncompressed_batch_keeps_its_offset_deltas(delta: int) -> None:
-    """An uncompressed batch is appended as it is, and the log's end moves by its record count.
+    """The broker appends an uncompressed batch as it is, even if its offset deltas are wrong.
 
-    Readers get other offsets than the response to the producer implies. Kafka:
+    The log's end still moves by the number of records. A reader adds a record's delta to the base
+    offset, so it gets an offset that the producer does not expect. Kafka:
     LogValidator.assignOffsetsNonCompressed.
     """
     data = with_offset_delta(delta)

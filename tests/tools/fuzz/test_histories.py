@@ -1,4 +1,7 @@
-"""The fuzzer's reader of histories accepts valid ones, and raises the exception of a fault."""
+"""The fuzz target reads valid histories, and ignores the error of an unreadable history.
+
+Any other exception is a fault of the reader, and is raised.
+"""
 
 from __future__ import annotations
 

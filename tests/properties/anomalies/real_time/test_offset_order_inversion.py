@@ -83,7 +83,7 @@ def test_an_unacknowledged_send_has_the_lowest_polled_offset(send: str) -> None:
 
 
 def test_a_send_is_observed_if_an_end_of_its_log_was_known_before() -> None:
-    """The other sends could have got any offset: no inversion could have shown there."""
+    """Only such a send is counted: for other sends, no offset would have been an inversion."""
     h = history("""
         p1  send k=a      -> ok @5
         p2  send j=b      -> ok @0

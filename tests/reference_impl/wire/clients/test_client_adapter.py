@@ -64,9 +64,9 @@ R = TypeVar("R")
 
 @dataclass
 class OneAnswer:
-    """A test broker with one fixed response for the first request that is not Metadata.
+    """A test broker with one fixed response for every request except Metadata.
 
-    If a handler looks for a coordinator afterwards, the broker finds none.
+    A FindCoordinator after the first of these requests gets COORDINATOR_NOT_AVAILABLE instead.
     """
 
     response: Response

@@ -1,4 +1,4 @@
-"""For topic partitions without changes, the host holds back timers that would do nothing."""
+"""Some due timers of an unchanged topic partition do not fire: they would change nothing."""
 
 from __future__ import annotations
 

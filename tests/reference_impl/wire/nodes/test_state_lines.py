@@ -1,4 +1,4 @@
-"""The lines that describe a served cluster name each broker, partition and waiting request."""
+"""The status lines of a cluster describe each broker, topic partition and waiting request."""
 
 from __future__ import annotations
 

@@ -52,7 +52,10 @@ def test_an_admin_client_sees_all_operations(admin: AdminClient) -> None:
 def test_metadata_lists_operations_on_request(
     cluster: Served, connect: Connect, name: str, asks: bool
 ) -> None:
-    """An unknown name gets the operations too. Kafka: KafkaApis.handleTopicMetadataRequest."""
+    """The response lists the authorized operations of an unknown topic too.
+
+    Kafka: KafkaApis.handleTopicMetadataRequest.
+    """
     answer = connect(cluster.bootstrap_servers).call(
         Api.METADATA,
         10,

@@ -1,4 +1,7 @@
-"""Access control, tokens, quotas, share and streams groups are switched off, as in Kafka."""
+"""The broker answers as a Kafka broker without an authorizer, share groups and streams groups.
+
+Delegation tokens need an authenticated connection, so requests for them are refused too.
+"""
 
 from __future__ import annotations
 

@@ -135,7 +135,10 @@ def test_an_invalid_change_changes_nothing_of_its_entity(
 
 
 def test_an_entity_may_occur_only_once(connection: Any) -> None:
-    """The first change of the entity is applied. Kafka: ClientQuotaControlManager."""
+    """If a request changes an entity twice, only the first change is applied.
+
+    The response has the error INVALID_REQUEST. Kafka: ClientQuotaControlManager.
+    """
     one = {"user": "ada"}
     ((error, message),) = altered(connection, (one, {RATE: 1.0}), (one, {RATE: 2.0}))
     assert (error, "Ignoring duplicate entity" in (message or "")) == ("INVALID_REQUEST", True)
