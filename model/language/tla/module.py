@@ -22,6 +22,7 @@ from model.language.tla.layout import (
     bullets,
     filled,
     group,
+    listed,
     row,
     text,
 )
@@ -168,7 +169,8 @@ class Module(Definitions):
         self.writer.initially = False
         body = bullets("/\\", lines)
         if init.params:
-            body = row(f"\\E {self._each(init.params, names)} :", Nest(2, row(End(), Align(body))))
+            head = self._quantifier("E", init.params, names)
+            body = row(head, Nest(2, row(End(), Align(body))))
         return text(row("Init ==", Nest(2, row(End(), body))))
 
     def _action(self, action: Action) -> str:
@@ -221,8 +223,9 @@ class Module(Definitions):
         else:
             yield n
 
-    def _each(self, binders: Sequence[t.Local], names: Names) -> str:
-        return ", ".join(f"{names[b.uid]} \\in {self.writer.set_of(b.sort)}" for b in binders)
+    def _quantifier(self, letter: str, binders: Sequence[t.Local], names: Names) -> Doc:
+        ranges = [f"{names[b.uid]} \\in {self.writer.set_of(b.sort)}" for b in binders]
+        return listed(f"\\{letter} ", ranges, " :")
 
     def _call(self, action: Action, names: Names) -> str:
         arguments = ", ".join(names[p.uid] for p in action.params)
@@ -234,7 +237,7 @@ class Module(Definitions):
         call = f"{before}{self._call(action, names)}{after}"
         if not action.params:
             return call
-        head = f"\\{letter} {self._each(action.params, names)} :"
+        head = self._quantifier(letter, action.params, names)
         return group(Align(row(head, Nest(2, row(End(), call)))))
 
     def _next(self) -> str:
@@ -282,7 +285,8 @@ class Module(Definitions):
             case "leads to":
                 body = group(row(shown(claim.premise), End(), "~> ", shown(claim.goal)))
         if claim.params:
-            body = row(f"\\A {self._each(claim.params, names)} :", Nest(2, row(End(), Align(body))))
+            head = self._quantifier("A", claim.params, names)
+            body = row(head, Nest(2, row(End(), Align(body))))
         made = self.definition(camel(claim.name), [], group(Align(body)))
         return self.with_remark(claim.summary, made)
 
