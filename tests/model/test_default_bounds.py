@@ -28,7 +28,10 @@ from model.transactions.versions import Version1
 
 
 class Counts(NamedTuple):
-    """The counts of a complete exploration; `witnesses` has the distance to each witness."""
+    """The counts of a complete exploration.
+
+    `witnesses` has, for each witness, the fewest steps to a state in which it is true; -1 if none.
+    """
 
     distinct: int
     generated: int

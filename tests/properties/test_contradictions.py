@@ -1,4 +1,4 @@
-"""The stated delivery semantics of a history never contradict its violated anomalies."""
+"""The reported delivery semantics, such as exactly-once, never contradict a reported anomaly."""
 
 from __future__ import annotations
 

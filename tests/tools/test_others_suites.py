@@ -1,4 +1,8 @@
-"""Other projects' suites: how outputs are read, what is left out, and the page of the record."""
+"""Test suites of other projects run against the reference broker.
+
+Their outputs are parsed. Tests that do not compile are left out. The recorded results fill a page
+of the documentation.
+"""
 
 from __future__ import annotations
 

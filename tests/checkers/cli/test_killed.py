@@ -1,4 +1,7 @@
-"""The start after a kill removes the killed process's files and reports its run, just once."""
+"""After a command was killed, the next command removes the temporary files of the killed one.
+
+It also reports the killed run. Later commands do not report this run again.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A campaign sends the same requests to two systems, here to test doubles with listed answers."""
+"""A campaign sends the same requests to two systems.
+
+In these tests, both systems are test doubles that return answers from a list.
+"""
 
 from __future__ import annotations
 

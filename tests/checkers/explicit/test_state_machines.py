@@ -319,8 +319,8 @@ def test_a_wrong_or_missing_transition_is_noticed(wrong: Step | None) -> None:
 def found_in(spec: str, machine: StateMachine, projection: Projection) -> set[Step]:
     """Returns the transitions of the diagram that explorations of the spec find.
 
-    The spec is explored once for each choice of constants in `machine.at`. `projection` yields the
-    diagram's states in one state of the spec.
+    The spec is explored once for each choice of constants in `machine.at`. For one state of the
+    spec, `projection` yields the diagram's state of each object, for example of each replica.
     """
     return {step for constants in machine.at for step in _steps(spec, constants, projection)}
 

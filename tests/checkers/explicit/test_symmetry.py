@@ -108,7 +108,10 @@ class Jobs(Spec):
 
 
 def orbits(spec: Spec, states: list[State], sorts: tuple[str, ...]) -> int:
-    """Returns how many symmetry classes the states have; tries all permutations of the sorts."""
+    """Returns how many symmetry classes the states have.
+
+    Tries all permutations of the values of each sort in `sorts`.
+    """
     interpreter = Interpreter.of(spec)
     keys = {v.name: v.keys for v in spec.variables}
     values = {v.name: v.value for v in spec.variables}

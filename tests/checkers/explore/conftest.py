@@ -28,7 +28,10 @@ def explorer() -> Iterator[Explorer]:
 
 @pytest.fixture
 def ask(explorer: Explorer) -> Ask:
-    """Returns a function: `ask("walk", path=...)` sends a request about the variant in `BUG`."""
+    """Returns a function that sends a request to the explorer, such as `ask("walk", path=...)`.
+
+    A request is about the variant `truncate-to-hw` of `replication`, unless it names another one.
+    """
 
     def asking(name: str, **request: Any) -> dict[str, Any]:
         return explorer.answer(name, {**BUG, **request})

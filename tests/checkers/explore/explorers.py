@@ -1,4 +1,4 @@
-"""Explorers of the specs, made once for all tests: tracing a spec takes longer than a test."""
+"""One explorer for each spec, shared by all tests: it takes longer to make than a test runs."""
 
 from __future__ import annotations
 

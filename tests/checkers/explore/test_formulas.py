@@ -1,4 +1,4 @@
-"""A typed formula is parsed as if it stood in the spec; an error names the mistake's position."""
+"""A formula of the user is parsed as if it stood in the spec; an error names the position."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def read(spec: Spec, text: str) -> str:
         ("true", "true"),
     ],
 )  # fmt: skip
-def test_a_typed_formula_is_parsed(spec: Spec, text: str, shown: str) -> None:
+def test_a_formula_of_the_user_is_parsed(spec: Spec, text: str, shown: str) -> None:
     assert read(spec, text) == shown
 
 

@@ -29,7 +29,10 @@ def listed(view: dict[str, Any]) -> list[str]:
 
 
 def by_oracle(spec: Spec, interpreter: Interpreter, state: State) -> dict[str, State | str]:
-    """Returns what each call does: the state after it, or the text of its first false conjunct."""
+    """Returns the interpreter's result for each call, that is, for each action with its arguments.
+
+    The result is the next state, the first false conjunct of the action's guard, or an error.
+    """
     writer, found = Writer(spec, interpreter.ranges), dict[str, State | str]()
     for action in spec.actions:
         for values in interpreter.calls(action):

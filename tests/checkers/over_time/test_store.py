@@ -1,4 +1,7 @@
-"""No run is lost if two processes write the store, a writer is killed, or the store is deleted."""
+"""The store of runs loses no run if two processes write it, or if a writer is killed.
+
+If the store's file is deleted, the store is filled again from the run folders.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""If a condition of a claim fails, the claims that do not need this claim are proved without it."""
+"""If a claim cannot be proved, the other claims that do not need it are still proved."""
 
 from __future__ import annotations
 

@@ -129,11 +129,11 @@ def test_a_transaction_of_version_2_is_followed_to_its_end(tmp_path: Path) -> No
     assert found.actions["begin"] == 2
 
 
-def test_a_decision_that_a_failover_confirms_is_taken_with_its_markers(tmp_path: Path) -> None:
-    """Markers of a new coordinator prove a decision that the old coordinator did not confirm.
+def test_a_marker_of_a_new_coordinator_confirms_the_old_one_s_decision(tmp_path: Path) -> None:
+    """The old coordinator began to append PREPARE_COMMIT, and died before it logged the success.
 
-    The old coordinator began to append PREPARE_COMMIT, and died before it logged the success. If
-    the old coordinator itself sends markers in this state, the trace is forbidden.
+    A marker of the new coordinator proves that the append succeeded, so the trace is accepted. If
+    the old coordinator itself sends a marker without this success, the trace is forbidden.
     """
     confirmed, marker = COMMITTED[7], COMMITTED[8]
     assert confirmed[1] == changed("PREPARE_COMMIT", 1, "a-0, b-1")

@@ -69,8 +69,11 @@ def test_a_missing_rule_fails_the_proof_at_its_action(
     assert {c.verdict for c in proof.failed} == {"refuted"}
 
 
-def test_a_bug_in_commits_leaves_the_owner_proved() -> None:
-    """Before KIP-1251, at most one consumer reads a partition, but its commits may be refused."""
+def test_one_reader_is_still_proved_with_a_bug_in_commits() -> None:
+    """Before KIP-1251, the coordinator may refuse a commit of the consumer that owns a partition.
+
+    The proof still shows that at most one consumer reads a partition.
+    """
     proof = prove(WantsExactEpoch())
     assert proof.dropped == ("owners_may_commit",)
     assert {"no_double_assignment", "one_reader", "one_member_commits"} <= proof.proved

@@ -1,4 +1,4 @@
-"""Runs that show bugs of the idempotent producer, and state counts of scopes without violations."""
+"""Runs that show bugs of the idempotent producer, and state counts of specs without bugs."""
 
 from __future__ import annotations
 

@@ -181,8 +181,8 @@ def test_narrowed_loops_and_quantifiers_agree_with_the_interpreter() -> None:
         walk(spec, interpreter, Random(seed))
 
 
-def test_a_step_does_not_cost_the_whole_sort() -> None:
-    """A step in a log of 200,000 elements takes at most twice as long as in one of 2,000."""
+def test_a_step_does_not_visit_all_values_of_a_sort() -> None:
+    """With 100 times as many values of the sort `Slot`, steps take less than 30 times as long."""
     spec = Narrow()
     actions = {a.name: a for a in spec.actions}
     cpu: dict[int, float] = {}

@@ -183,7 +183,7 @@ def test_the_header_names_the_spec_its_scope_and_the_command() -> None:
 
 
 def test_constants_of_the_spec_are_constants_of_the_module() -> None:
-    """The module does not depend on the constants; the configuration sets them."""
+    """The module declares the constants; only the configuration file has their values."""
     small, large = (
         find("replication", "kip-320").make({"replicas": r, "log_size": k, "max_leader_epoch": e})
         for r, k, e in ((2, 1, 1), (3, 4, 2))

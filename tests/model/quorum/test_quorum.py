@@ -1,7 +1,8 @@
 """Runs of the quorum spec: elections, commits, restarts, and changes of the voters.
 
-Some rules matter only in runs that are longer than the default scope. Here a class without the rule
-plays such a run, and the spec with the rule refuses the decisive step.
+Some rules matter only in runs beyond the default bounds. A test of such a rule has a subclass of
+the spec without the rule. In the subclass, a long run breaks a claim. The spec itself refuses the
+decisive step of this run.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The table `LADDER` lists the scopes at which each version of truncation breaks a claim.
+"""The table `LADDER` has the bounds at which each truncation protocol breaks `strong_isr`.
 
-The claim is `strong_isr`.
+The bounds are numbers of replicas and of leader epochs. The protocols are truncation to the high
+watermark, KIP-101, KIP-279 and later ones.
 """
 
 from __future__ import annotations

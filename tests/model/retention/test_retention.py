@@ -118,8 +118,11 @@ STOPPED = ("produce 0 0", "fetch 1", "advance_high_watermark 0", "shrink_isr 1")
 DELETED = ("delete_records 0 1", "answer_delete_records 0")
 
 
-def test_an_eligible_replica_that_was_down_returns_deleted_records(play: Begin) -> None:
-    """KIP-107 waits for live replicas; with an ELR, a replica that was down may lead at once."""
+def test_deleted_records_come_back_if_an_eligible_replica_was_down(play: Begin) -> None:
+    """DeleteRecords (KIP-107) waits only for live replicas, so a replica in the ELR may be down.
+
+    This replica still has the deleted records. If it is elected, they are in the log again.
+    """
     wrong = play(WaitsForTheLive()).do(*STOPPED, *DELETED, "elect_eligible 1")
     assert wrong.broken() == {"deleted_stays_deleted"}
 

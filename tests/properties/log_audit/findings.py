@@ -1,4 +1,7 @@
-"""Runs the checks of the audit on logs that a test writes in the line notation."""
+"""Runs the audit's checks on logs that a test writes as text, a line for each batch.
+
+The module `notation` explains this text.
+"""
 
 from __future__ import annotations
 

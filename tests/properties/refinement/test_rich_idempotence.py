@@ -41,8 +41,12 @@ def test_three_batches_and_deleted_records_refine_the_abstract_spec(constants: C
     assert not Simulation(IdempotentProducer(**constants)).walk().unexplained
 
 
-def test_the_snapshots_of_kafka_refuse_a_batch_that_the_proved_spec_does_not() -> None:
-    """With Kafka's snapshots, the unexplained steps are refusals of a batch that is in the log."""
+def test_with_the_snapshots_of_kafka_a_leader_refuses_a_batch_that_is_in_its_log() -> None:
+    """With Kafka's snapshots, two steps of the detailed spec match no step of the abstract spec.
+
+    In both steps, a leader refuses a batch that is already in its log. A snapshot of Kafka has only
+    the newest batch of a producer.
+    """
     walk = Simulation(SnapshotKeepsNewest(**CHANGES)).walk()
     assert walk.unexplained == {"refuse": 2}
 

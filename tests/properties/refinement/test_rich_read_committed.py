@@ -22,8 +22,8 @@ CHANGES: Constants = {
 LATE: Constants = {**QUIET, "markers_late": True}
 
 
-def test_markers_that_are_lost_with_a_leader_refine_the_abstract_spec() -> None:
-    """The abstract reader receives exactly what the detailed spec lets a reader receive."""
+def test_the_detailed_spec_refines_the_abstract_one_if_a_leader_loses_markers() -> None:
+    """The abstract spec's reader receives exactly the records that the detailed spec allows."""
     walk = Simulation(Transactions(**CHANGES)).walk()
     assert not walk.unexplained
     assert (walk.pairs, walk.explained) == (

@@ -115,7 +115,11 @@ CONTENTS: Mapping[str, Callable[[File], bytes]] = {
 
 
 class Loss(NamedTuple):
-    """A kind of power loss: what is left of unflushed names, and of unflushed contents."""
+    """A kind of power loss.
+
+    `keeps_names` is True if unflushed changes of folders stay: created, renamed and deleted files.
+    `content` is a key of `CONTENTS`: what is left of the unflushed content of a file.
+    """
 
     keeps_names: bool
     content: str

@@ -88,7 +88,10 @@ def test_the_bytes_of_stored_segments_are_freed(folder: Path) -> None:
 
 
 def test_few_bytes_of_stored_segments_stay_in_memory_after_they_were_read(folder: Path) -> None:
-    """One limit applies to all logs together; the segment that was read last always stays."""
+    """The cached segments of all logs together have at most `READ_BYTES`.
+
+    The segment that was read last stays in memory even if it alone is larger.
+    """
     log = log_of(12, value=bytes(READ_BYTES // 4), segment_bytes=1)
     log_folder.create(folder, log)
     log = with_stored_segments(log, folder)

@@ -1,4 +1,7 @@
-"""The producers of earlier snapshots are read from their files, and the snapshots stay equal."""
+"""Only the newest producer snapshot of a log is in memory; earlier ones are read from their files.
+
+A snapshot that is read from its file equals the original snapshot.
+"""
 
 from __future__ import annotations
 

@@ -62,8 +62,10 @@ def test_a_batch_that_has_the_codec_already_stays_the_same_bytes(kind: Compressi
     assert appended(data, kind) == data
 
 
-def test_uncompressed_records_are_numbered_only_if_they_are_compressed() -> None:
-    """The offset deltas become 0, 1, 2 and so on only if the leader compresses the batch.
+def test_the_leader_corrects_the_offset_deltas_only_if_it_compresses_the_batch() -> None:
+    """A producer sends an uncompressed batch of two records, both with the offset delta 0.
+
+    The offset deltas become 0 and 1 only if the leader itself compresses the batch.
 
     Kafka: LogValidator.validateMessagesAndAssignOffsets, which has two paths.
     """

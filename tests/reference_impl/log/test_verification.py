@@ -208,10 +208,12 @@ def test_a_partition_is_added_again_while_the_markers_of_the_former_transaction_
 ):
     """The partition leader repeats AddPartitionsToTxn while it gets CONCURRENT_TRANSACTIONS.
 
-    It gets this error while markers of the former transaction are being written. It waits 20 ms
-    before each repetition. After a second the producer gets the error; in Kafka after 100 ms,
-    because Kafka adds all partitions of a request at once. Kafka:
-    ReplicaManager.handleProduceAppend.
+    The coordinator returns this error while the markers of the former transaction are written. The
+    leader waits 20 ms before each repetition. After 1 s in total, the leader returns the error to
+    the producer. In Kafka the limit is 100 ms. The limit is longer here, because each partition is
+    added by its own request. Kafka adds all partitions in one request.
+
+    Kafka: ReplicaManager.handleProduceAppend.
     """
     concurrent = ErrorCode.CONCURRENT_TRANSACTIONS
     leader, _ = verifying(leading(), adding("a"))

@@ -1,4 +1,4 @@
-"""A copy of a topic has each of its rows once, whenever its reader is interrupted."""
+"""A copy has each row of its topic exactly once, even if the copying is interrupted and resumed."""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
 """Mutations of a topic partition in a run: of its logs, its leader, its partition state.
 
-A mutation must be rejected, with two exceptions. An altered step may do a legal part of the real
-step. For example, it appends fewer records, or adds fewer members to the ISR. A step that changes
-only a follower's high watermark is *private*: no other node learns of it. A mutation may drop or
-move such a step.
+A mutated run must be rejected, with two exceptions:
+
+- The altered step does only a part of the real step. For example, it appends fewer records, or adds
+  fewer members to the ISR.
+- The mutation drops or moves a *private* step, of which no other node learns. A private step
+  changes only a follower's high watermark.
 """
 
 from __future__ import annotations

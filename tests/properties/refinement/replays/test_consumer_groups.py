@@ -1,4 +1,7 @@
-"""A counterexample of the consumer-group spec breaks the same claim on the broker with the bug."""
+"""A counterexample of a consumer-group variant breaks its claim on a broker with the same bug.
+
+On a broker without the bug, the same actions do not break the claim.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A counterexample with unclean stops breaks the same claim on a cluster with the bug."""
+"""A counterexample is replayed on two clusters; its claim breaks only on the cluster with the bug.
+
+In the counterexample, the controller does not notice that a broker stopped uncleanly.
+"""
 
 from __future__ import annotations
 

@@ -54,7 +54,11 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Arbitrary bytes after their length; only the length of the broker's answer is recorded."""
+    """Arbitrary bytes, sent with a length before them.
+
+    The outcome is `CLOSED` if the broker closes the connection. Otherwise, the outcome records only
+    whether the broker's answer is empty.
+    """
 
     data: bytes
 
@@ -158,7 +162,10 @@ TRANSCRIPTS: Final[dict[str, tuple[Step, ...]]] = {
 
 
 def outcomes(address: tuple[str, int], steps: Sequence[Step]) -> list[Outcome]:
-    """Returns the outcome of each step on a new connection, until the connection is closed."""
+    """Returns the outcomes of all steps and of a final Metadata request, on one new connection.
+
+    If the broker closes the connection, the last outcome is `CLOSED`.
+    """
     found: list[Outcome] = []
     with socket.create_connection(address, timeout=20) as stream:
         player = _Player(Connection(stream))

@@ -1,4 +1,7 @@
-"""Crashes, pauses, splits, elections and the clock: commanded at once, or by a matching request."""
+"""Faults of the cluster: crashes, pauses, splits, elections, and jumps of the clock.
+
+A fault happens at once when it is commanded, or later at a request that matches its condition.
+"""
 
 from __future__ import annotations
 

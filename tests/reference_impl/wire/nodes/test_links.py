@@ -260,7 +260,10 @@ def test_a_bad_frame_closes_the_connection(frame: bytes) -> None:
 
 
 def test_a_message_after_a_lost_connection_arrives_over_the_next_one() -> None:
-    """This also holds if the connection is lost just after the other node has admitted it."""
+    """Each message arrives, although the receiver closes the connection after every message.
+
+    In each round, the connection is lost just after the receiver has admitted the sender.
+    """
 
     async def run() -> None:
         one, two = await pair()

@@ -57,7 +57,10 @@ class Step:
 
 
 class WatchedHost(Host):
-    """A host that notes which brokers have ever accepted connections but named no live broker."""
+    """A host that records the brokers that accept connections but know no unfenced broker.
+
+    The metadata of such a broker would contain no broker. The set `nameless` has these brokers.
+    """
 
     def __init__(self) -> None:
         super().__init__(BROKERS, print, timeouts=SERVED)

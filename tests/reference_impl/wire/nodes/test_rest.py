@@ -211,11 +211,14 @@ def test_each_timer_at_rest_would_change_nothing(monkeypatch: pytest.MonkeyPatch
     assert all(held[kind] > PARTITIONS for kind in ALL_AT_REST)
 
 
-def test_the_timers_of_unchanged_partitions_would_rest_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The resting timers of a partition may rest on as long as no replica of it has changed.
+def test_resting_timers_of_unchanged_partitions_need_no_check(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The host skips only resting timers whose reason to rest is unchanged.
 
-    A resting timer is due, but is not fired, because it would change nothing. The host checks the
-    resting timers only where a replica has changed. The test checks all other resting timers.
+    A resting timer is due, but does not fire, because it would change nothing. The host checks a
+    resting timer again only if a replica of its partition has changed. The test checks the resting
+    timers that the host skips.
     """
     looked: Counter[bool] = Counter()
     since_last_call = rest.ReplicaChanges.since_last_call

@@ -86,9 +86,9 @@ def interruptions_of(cluster: Served) -> Interruptions:
 
 
 def test_a_restarted_broker_refuses_connections_until_it_is_unfenced(connect: Connect) -> None:
-    """The metadata of a broker that has just started names no broker.
+    """If a broker accepted connections right after its start, its metadata would contain no broker.
 
-    librdkafka would then forget every broker, and could not send for minutes.
+    librdkafka would then forget all brokers, and could not send for minutes.
     """
     timeouts = replace(SERVED, heartbeat_ms=50, session_timeout_ms=400)
     with serving(ServeOptions(brokers=2, timeouts=timeouts)) as cluster:

@@ -118,10 +118,15 @@ def test_a_changed_default_applies_to_topics_without_the_setting_and_survives_a_
         until(lambda: of_topic(broker, "plain", "retention.ms") == ("604800000", DEFAULT))
 
 
-def test_the_defaults_of_a_start_hold_until_the_next_start(
+def test_settings_of_a_start_are_not_kept_at_the_next_start(
     connect: Connect, tmp_path: Path
 ) -> None:
-    """The order of a value's sources is that of Kafka: topic, all brokers, start, built in."""
+    """As in Kafka, a setting has the value of the first source that has one.
+
+    The sources are the topic's own config, the dynamic default of all brokers, the settings of this
+    start, and the built-in default. min.insync.replicas is an exception. Its value at a start
+    becomes a dynamic default, which the next start keeps.
+    """
     at_start = ["log.retention.ms=5000", "log.roll.hours=2", "min.insync.replicas=2"]
     first = ServeOptions(brokers=1, data_dir=tmp_path, timeouts=started_with(at_start))
     with serving(first) as served:

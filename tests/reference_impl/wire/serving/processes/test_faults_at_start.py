@@ -1,4 +1,7 @@
-"""Faults and the applied log of the command line act on all brokers, each in its process."""
+"""Faults that are set at the start act on all brokers, even if each broker is its own process.
+
+The applied log has the acknowledged batches of all brokers.
+"""
 
 from __future__ import annotations
 
