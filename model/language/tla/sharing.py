@@ -20,7 +20,7 @@ def repeated(roots: Iterable[t.Node]) -> list[t.Node]:
             below = t.children(top)
             uses.update(below)
             todo.extend(below)
-    several = (n for n in seen if uses[n] > 1 and t.children(n))
+    several = (n for n, count in uses.items() if count > 1 and t.children(n))
     return sorted(several, key=size)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from typing import Self
 
 import pytest
@@ -386,3 +389,25 @@ def test_the_reader_generates_a_state_for_each_true_branch() -> None:
     states, generated = read.explored()
     assert len(states) == explore(spec).distinct
     assert generated > explore(spec).generated
+
+
+def test_a_module_does_not_depend_on_the_hash_seed() -> None:
+    """LET defines several terms of one size; they are in the order in which the action has them."""
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", PRINTS_ELECTION],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("1", "2", "3")
+    }
+    assert len(texts) == 1
+
+
+PRINTS_ELECTION = """
+from model.language.tla import module
+from model.specs import find
+print(module(find("election", "kafka-4.1").make()))
+"""
