@@ -146,10 +146,12 @@ def decide(
     delivery: bool = False,
     observe: Callable[[Pass], None] = unobserved,
 ) -> Decided:
-    """Returns the findings for the wanted anomalies, or the broken assumptions.
+    """Returns the findings for the wanted anomalies.
 
-    With `delivery`, the result also has the delivery semantics of applications. `observe` is called
-    with each pass over the history or over its shuffled rows.
+    If the history breaks an assumption of the analysis, returns what breaks it instead.
+
+    With `delivery`, the result also has the delivery semantics of applications. `observe` gets
+    each pass over the history or over its shuffled rows as its argument.
     """
     checkers = _checkers_for({*wanted})
     partitions = shuffle_partitions or 1 + history.rows // ROWS_PER_SHUFFLE_PARTITION

@@ -30,7 +30,7 @@ class AbstractCoordinatorClaims(CoordinatorLemmas):
         """A partition commits or aborts the records of a transaction only as the coordinator
         decided.
 
-        So no record is part of another transaction than that in which its producer wrote it.
+        So a record belongs to the transaction in which its producer wrote it, and to no other.
         """
         return forall(
             implies(s.kept[x][t], s.committed[x]) & implies(s.dropped[x][t], s.aborted[x])

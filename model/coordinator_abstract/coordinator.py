@@ -131,11 +131,11 @@ class Coordinator(AbstractCoordinatorState):
     def init_producer(
         s, i: TransactionalId, c: Instance, producer_id: ProducerId, producer_epoch: ProducerEpoch
     ) -> None:
-        """An instance requests a stamp: a larger epoch, or the least one of another producer id.
+        """An instance requests a larger epoch, or another producer id with the least epoch.
 
-        Kafka: TransactionCoordinator.handleInitProducerId. Simplified: an ongoing transaction is
-        fenced first. Without the guard that no transaction is ongoing, the claim
-        `no_hanging_transaction` breaks in 8 steps.
+        Kafka: TransactionCoordinator.handleInitProducerId. Simplified: if a transaction is ongoing,
+        the instance waits until it is fenced. Without the guard that no transaction is ongoing, the
+        claim `no_hanging_transaction` breaks in 8 steps.
         """
         m = s.log[i]
         fresh = ~m.is_known | s.is_exhausted(m.producer_epoch)

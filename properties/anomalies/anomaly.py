@@ -15,7 +15,7 @@ from model.histories import History, Operation
 
 
 class Row(Protocol):
-    """One violation of an anomaly: an orderable frozen dataclass of numbers, strings and tuples."""
+    """One occurrence of an anomaly: an ordered frozen dataclass of numbers, strings and tuples."""
 
     @property
     def size(self) -> int:

@@ -157,7 +157,7 @@ class _Replay:
             found = found[len(below) :]
 
     def take_up_to(self, offset: Offset) -> None:
-        """Takes the pending producer snapshots up to this offset, inclusive.
+        """Applies the producer snapshots that were read from files, up to this offset, inclusive.
 
         The last of them becomes the producer state. If none is pending, nothing changes. Deletes
         snapshot files that a killed process left incomplete.

@@ -167,7 +167,7 @@ def _session() -> dict[str, Any]:
 def fetch_sessions(draw: Draw) -> tuple[Topic, ...]:
     """Adds to a sequence the requests that create a topic and fetch from it in sessions.
 
-    Returns no topics, because none must exist before the first request.
+    Returns no topics to create beforehand, because the sequence creates its own.
     """
     it = _Sessions(draw)
     it.create()

@@ -94,7 +94,7 @@ def _blank(writer: Writer, shape: Shape, outer: Names) -> Doc:
 def below(current: Part, shape: Shape, step: str) -> Part:
     """Returns the text of a part of a value: `log[b]` and `.size` give `log[b].size`.
 
-    If `current` is Blank (not assigned by `init`), returns the least value of the part instead.
+    If `init` assigns no value (`current` is Blank), returns the least value of the part's type.
     """
     if isinstance(current, Blank):
         assert current.writer is not None

@@ -119,7 +119,7 @@ class NeedsNothing(Registration):
 
 
 class NoneRemains(Chain):
-    """Every invariant needs the lemma that fails."""
+    """A spec whose only lemma fails, and whose invariants all need this lemma."""
 
     @invariant
     def racks_are_of_known_brokers(s) -> Bool:

@@ -330,7 +330,7 @@ TINY: list[Spec] = [
 
 @pytest.mark.parametrize("spec", TINY, ids=lambda s: type(s).__name__)
 def test_an_independent_reader_of_tla_finds_the_same_states(spec: Spec) -> None:
-    """A parser of TLA+ explores the export: it finds the states and claims of the spec."""
+    """The tests' own interpreter of TLA+ reads the export, and finds the states of the spec."""
     found, read = explore(spec), Module(module(spec), configuration(spec))
     states, generated = read.explored()
     assert (len(states), generated) == (found.distinct, found.generated)

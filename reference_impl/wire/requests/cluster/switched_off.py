@@ -46,7 +46,7 @@ async def delete_acls(_broker: ServedBroker, call: Call) -> bytes:
 
 
 async def create_token(_broker: ServedBroker, call: Call) -> bytes:
-    """Handles CreateDelegationToken; the response names the owner that the request wants.
+    """Refuses CreateDelegationToken; the response repeats the owner that the request names.
 
     Kafka: KafkaApis.handleCreateTokenRequest, CreateDelegationTokenResponse.prepareResponse.
     """

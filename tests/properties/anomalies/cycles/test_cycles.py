@@ -1,4 +1,4 @@
-"""Each kind of cycle is found; Jepsen and Elle's search give the same results."""
+"""Each kind of cycle is found, as Jepsen finds it with the checker Elle."""
 
 from __future__ import annotations
 
