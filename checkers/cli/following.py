@@ -45,6 +45,7 @@ def followed(
         raise InputFault(
             f"--follow works with Spark only, except for topics: leave out --engine {engine}"
         )
+    _refuse_connect(master)
     if not isinstance(history, Path):
         raise InputFault(
             f"--follow {history}: follows local recordings and topics only; leave out --follow"
@@ -89,18 +90,23 @@ def followed_topic(
 @contextmanager
 def _spark(run: Run, master: str | None, *, ui: bool) -> Generator[Any]:
     """Yields the session that all analyses of a followed history share."""
-    from checkers.spark.connect import SCHEME
     from checkers.spark.session import session, ui_address
+
+    _refuse_connect(master)
+    with session(master, ui=ui) as spark:
+        if ui:
+            run.note(f"Spark's web UI: {ui_address(spark)}")
+        yield spark
+
+
+def _refuse_connect(master: str | None) -> None:
+    from checkers.spark.connect import SCHEME
 
     if master is not None and master.startswith(SCHEME):
         raise InputFault(
             f"--follow --master {master}: --follow does not work over Spark Connect; "
             "use a local or spark:// master"
         )
-    with session(master, ui=ui) as spark:
-        if ui:
-            run.note(f"Spark's web UI: {ui_address(spark)}")
-        yield spark
 
 
 def _print_changes(

@@ -121,6 +121,20 @@ def walked(walk: Walk, text: str, known: Path | None = None) -> Path:
     return found
 
 
+def walked_from_any_start(walk: Walk, text: str) -> Path:
+    """Returns the path of the calls from the first initial state in which all of them are possible.
+
+    The text names no initial state. Raises PathFault if no initial state permits every call.
+    """
+    _, calls = read(walk, text)
+    paths = [follow(walk, start, calls) for start in walk.starts]
+    for path in paths:
+        if path.stopped is None:
+            return path
+    longest = max(paths, key=lambda path: len(path.states))
+    raise PathFault(longest.why_stopped(), len(longest.states))
+
+
 def before(text: str, step: int) -> str:
     """Returns the part of the path before step `step`; steps count from 1."""
     calls = split(text)

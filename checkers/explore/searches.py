@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 from checkers.counterexample_record import kept
 from checkers.explicit.exploration import Budget, Discovery, Exploration, Progress, Stop, Trace
 from checkers.explicit.search import explore
-from checkers.explore.paths import Path
+from checkers.explore.paths import Path, walked_from_any_start
 from checkers.explore.walks import Walk
 from model.faults import InputFault
 from model.language import terms as t
@@ -153,7 +153,7 @@ def recorded(walk: Walk, name: str) -> Result | None:
     if any(getattr(at, c) != getattr(walk.spec, c) for c in walk.spec.constants):
         return None
     return Result(
-        path="; ".join(found.steps),
+        path=walked_from_any_start(walk, "; ".join(found.steps)).text,
         steps=len(found.steps),
         why="from the record of counterexamples",
         states=0,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from checkers.counterexample_record import kept
-from checkers.explore.paths import PathFault, before, walked
+from checkers.explore.paths import PathFault, before, walked, walked_from_any_start
 from checkers.explore.walks import Walk
 from model.specs import find
 from tests.checkers.explore.explorers import explorer_of
@@ -92,8 +92,22 @@ def test_recorded_counterexamples_are_paths(row: tuple[str, str]) -> None:
     found = kept()[row]
     variant = find(*row)
     walk = Walk.of(variant, variant.make(variant.at))
-    path = walked(walk, "; ".join(found.steps))
+    path = walked_from_any_start(walk, "; ".join(found.steps))
+    assert walked(walk, path.text).state == path.state
     assert len(path.calls) == len([call for call in found.steps if not call.startswith("init(")])
+
+
+def test_a_counterexample_from_another_initial_state_names_this_state() -> None:
+    variant = find("coordinator-abstract", "fences-nobody")
+    walk = Walk.of(variant, variant.make(variant.at))
+    steps = "; ".join(kept()[variant.spec, variant.name].steps)
+    with pytest.raises(PathFault, match="step 1, init_producer"):
+        walked(walk, steps)
+    path = walked_from_any_start(walk, steps)
+    assert path.text.startswith("init(")
+    assert walked(walk, path.text).state == path.state
+    with pytest.raises(PathFault, match="step 2, "):
+        walked_from_any_start(walk, "; ".join([steps.split("; ")[0]] * 2))
 
 
 def test_states_of_a_longer_path_are_reused() -> None:

@@ -197,12 +197,14 @@ def test_an_interrupted_recording_keeps_its_operations(tmp_path: Path) -> None:
     with serving(ServeOptions()) as cluster:
         arguments = [sys.executable, "-c", program, str(folder), cluster.bootstrap_servers]
         with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as recorder:
-            while not (folder / METADATA).exists() or len(operations(folder)) < 100:
-                assert recorder.poll() is None
-                time.sleep(0.05)
-            recorder.send_signal(signal.SIGINT)
-            assert recorder.stdout is not None
-            assert recorder.stdout.read() == "interrupted\n"
+            try:
+                while not (folder / METADATA).exists() or len(operations(folder)) < 100:
+                    assert recorder.poll() is None
+                    time.sleep(0.05)
+                recorder.send_signal(signal.SIGINT)
+                assert recorder.communicate(timeout=60)[0] == "interrupted\n"
+            finally:
+                recorder.kill()  # it has ended, unless the test fails
 
     history = operations(folder)
     assert recorder.returncode == 0
