@@ -1,6 +1,6 @@
 """The recorders' histories keep the format, and show a bug of the broker on which they ran.
 
-`make recorders` builds the recorders and records anew; here are histories that they wrote.
+`make recorders` builds the recorders and records again; the tests read histories kept from it.
 """
 
 from __future__ import annotations
