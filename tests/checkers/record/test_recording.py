@@ -185,9 +185,10 @@ def test_a_recording_of_a_cluster_that_stays_down_ends_unfinished(
 def test_an_interrupted_recording_keeps_its_operations(tmp_path: Path) -> None:
     folder = tmp_path / "history"
     program = (
-        "import sys, pathlib\n"
+        "import sys, pathlib, signal\n"
         "from checkers.record.options import RecordOptions\n"
         "from checkers.record.recording import record\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's `&` ignores it
         "try:\n"
         "    record(RecordOptions(folder=pathlib.Path(sys.argv[1]), sends=1_000_000,\n"
         "                         bootstrap_servers=sys.argv[2]))\n"
