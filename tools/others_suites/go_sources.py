@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -134,15 +134,3 @@ def _remove(
 def missed(message: str) -> set[str]:
     """Returns the undefined name in a compiler's message; empty for an error of another kind."""
     return {name for pair in _MISSING.findall(message) for name in pair if name}
-
-
-def by_reason(missing: Mapping[str, Sequence[str]]) -> dict[tuple[str, ...], list[str]]:
-    """Groups the tests that `prune` removed by the undefined names that they use.
-
-    `missing` is the result of `prune`. For example, `{"TestA": ["Admin"], "TestB": ["Admin"]}`
-    becomes `{("Admin",): ["TestA", "TestB"]}`.
-    """
-    found: dict[tuple[str, ...], list[str]] = {}
-    for test, names in missing.items():
-        found.setdefault(tuple(names), []).append(test)
-    return found
