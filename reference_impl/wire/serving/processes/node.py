@@ -18,8 +18,8 @@ from typing import Final
 from model.vocabulary import BrokerId
 from reference_impl.disk.data_dir import DataDir
 from reference_impl.log import compiled_scan
-from reference_impl.node.step import RequestReceived
-from reference_impl.protocol.controller import BrokerHeartbeat, MetadataImage
+from reference_impl.node.step import RequestReceived, ResponseReceived
+from reference_impl.protocol.controller import BrokerHeartbeat, BrokerHeartbeated, MetadataImage
 from reference_impl.protocol.messages import CONTROLLER, NodeId
 from reference_impl.protocol.requests import Request, Response
 from reference_impl.protocol.topic_id import topic_id
@@ -182,6 +182,7 @@ class BrokerNode(Node):
         options = settings.options
         self.host.on_unfenced = self._accept
         self._addresses: dict[BrokerId, Address] = {}
+        self._heartbeats_answered = 0
         self._around = AroundRequests(RemoteFaults(parent, options))
         log = options.applied_log
         self._applied = None if log is None else AppliedLog.append_to(log)
@@ -205,9 +206,17 @@ class BrokerNode(Node):
         return {
             **super().calls,
             "ready": self.ready,
+            "heartbeat_answered": self.heartbeat_answered,
             "apply_credentials": self.apply_credentials,
             "read_records_with": self.read_records_with,
         }
+
+    def receive(self, message: Message) -> None:
+        if isinstance(message, ResponseReceived) and isinstance(
+            message.response, BrokerHeartbeated
+        ):
+            self._heartbeats_answered += 1
+        super().receive(message)
 
     async def listen(self) -> tuple[Address | None, Address]:
         address, port = self.settings.options.address, self.settings.port
@@ -257,6 +266,12 @@ class BrokerNode(Node):
         while not self.host.is_calm:
             await asyncio.sleep(LOOKS_EVERY_S)
         freeze_imports()
+
+    async def heartbeat_answered(self) -> None:
+        """Waits until the controller has answered a heartbeat sent after this call."""
+        enough = self._heartbeats_answered + 2  # the first may be the answer to an earlier one
+        while self._heartbeats_answered < enough:
+            await asyncio.sleep(LOOKS_EVERY_S)
 
     async def shut_down(self) -> None:
         """Shuts the broker down with the controller's consent, or without it after 3 s."""
