@@ -121,7 +121,7 @@ class BrokerConfig:
     """The settings of a broker, including the seeded bugs that are switched on."""
 
     broker_id: BrokerId
-    timeouts: BrokerSettings = KAFKA_SETTINGS
+    broker_settings: BrokerSettings = KAFKA_SETTINGS
     bugs: Bugs = NO_BUGS
     truncation: Truncation = Truncation.IN_FETCH
     verifies_transactions: bool = True  # transaction.partition.verification.enable
@@ -404,7 +404,9 @@ class Broker:
         return self, ()
 
     def _call_controller(self, now_ms: int) -> Effects:
-        again = SetTimer(Timer(TimerKind.HEARTBEAT), now_ms + self.config.timeouts.heartbeat_ms)
+        again = SetTimer(
+            Timer(TimerKind.HEARTBEAT), now_ms + self.config.broker_settings.heartbeat_ms
+        )
         # a registration or a heartbeat
         return (self.channel.call(self.correlation, self.image.version), again)
 
@@ -431,7 +433,7 @@ class Broker:
         return SetTimer(Timer(kind), now_ms + self._period(kind))
 
     def _period(self, kind: TimerKind) -> int:
-        period_ms: int = getattr(self.config.timeouts, _PERIODS[kind])
+        period_ms: int = getattr(self.config.broker_settings, _PERIODS[kind])
         return period_ms
 
     def _context(self, now_ms: int) -> Context:
@@ -441,7 +443,7 @@ class Broker:
             broker_epoch=self.broker_epoch,
             brokers=self.brokers,
             correlation=self.correlation,
-            timeouts=self.config.timeouts,
+            broker_settings=self.config.broker_settings,
             bugs=self.config.bugs,
             truncation=self.config.truncation,
             verifies_transactions=self.config.verifies_transactions,

@@ -90,7 +90,7 @@ class Session:
 class Controller:
     """The cluster metadata, and the sessions of the registered brokers."""
 
-    timeouts: BrokerSettings = KAFKA_SETTINGS
+    broker_settings: BrokerSettings = KAFKA_SETTINGS
     elr: bool = True  # eligible.leader.replicas.version >= 1, as in every new cluster since 4.1
     bugs: Bugs = NO_BUGS
     version: int = 0
@@ -110,7 +110,7 @@ class Controller:
         cls,
         now_ms: int,
         *,
-        timeouts: BrokerSettings,
+        broker_settings: BrokerSettings,
         elr: bool = True,
         bugs: Bugs = NO_BUGS,
         image: MetadataImage = NO_METADATA,
@@ -121,10 +121,10 @@ class Controller:
         again within a session timeout. The topic defaults that an earlier start has set are
         replaced by those of this start.
         """
-        expired_ms = now_ms - timeouts.session_timeout_ms
+        expired_ms = now_ms - broker_settings.session_timeout_ms
         known = {state.broker_id: state for state in image.brokers}
         controller = cls(
-            timeouts=timeouts,
+            broker_settings=broker_settings,
             elr=elr,
             bugs=bugs,
             version=image.version,
@@ -138,11 +138,11 @@ class Controller:
             image=image,
         )._with_start_defaults()
         if known:
-            return controller, (SetTimer(_SESSIONS, now_ms + timeouts.session_timeout_ms),)
+            return controller, (SetTimer(_SESSIONS, now_ms + broker_settings.session_timeout_ms),)
         return controller, (controller._session_timer(now_ms),)
 
     def _with_start_defaults(self) -> Controller:
-        before, at_start = self.defaults, self.timeouts.topic_defaults
+        before, at_start = self.defaults, self.broker_settings.topic_defaults
         defaults = before.started(at_start, is_first=not self.version)
         if defaults == before:
             return self
@@ -197,7 +197,7 @@ class Controller:
             return self, RegisteredBroker(broker_epoch=self.brokers[broker_id].broker_epoch)
         if (
             session is not None
-            and now_ms - session.last_heartbeat_ms < self.timeouts.session_timeout_ms
+            and now_ms - session.last_heartbeat_ms < self.broker_settings.session_timeout_ms
         ):
             return self, RegisteredBroker(error=ErrorCode.DUPLICATE_BROKER_REGISTRATION)
         known = self.brokers.get(broker_id)
@@ -272,7 +272,7 @@ class Controller:
         after = self
         # One after the other, since each fencing may cause elections (KAFKA-13173).
         for broker_id, session in self.sessions.items():
-            if now_ms - session.last_heartbeat_ms >= self.timeouts.session_timeout_ms:
+            if now_ms - session.last_heartbeat_ms >= self.broker_settings.session_timeout_ms:
                 after = after._fenced(broker_id)
         return after
 
@@ -425,4 +425,4 @@ class Controller:
         return (Send(sender, self.version, UpdateMetadata(image=self.image)),)
 
     def _session_timer(self, now_ms: int) -> SetTimer:
-        return SetTimer(_SESSIONS, now_ms + self.timeouts.session_timeout_ms // 4)
+        return SetTimer(_SESSIONS, now_ms + self.broker_settings.session_timeout_ms // 4)

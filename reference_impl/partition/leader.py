@@ -352,4 +352,4 @@ def _verify_again(leader: Leader, context: Context) -> StepResult[Leader]:
 
 def lag_timer(leader: Leader, context: Context) -> SetTimer:
     timer = Timer(TimerKind.REPLICA_LAG, leader.topic_partition)
-    return SetTimer(timer, context.now_ms + context.timeouts.replica_lag_ms // 2)
+    return SetTimer(timer, context.now_ms + context.broker_settings.replica_lag_ms // 2)

@@ -118,7 +118,7 @@ def retain(replica: Replica, context: Context) -> Replica:
     log, producers = replica.log, replica.producers
     if not replica.state.log_config.cleanup_policy.compacts:
         log, producers = _retained(replica, log, context)
-    expiration_ms = context.timeouts.producer_expiration_ms
+    expiration_ms = context.broker_settings.producer_expiration_ms
     return _with(replica, log, producers.unexpired(context.now_ms, expiration_ms))
 
 
@@ -161,7 +161,8 @@ def flush_log(replica: Replica, context: Context) -> Replica:
     """
     every_ms = replica.state.log_config.flush_ms
     log = replica.log.flushed_at(
-        context.now_ms, context.timeouts.flush_check_ms if every_ms == LARGEST_MS else every_ms
+        context.now_ms,
+        context.broker_settings.flush_check_ms if every_ms == LARGEST_MS else every_ms,
     )
     return replica if log is replica.log else replace(replica, log=log)
 

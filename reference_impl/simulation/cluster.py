@@ -68,7 +68,7 @@ class Cluster(Machines):
         brokers: int = 3,
         min_insync_replicas: int = 1,
         conditions: Conditions = CALM,
-        timeouts: BrokerSettings = QUICK,
+        broker_settings: BrokerSettings = QUICK,
         bugs: Bugs = NO_BUGS,
         truncation: Truncation = Truncation.IN_FETCH,
         elr: bool = True,
@@ -78,13 +78,15 @@ class Cluster(Machines):
     ) -> None:
         like = BrokerConfig(
             broker_id=NO_BROKER,
-            timeouts=timeouts,
+            broker_settings=broker_settings,
             bugs=bugs,
             truncation=truncation,
             verifies_transactions=verifies_transactions,
         )
         super().__init__(seed, conditions, brokers, like)
-        controller, effects = Controller.start(0, timeouts=timeouts, elr=elr, bugs=bugs)
+        controller, effects = Controller.start(
+            0, broker_settings=broker_settings, elr=elr, bugs=bugs
+        )
         self._nodes[CONTROLLER] = controller
         self._carry_out(CONTROLLER, effects)
         for broker in self.broker_ids:

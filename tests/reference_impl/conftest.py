@@ -63,7 +63,7 @@ class InstantCluster:
     bugs: Bugs = NO_BUGS
     now_ms: int = 0
     config: dict[str, Any] = field(default_factory=dict)
-    timeouts: BrokerSettings = TIMEOUTS
+    broker_settings: BrokerSettings = TIMEOUTS
     nodes: dict[NodeId, Broker | Controller] = field(default_factory=dict)
     lives: dict[NodeId, int] = field(default_factory=dict)
     answers: dict[int, Response] = field(default_factory=dict)
@@ -76,7 +76,9 @@ class InstantCluster:
     set: int = 0
 
     def __post_init__(self) -> None:
-        controller, effects = Controller.start(0, timeouts=self.timeouts, bugs=self.bugs)
+        controller, effects = Controller.start(
+            0, broker_settings=self.broker_settings, bugs=self.bugs
+        )
         self.nodes[CONTROLLER] = controller
         self._carry_out(CONTROLLER, effects)
         for number in range(1, self.brokers + 1):
@@ -88,7 +90,10 @@ class InstantCluster:
         disk = before.disk() if isinstance(before, Broker) else None
         self.lives[NodeId(broker)] = self.lives.get(NodeId(broker), 0) + 1
         config = BrokerConfig(
-            broker_id=BrokerId(broker), timeouts=self.timeouts, bugs=self.bugs, **self.config
+            broker_id=BrokerId(broker),
+            broker_settings=self.broker_settings,
+            bugs=self.bugs,
+            **self.config,
         )
         node, effects = Broker.start(
             self.now_ms, config=config, incarnation=self.lives[NodeId(broker)], disk=disk

@@ -210,7 +210,7 @@ class RetentionHarness:
                 for broker in BROKERS
             },
             correlation=self.correlations,
-            timeouts=KAFKA_SETTINGS,
+            broker_settings=KAFKA_SETTINGS,
             bugs=self.bugs,
         )
 
