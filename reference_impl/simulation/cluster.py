@@ -22,7 +22,8 @@ from typing import Final, Literal
 
 from model.histories import History, Operation, Poll
 from model.vocabulary import BrokerId, LeaderEpoch, Offset, TopicPartition
-from reference_impl.broker.broker import Broker, BrokerConfig
+from reference_impl.broker.broker import Broker
+from reference_impl.broker.config import BrokerConfig
 from reference_impl.controller.controller import Controller
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.node.bugs import NO_BUGS, Bugs

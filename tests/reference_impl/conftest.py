@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from model.vocabulary import BrokerId, ProducerEpoch, ProducerId, Sequence, TopicPartition
-from reference_impl.broker.broker import Broker, BrokerConfig
+from reference_impl.broker.broker import Broker
+from reference_impl.broker.config import BrokerConfig
 from reference_impl.controller.controller import Controller
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import encode

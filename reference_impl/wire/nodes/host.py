@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from model.vocabulary import BrokerId, TopicPartition
-from reference_impl.broker.broker import Broker, BrokerConfig, Disk
+from reference_impl.broker.broker import Broker, Disk
+from reference_impl.broker.config import BrokerConfig
 from reference_impl.controller.controller import Controller
 from reference_impl.disk.data_dir import DataDir
 from reference_impl.node.bugs import NO_BUGS, Bugs

@@ -33,7 +33,7 @@ from reference_impl.log.transaction_marker import Marker
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.node.context import Context
 from reference_impl.partition.follower import Follower
-from reference_impl.partition.roles import compact
+from reference_impl.partition.upkeep import compact
 from reference_impl.protocol.controller import PartitionState
 from reference_impl.protocol.coordinators import TRANSACTION_STATE
 from reference_impl.protocol.groups import CommittedOffset
