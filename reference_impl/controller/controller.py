@@ -29,6 +29,7 @@ from reference_impl.controller import (
     topic_configs,
     topics,
 )
+from reference_impl.controller.alter_partition import alter_error
 from reference_impl.controller.client_metrics import alter_client_metrics
 from reference_impl.controller.client_quotas import alter_quotas
 from reference_impl.controller.cluster_state import Changes, ClusterState, States
@@ -65,7 +66,7 @@ from reference_impl.protocol.controller import (
     RegisteredBroker,
     UpdateMetadata,
 )
-from reference_impl.protocol.messages import NO_BROKER, UNKNOWN_BROKER_EPOCH, ErrorCode, NodeId
+from reference_impl.protocol.messages import NO_BROKER, ErrorCode, NodeId
 from reference_impl.protocol.requests import Response
 from reference_impl.protocol.topic_defaults import NO_DEFAULTS, AlterDefaults, TopicDefaults
 
@@ -293,7 +294,7 @@ class Controller:
     def _alter(self, request: AlterPartition) -> tuple[Controller, Response]:
         topic_partition = request.topic_partition
         state = self.topic_partitions.get(topic_partition)
-        error = self._alter_error(request, state)
+        error = alter_error(request, state, self.brokers)
         if state is None or error is not ErrorCode.NONE:
             return self, AlteredPartition(topic_partition=topic_partition, error=error)
         members = {broker for broker, _ in request.isr}
@@ -312,38 +313,6 @@ class Controller:
             elected = ErrorCode.NEW_LEADER_ELECTED
             return after, AlteredPartition(topic_partition=topic_partition, error=elected)
         return after, AlteredPartition(topic_partition=topic_partition, state=altered)
-
-    def _alter_error(self, request: AlterPartition, state: PartitionState | None) -> ErrorCode:
-        # The checks have the same order as in Kafka.
-        broker = self.brokers.get(request.broker_id)
-        members = [member for member, _ in request.isr]
-        if broker is None or broker.broker_epoch != request.broker_epoch:
-            return ErrorCode.STALE_BROKER_EPOCH
-        if state is None:
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        reasons = (
-            (request.leader_epoch > state.leader_epoch, ErrorCode.NOT_CONTROLLER),
-            (request.partition_epoch > state.partition_epoch, ErrorCode.NOT_CONTROLLER),
-            (request.leader_epoch < state.leader_epoch, ErrorCode.FENCED_LEADER_EPOCH),
-            (request.broker_id != state.leader, ErrorCode.INVALID_REQUEST),
-            (request.partition_epoch < state.partition_epoch, ErrorCode.INVALID_UPDATE_VERSION),
-            (not set(members) <= set(state.replicas), ErrorCode.INVALID_REQUEST),
-            (len(set(members)) < len(members), ErrorCode.INVALID_REQUEST),
-            (request.broker_id not in members, ErrorCode.INVALID_REQUEST),
-            (request.recovering and len(members) > 1, ErrorCode.INVALID_REQUEST),
-            (request.recovering and not state.recovering, ErrorCode.INVALID_REQUEST),
-            (not all(map(self._is_eligible, request.isr)), ErrorCode.INELIGIBLE_REPLICA),
-        )
-        return next((error for applies, error in reasons if applies), ErrorCode.NONE)
-
-    def _is_eligible(self, member: tuple[BrokerId, BrokerEpoch]) -> bool:
-        broker_id, broker_epoch = member
-        state = self.brokers.get(broker_id)
-        return (
-            state is not None
-            and not state.fenced
-            and broker_epoch in {UNKNOWN_BROKER_EPOCH, state.broker_epoch}
-        )
 
     def _cluster(self) -> ClusterState:
         return ClusterState(
