@@ -31,10 +31,10 @@ from model.language.expressions import (
     any_of,
     choose,
     each,
-    forall,
     lower,
     wrap,
 )
+from model.language.quantifiers import forall
 
 K = TypeVar("K", bound=Term)
 V = TypeVar("V")

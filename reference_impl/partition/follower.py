@@ -28,9 +28,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from model.vocabulary import UNKNOWN_LEADER_EPOCH, Offset, TopicPartition
+from reference_impl.log.consecutive_batches import batches
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.producer_state import ProducerStates
-from reference_impl.log.record_batch import batches, verified
+from reference_impl.log.record_batch import verified
 from reference_impl.log.segment import Batch
 from reference_impl.node.bugs import Bug
 from reference_impl.node.context import Context

@@ -18,9 +18,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from model.vocabulary import Offset, TopicPartition
+from reference_impl.log.consecutive_batches import last_header
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.producer_state import ProducerStates
-from reference_impl.log.record_batch import last_header
 from reference_impl.node.bugs import REORDERED_BY, REORDERED_EVERY, ZERO_OFFSET_EVERY, Bug
 from reference_impl.node.context import Context
 from reference_impl.node.step import (
