@@ -1,7 +1,8 @@
 """Checks a leader's request to change the ISR of its topic partition (KIP-497, KIP-841, KIP-903).
 
-Source: ReplicationControlManager.validateAlterPartitionData of Apache Kafka; the checks have the
-same order.
+The checks have the order that they have in Kafka.
+
+Source: ReplicationControlManager.validateAlterPartitionData of Apache Kafka.
 """
 
 from __future__ import annotations

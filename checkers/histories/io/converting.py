@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from checkers.histories.io import reading, recorded, sources
+from checkers.histories.io import reading, recorded, row_rules, sources
 from checkers.histories.io.faults import FILE
 from checkers.histories.io.locations import (
     FileSet,
@@ -85,7 +85,7 @@ def _tables(history: Location, unmapped: Counter[str]) -> Iterator[tuple[Place, 
     for read, place in sources.sources(history):
         before = None if read is recorded.tables else version(place)
         for table in _read(read, place, unmapped):
-            yield place, reading.cast(_known(table, unmapped), place)
+            yield place, row_rules.cast(_known(table, unmapped), place)
         if before is not None:
             refuse_changed(place, before)
 
