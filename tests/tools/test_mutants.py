@@ -6,6 +6,7 @@ Planted mutants have the expected outcomes: they are killed, survive, time out o
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,13 +14,15 @@ from pathlib import Path
 import pytest
 
 from tools.mutants import __main__ as command
-from tools.mutants import trying
+from tools.mutants import campaign
 from tools.mutants.__main__ import changed_lines, main
-from tools.mutants.campaign import Job, NotGreen, cpu_s_if_green, jobs
+from tools.mutants.campaign import Job, jobs
+from tools.mutants.forks import Forks
 from tools.mutants.mutations import Mutant, mutants_of
 from tools.mutants.page import page
 from tools.mutants.record import Tried, Versions, keep, kept, tried, with_reasons_of
-from tools.mutants.rooms import BY_NAME, ROOMS, Room
+from tools.mutants.recorded import Cache, NotGreen
+from tools.mutants.rooms import BY_NAME, ROOMS
 from tools.mutants.trying import ROOT, Copy, Outcome, Selection, Verdict
 
 SOURCE = b'''
@@ -36,15 +39,28 @@ def is_small(n: int) -> bool:
 
 def unused(n: int) -> int:
     return n + 1
+
+
+DOUBLED = [(lambda n: n * 2)(LIMIT)]
+
+
+def scaled(by: int):
+    return lambda n: n * by + 0
 '''
 TESTS = """
-from model.small import is_small
+from model.small import DOUBLED, is_small, scaled
 
 def test_the_limit_is_large():
     assert not is_small(3)
 
 def test_below_zero():
     assert is_small(-3)
+
+def test_tables():
+    assert DOUBLED == [6]
+
+def test_thrice():
+    assert scaled(3)(2) == 6
 """
 
 
@@ -109,9 +125,10 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
         ("model/__init__.py", b""),
         ("model/small.py", SOURCE),
         ("tests/test_small.py", TESTS.encode()),
+        ("tests/broken/conftest.py", b"import no_such_module\n"),
         ("tests/test_red.py", b"def test_red(tmp_path):\n    assert False, f'{tmp_path}/x'\n"),
     ):
-        (root / file).parent.mkdir(exist_ok=True)
+        (root / file).parent.mkdir(exist_ok=True, parents=True)
         (root / file).write_bytes(text)
     made = Copy(root)
     yield made
@@ -131,48 +148,98 @@ def at(line: int, operator: str) -> Mutant:
 SMALL = (Selection("tests/test_small.py"),)
 
 
+@pytest.fixture
+def forks(copy: Copy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Forks]:
+    for module in ("trying", "forks"):
+        monkeypatch.setattr(f"tools.mutants.{module}.TEST_CPU_S", 0.5)
+    made = Forks(copy, SMALL, Cache(copy.folder, tmp_path))
+    yield made
+    made.close()
+
+
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize(
-    ("mutant", "outcome", "test"),
+    ("mutant", "outcome", "test", "in_a_fork"),
     [
-        (at(10, "comparison"), "killed", "test_the_limit_is_large"),
-        (at(14, "connective"), "survived", ""),  # nobody calls it
-        (at(9, "statement"), "timeout", "test_below_zero"),
-        (replace(at(10, "comparison"), after="+ None <"), "crash", "test_the_limit_is_large"),
-        (replace(at(4, "number"), after="no_name"), "crash", "test_small.py"),  # no import
+        (at(10, "comparison"), "killed", "test_the_limit_is_large", True),
+        (at(14, "connective"), "survived", "", True),  # nobody calls it
+        (at(9, "statement"), "timeout", "test_below_zero", True),
+        (replace(at(10, "comparison"), after="+ None <"), "crash", "", True),
+        (replace(at(4, "number"), after="no_name"), "crash", "test_small.py", False),  # no import
+        (at(4, "number"), "killed", "test_the_limit_is_large", False),  # a constant
+        (at(17, "number"), "killed", "test_tables", False),  # called during the import
+        (at(21, "connective"), "survived", "", True),  # n * by - 0 is equivalent
+        (at(21, "number"), "killed", "test_thrice", True),  # the lambda has not been made yet
     ],
 )
-def test_a_planted_mutant_has_its_outcome(
-    copy: Copy, mutant: Mutant, outcome: str, test: str, monkeypatch: pytest.MonkeyPatch
+def test_a_planted_mutant_has_its_outcome_in_a_fork_and_with_new_imports(
+    copy: Copy,
+    forks: Forks,
+    mutant: Mutant,
+    outcome: str,
+    test: str,
+    *,
+    in_a_fork: bool,
 ) -> None:
-    monkeypatch.setattr(trying, "TEST_CPU_S", 0.5)
-    verdict = copy.attempt(mutant, SMALL, {})
-    assert verdict.outcome == outcome
-    assert verdict.test.endswith(test)
+    slow, quick = copy.attempt(mutant, SMALL, {}), forks.attempt(mutant)
+    assert (quick is not None) == in_a_fork
+    for verdict in (slow, quick or slow):
+        assert verdict.outcome == outcome
+        assert verdict.test.endswith(test)
     assert (copy.folder / "model/small.py").read_bytes() == SOURCE
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fork_begins_with_the_tests_that_call_the_changed_function(
+    copy: Copy, tmp_path: Path
+) -> None:
+    forks = Forks(copy, SMALL, Cache(copy.folder, tmp_path))
+    verdict = forks.attempt(replace(at(21, "connective"), after="*"))
+    assert verdict is not None
+    assert [name.rpartition("::")[2] for name in verdict.cpu_s] == ["test_thrice"]
+    forks.close()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_tests_are_recorded_once_and_again_if_they_or_the_product_change(
+    copy: Copy, tmp_path: Path
+) -> None:
+    def recordings() -> set[str]:
+        Forks(copy, SMALL, Cache(copy.folder, tmp_path)).close()
+        return {file.name for file in tmp_path.iterdir()}
+
+    first = recordings()
+    assert len(first) == 1
+    assert recordings() == first
+    for name in ("model/small.py", "tests/test_small.py"):
+        file = copy.folder / name
+        text = file.read_bytes()
+        file.write_bytes(text + b"# changed\n")
+        assert len(recordings()) == len(first) + 1
+        file.write_bytes(text)
+        first = recordings()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_recorded_error_names_no_temporary_folder(copy: Copy) -> None:
-    verdict = copy.unchanged((Selection("tests/test_red.py"),))
+    verdict = copy.attempt(at(14, "connective"), (Selection("tests/test_red.py"),), {})
     assert verdict.error == "AssertionError: temporary/test_red0/x assert False"
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_room_whose_tests_fail_without_a_mutant_judges_none(copy: Copy) -> None:
-    room = Room(name="small", folder="model", tests=SMALL)
-    cpu_s = cpu_s_if_green(room, copy.unchanged(room.tests))
-    assert [name.rpartition("::")[2] for name in cpu_s] == [
-        "test_the_limit_is_large",
-        "test_below_zero",
-    ]
-    for tests, why in (
+@pytest.mark.parametrize(
+    ("tests", "why"),
+    [
         ((*SMALL, Selection("tests/test_red.py")), "test_red"),
         ((Selection("tests/test_small.py", "no such name"),), "no test ran"),
-        ((Selection("tests/none"),), "no test ran"),
-    ):
-        with pytest.raises(NotGreen, match=why):
-            cpu_s_if_green(room, copy.unchanged(tests))
+        ((Selection("tests/broken"),), "cannot be collected"),
+    ],
+)
+def test_a_room_whose_tests_fail_without_a_mutant_judges_none(
+    copy: Copy, tmp_path: Path, tests: tuple[Selection, ...], why: str
+) -> None:
+    with pytest.raises(NotGreen, match=why):
+        Forks(copy, tests, Cache(copy.folder, tmp_path))
 
 
 # ---------------------------------------------------------------- the choice, the record, the page
@@ -187,11 +254,25 @@ def test_each_room_has_mutants_and_tests_that_exist() -> None:
 def test_a_seed_draws_the_same_mutants_of_each_room_in_turn() -> None:
     rooms = (BY_NAME["reference_impl/transactions"], BY_NAME["model/idempotence"])
     drawn = list(jobs(rooms, 1, lambda _: True, of_each=3))
-    assert [room for room, _ in drawn] == [*rooms, *rooms, *rooms]
+    assert [room for room, _ in drawn] == [room for room in rooms for _ in range(3)]
     assert drawn == list(jobs(rooms, 1, lambda _: True, of_each=3))
     assert drawn != list(jobs(rooms, 2, lambda _: True, of_each=3))
     done = {drawn[0][1].id}
     assert list(jobs(rooms, 1, lambda it: it.id not in done, of_each=3)) == drawn[1:]
+
+
+def is_killed(job: Job, *, slowly: bool) -> Tried:
+    room, mutant = job
+    return tried(room.name, mutant, Verdict(outcome="crash" if slowly else "killed"))
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_each_mutant_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "_attempt", is_killed)
+    monkeypatch.setattr(campaign, "_open", int)
+    todo = list(jobs((BY_NAME["model/idempotence"],), 1, lambda _: True, of_each=11))
+    rows = list(campaign.outcomes(iter(todo), until=time.monotonic() + 60, processes=2))
+    assert [row.id for row in rows] == [mutant.id for _, mutant in todo]
 
 
 VERSIONS = Versions(seed=1, python="3", pytest="9", hypothesis="6")
@@ -216,12 +297,23 @@ def test_a_reason_stays_while_its_mutant_survives() -> None:
     assert with_reasons_of(SURVIVOR, KILLED) == KILLED
 
 
+def test_a_survivor_with_a_reason_is_not_tried_again() -> None:
+    mutant = at(14, "connective")
+    for row, is_tried in (
+        (SURVIVOR, False),
+        (replace(SURVIVOR, reason=""), True),
+        (replace(KILLED, id=mutant.id), False),
+    ):
+        assert campaign.is_open({row.id: row})(mutant) is is_tried
+    assert not campaign.is_open({})(mutant)
+
+
 def test_the_page_has_a_score_for_each_room_and_each_survivor_with_its_reason() -> None:
     open_ = replace(SURVIVOR, id="model/small.py#0", reason="", before="a | b")
     crash = replace(KILLED, outcome="crash")
     text = page([KILLED, KILLED, SURVIVOR, open_, crash], {"model": 1_234, "other": 5})
-    assert "| model | 1,234 | 5 | 2 | 2 | 1 | 0 | 50 % |" in text
-    assert "| other | 5 | 0 | 0 | 0 | 0 | 0 |  |" in text
+    assert "| model | 1,234 | 5 | 2 | 2 | 1 | 0 | 1 | 50 % |" in text
+    assert "| other | 5 | 0 | 0 | 0 | 0 | 0 | 0 |  |" in text
     assert "| small.py:14 unused | connective: `` + `` → `` - `` | nobody calls it |" in text
     assert r"`` a \| b ``" in text
     assert "| open |" in text
@@ -272,6 +364,20 @@ def test_the_mutants_of_changed_lines_are_tried_and_a_survivor_fails(
     assert main(changed) == 0
     assert main(["--room", room.name, "--changed"]) == 0
     assert capsys.readouterr().out.endswith("0 mutants of changed lines: none tried\n")
+
+
+@pytest.mark.parametrize(("slow", "code"), [("killed", 0), ("crash", 0), ("survived", 1)])
+def test_a_mutant_that_survives_in_one_of_two_ways_fails(
+    slow: Outcome, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def outcomes(todo: Iterator[Job], *, slowly: bool, **_: object) -> Iterator[Tried]:
+        (one, mutant), *_others = todo
+        yield tried(one.name, mutant, Verdict(outcome=slow if slowly else "killed"))
+
+    monkeypatch.setattr(command, "outcomes", outcomes)
+    assert main(["--room", "reference_impl/transactions", "--both-ways"]) == code
+    differ = int(slow != "killed")
+    assert f"1 mutants tried both ways: {differ} outcomes differ" in capsys.readouterr().out
 
 
 def test_an_unknown_room_lists_the_nearest() -> None:

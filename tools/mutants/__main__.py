@@ -2,14 +2,16 @@
 
     python -m tools.mutants --seconds 900             # tries mutants that have no result yet
     python -m tools.mutants --room transactions       # only rooms whose name contains this text
-    python -m tools.mutants --survivors               # tries the survivors again
+    python -m tools.mutants --survivors               # tries the open survivors again
     python -m tools.mutants --changed                 # all mutants of lines that differ from main
     python -m tools.mutants --changed --base v1       # of lines that differ from another commit
+    python -m tools.mutants --both-ways               # tries recorded mutants quickly and slowly
     python -m tools.mutants --page                    # only the page
 
 A room is a part of the product, with the tests that judge its mutants. The record is
-benchmarks/results/mutants.json, the page docs/mutants.md. With `--changed` nothing is recorded, and
-the exit code is 1 if a mutant survives.
+benchmarks/results/mutants.json, the page docs/mutants.md. With `--changed` and `--both-ways`,
+nothing is recorded. The exit code is 1 if a changed line has a mutant that survives, or if a mutant
+survives in one of the two ways only.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from pathlib import Path
 from typing import Final
 
 from model.faults import UnknownName
-from tools.mutants.campaign import SEED, is_new, jobs, mutants_in, outcomes, survived
+from tools.mutants.campaign import SEED, Job, is_new, is_open, jobs, mutants_in, outcomes
 from tools.mutants.mutations import Mutant
 from tools.mutants.page import PAGE, page
 from tools.mutants.record import KEPT, Tried, Versions, keep, kept, with_reasons_of
@@ -46,9 +48,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=SEED, help="draws the mutants")
     parser.add_argument("--of-each", type=int, help="at most so many mutants of each room")
     parser.add_argument("--room", default="", help="only rooms whose name contains this text")
-    parser.add_argument("--survivors", action="store_true", help="only those that survived")
+    parser.add_argument("--survivors", action="store_true", help="only survivors without a reason")
     parser.add_argument("--changed", action="store_true", help="only lines that differ from main")
     parser.add_argument("--base", default="main", help="the commit that --changed compares with")
+    parser.add_argument("--both-ways", action="store_true", help="compare forks with new imports")
     parser.add_argument("--record", type=Path, default=KEPT, help="the record, as JSON")
     parser.add_argument("--page", action="store_true", help="write only the page")
     options = parser.parse_args(arguments)
@@ -56,8 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     done = kept(options.record)
     if options.changed:
         return _try_changed(rooms, options)
+    if options.both_ways:
+        some = jobs(rooms, options.seed, lambda it: it.id in done, of_each=options.of_each)
+        return _try_both_ways(list(some), options)
     if not options.page:
-        wanted = survived(dict(done)) if options.survivors else is_new(dict(done))
+        wanted = is_open(dict(done)) if options.survivors else is_new(dict(done))
         _run(rooms, wanted, done, options)
     points = {room.name: {it.id for it in mutants_in(room, options.seed)} for room in ROOMS}
     rows = [row for row in done.values() if row.id in points[row.room]]
@@ -118,6 +124,23 @@ def _try_changed(rooms: Sequence[Room], options: argparse.Namespace) -> int:
     if left := len(todo) - counts.total():
         sys.stdout.write(f"{left} not tried: {options.seconds:.0f} s were not enough\n")
     return 1 if counts["survived"] else 0
+
+
+def _try_both_ways(todo: Sequence[Job], options: argparse.Namespace) -> int:
+    """Tries mutants in forks, then with new imports for each: the slow and obvious way."""
+
+    def tried(*, slowly: bool) -> dict[str, Tried]:
+        until = time.monotonic() + options.seconds / 2
+        rows = outcomes(iter(todo), until=until, processes=options.jobs, slowly=slowly)
+        return {row.id: row for row in rows}
+
+    quick, slow = tried(slowly=False), tried(slowly=True)
+    pairs = [(row, slow[row.id]) for row in quick.values() if row.id in slow]
+    differ = [(a, b) for a, b in pairs if a.outcome != b.outcome]
+    for a, b in differ:
+        sys.stdout.write(f"{a.file}:{a.line} {a.before}: {a.outcome}, slowly {b.outcome}\n")
+    sys.stdout.write(f"{len(pairs)} mutants tried both ways: {len(differ)} outcomes differ\n")
+    return 1 if any("survived" in (a.outcome, b.outcome) for a, b in differ) else 0
 
 
 def _git_diff(base: str) -> str:

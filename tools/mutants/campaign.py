@@ -12,21 +12,21 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from itertools import zip_longest
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from tools.mutants.forks import Forks
 from tools.mutants.mutations import Mutant, mutants_of
 from tools.mutants.record import Tried, tried
+from tools.mutants.recorded import Cache
 from tools.mutants.rooms import Room
-from tools.mutants.trying import ROOT, Copy, Selection, Verdict, preload
+from tools.mutants.trying import ROOT, Copy, Verdict, preload
 
 SEED: Final = 20261123
+IN_TURN: Final = 10  # mutants of one room in a row, so that few processes collect its tests
 Job = tuple[Room, Mutant]
-
-
-class NotGreen(Exception):
-    """Raised if tests fail although the code has no mutant, so they cannot judge mutants."""
 
 
 def mutants_in(room: Room, seed: int, root: Path = ROOT) -> tuple[Mutant, ...]:
@@ -55,66 +55,86 @@ def jobs(
 ) -> Iterator[Job]:
     """Yields (room, mutant) for each mutant for which `wanted` is true.
 
-    A room is a part of the product with its tests. The rooms take turns: the first mutant of each
-    room, then the second of each. A room's mutants after the first `of_each` are left out.
+    A room is a part of the product with its tests. The rooms take turns: some mutants of each room,
+    then the next ones of each. A room's mutants after the first `of_each` are left out.
     """
     # So a campaign that is continued tries no mutants beyond the first ones.
-    chosen = [[(room, it) for it in mutants_in(room, seed)[:of_each]] for room in rooms]
-    for row in zip_longest(*chosen):
-        yield from (job for job in row if job is not None and wanted(job[1]))
+    left = [[(room, it) for it in mutants_in(room, seed)[:of_each]] for room in rooms]
+    while any(left):
+        for some in left:
+            yield from (job for job in some[:IN_TURN] if wanted(job[1]))
+            del some[:IN_TURN]
 
 
-def outcomes(todo: Iterator[Job], *, until: float, processes: int) -> Iterator[Tried]:
+def outcomes(
+    todo: Iterator[Job], *, until: float, processes: int, slowly: bool = False
+) -> Iterator[Tried]:
     """Tries mutants in several processes, and yields the result of each.
 
     The mutants are taken in small batches. A new batch begins only before the time `until`, as
-    measured by `time.monotonic`.
+    measured by `time.monotonic`. With `slowly`, everything is imported again for each mutant.
     """
     fork = multiprocessing.get_context("fork")
     preload()
     with ProcessPoolExecutor(processes, mp_context=fork, initializer=_open) as pool:
         while time.monotonic() < until:
-            batch = [job for job, _ in zip(todo, range(2 * processes), strict=False)]
+            batch = [*islice(todo, 2 * processes)]
             if not batch:
                 break
-            yield from pool.map(_attempt, batch)
+            yield from pool.map(partial(_attempt, slowly=slowly), batch)
         for _ in pool.map(_close, range(processes)):
             pass
 
 
-_copies: list[Copy] = []  # of this process
-_cpu_s: dict[Selection, Mapping[str, float]] = {}  # what tests use here without a mutant
+class _Process:
+    """What one process of the pool has: a copy of the tree, and the forks for its last room."""
+
+    def __init__(self) -> None:
+        self.copy = Copy()
+        self.cache = Cache(self.copy.folder)
+        self.room: Room | None = None
+        self.forks: Forks | None = None
+
+    def attempt(self, room: Room, mutant: Mutant, *, slowly: bool) -> Verdict:
+        if self.forks is None or self.room != room:
+            self.leave()
+            self.room, self.forks = room, Forks(self.copy, room.tests, self.cache)
+        verdict = None if slowly else self.forks.attempt(mutant)
+        return verdict or self.copy.attempt(mutant, room.tests_of(mutant.file), self.forks.cpu_s)
+
+    def leave(self) -> None:
+        if self.forks is not None:
+            self.forks.close()
+
+
+_process: list[_Process] = []  # of this process
 
 
 def _open() -> None:
-    _copies.append(Copy())
+    _process.append(_Process())
 
 
 def _close(_: int) -> None:
     with suppress(IndexError):
-        _copies.pop().remove()
+        one = _process.pop()
+        one.leave()
+        one.copy.remove()
 
 
-def _attempt(job: Job) -> Tried:
+def _attempt(job: Job, *, slowly: bool) -> Tried:
     room, mutant = job
-    (copy,) = _copies
-    unknown = [one for one in room.tests if one not in _cpu_s]
-    if unknown:
-        _cpu_s.update(dict.fromkeys(unknown, cpu_s_if_green(room, copy.unchanged(unknown))))
-    cpu_s = {name: used for one in room.tests for name, used in _cpu_s[one].items()}
-    return tried(room.name, mutant, copy.attempt(mutant, room.tests_of(mutant.file), cpu_s))
-
-
-def cpu_s_if_green(room: Room, verdict: Verdict) -> Mapping[str, float]:
-    """Returns the CPU seconds of each test; raises NotGreen if no test ran or one did not pass."""
-    if verdict.outcome != "survived" or not verdict.cpu_s:
-        raise NotGreen(f"{room.name}: {verdict.test or 'no test ran'}: {verdict.error}")
-    return verdict.cpu_s
+    return tried(room.name, mutant, _process[0].attempt(room, mutant, slowly=slowly))
 
 
 def is_new(done: Mapping[str, Tried]) -> Callable[[Mutant], bool]:
     return lambda mutant: mutant.id not in done
 
 
-def survived(done: Mapping[str, Tried]) -> Callable[[Mutant], bool]:
-    return lambda mutant: mutant.id in done and done[mutant.id].outcome == "survived"
+def is_open(done: Mapping[str, Tried]) -> Callable[[Mutant], bool]:
+    """Returns a function that is true for a survivor without a reason."""
+
+    def is_one(mutant: Mutant) -> bool:
+        known = done.get(mutant.id)
+        return known is not None and known.outcome == "survived" and not known.reason
+
+    return is_one

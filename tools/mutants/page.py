@@ -23,11 +23,18 @@ A mutant is *killed* if a test fails by an assertion. A *crash* (another excepti
 of the product itself) and a *timeout* are counted apart and are no kills. The *score* is the share
 of killed mutants among those that were killed or survived.
 
-Survivors are tried again when tests are added, so the score is that of the tests of today, and it
-is higher than the share that was killed at first.
+Open survivors are tried again when tests are added, so the score is that of the tests of today, and
+it is higher than the share that was killed at first. An *explained* survivor has a reason in the
+list below; it counts as survived.
+
+One process imports the product and collects the tests of a room once. For each mutant it forks, and
+the fork gives the changed functions their new code. The tests that call such a function are first,
+the quickest of them first; all others of the room follow. A change of a table, or of another line
+that runs during the imports, needs new imports instead. That is the slow and obvious way, and
+`--both-ways` tries recorded mutants in both: each must survive in both or in neither.
 
 `make mutants` goes on where the record ends. `python -m tools.mutants --survivors` tries the
-survivors again, and `--changed` all mutants of the lines that differ from `main`.
+open survivors again, and `--changed` all mutants of the lines that differ from `main`.
 """
 WHY: Final = """
 ## Why a tool of our own
@@ -61,8 +68,8 @@ def page(rows: Iterable[Tried], points: Mapping[str, int]) -> str:
 
 
 def _scores(rows: list[Tried], points: Mapping[str, int]) -> Iterator[str]:
-    yield f"| room | of | tried | {' | '.join(COLUMNS)} | score |"
-    yield "|---|---|---|" + "---|" * len(COLUMNS) + "---|"
+    yield f"| room | of | tried | {' | '.join(COLUMNS)} | explained | score |"
+    yield "|---|---|---|" + "---|" * len(COLUMNS) + "---|---|"
     for room, number in points.items():
         yield _score(room, number, [row for row in rows if row.room == room])
     yield _score("all", sum(points.values()), rows)
@@ -73,7 +80,8 @@ def _score(name: str, number: int, rows: list[Tried]) -> str:
     decided = counts["killed"] + counts["survived"]
     share = f"{100 * counts['killed'] / decided:.0f} %" if decided else ""
     numbers = " | ".join(str(counts[column]) for column in COLUMNS)
-    return f"| {name} | {number:,} | {len(rows)} | {numbers} | {share} |"
+    explained = sum(row.outcome == "survived" and bool(row.reason) for row in rows)
+    return f"| {name} | {number:,} | {len(rows):,} | {numbers} | {explained} | {share} |"
 
 
 def _survivors(rows: list[Tried], points: Mapping[str, int]) -> Iterator[str]:

@@ -91,13 +91,13 @@ _MAPPINGS: Final = (
     "broker_replication.py",
     "broker_transactions.py",
     "committed_log.py",
-    "detailed_classic_group.py",
-    "detailed_consumer_group.py",
-    "detailed_coordinator.py",
-    "detailed_quorum.py",
-    "detailed_read_committed.py",
-    "detailed_reassignment.py",
-    "detailed_transactions.py",
+    "rich_classic_group.py",
+    "rich_consumer_group.py",
+    "rich_coordinator.py",
+    "rich_quorum.py",
+    "rich_read_committed.py",
+    "rich_reassignment.py",
+    "rich_transactions.py",
     "state_mapping.py",
     "transaction_numbers.py",
 )
@@ -112,6 +112,7 @@ _KERNELS: Final = (
     "facts",
 )
 _AGREEMENT: Final = (
+    Selection("tests/checkers/histories/test_ties.py"),
     Selection("tests/checkers/histories/test_mutated_histories.py"),
     Selection("tests/checkers/histories/test_joined_histories.py"),
     Selection("tests/checkers/histories/test_as_jepsen.py"),

@@ -25,12 +25,12 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, NoReturn
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -43,8 +43,13 @@ LIBRARIES: Final = ("numpy", "pyarrow.compute", "hypothesis.stateful", "networkx
 TEST_CPU_S: Final = 4.0  # that each test may use beyond five times what it used without a mutant
 LIMIT_S: Final = 900.0  # of all tests together: it ends those that wait without using the processor
 FAILURES: Final = 5  # crashes and timeouts, after which the remaining tests are not run
-PRODUCT: Final = ("model", "reference_impl", "checkers")  # an assertion that fails here is a crash
+ASSERTING: Final = (
+    "model",
+    "reference_impl",
+    "checkers",
+)  # an assertion that fails here is a crash
 
+RESULT: Final = "verdict.json"
 PLUGINS_OFF: Final = ("-p", "no:randomly", "-p", "no:cacheprovider")
 EARLY: Final = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # hypothesis is imported already
 OPTIONS: Final = ("-q", "--tb=short", "-n", "0", "--timeout=0", *PLUGINS_OFF, *EARLY)
@@ -67,6 +72,7 @@ class Verdict:
     test: str = ""
     error: str = ""
     cpu_s: Mapping[str, float] = field(default_factory=dict[str, float])  # of each test that ran
+    calls: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
 
 class Copy:
@@ -84,10 +90,6 @@ class Copy:
         compiled = (sys.executable, "-m", "compileall", "-q", "--invalidation-mode", "checked-hash")
         subprocess.run([*compiled, *folders], cwd=self.folder, check=True)
 
-    def unchanged(self, tests: Sequence[Selection]) -> Verdict:
-        """Returns the verdict of the tests without a mutant, with the CPU time of each test."""
-        return self._run(_Watch(tests, {}, spare_s=LIMIT_S))
-
     def attempt(
         self, mutant: Mutant, tests: Sequence[Selection], cpu_s: Mapping[str, float]
     ) -> Verdict:
@@ -95,31 +97,26 @@ class Copy:
 
         `cpu_s` has the CPU time of each test without the mutant.
         """
+        with self.mutated(mutant):
+            return self._run(Watch(tests, cpu_s, spare_s=TEST_CPU_S))
+
+    @contextmanager
+    def mutated(self, mutant: Mutant) -> Generator[tuple[bytes, bytes]]:
+        """Changes the file of a mutant for a while; yields its source before and after."""
         file = self.folder / mutant.file
         source = file.read_bytes()
-        file.write_bytes(mutant.applied(source))
+        changed = mutant.applied(source)
+        file.write_bytes(changed)
         try:
-            return self._run(_Watch(tests, cpu_s, spare_s=TEST_CPU_S))
+            yield source, changed
         finally:
             file.write_bytes(source)
 
-    def _run(self, watch: _Watch) -> Verdict:
-        result = self.folder / "verdict.json"
-        result.unlink(missing_ok=True)
+    def _run(self, watch: Watch) -> Verdict:
         child = os.fork()
         if child == 0:
-            _child(self.folder, watch, result)
-        until = time.monotonic() + LIMIT_S
-        while (ended := os.waitpid(child, os.WNOHANG))[0] == 0:
-            if time.monotonic() > until:
-                _kill(child)
-                os.waitpid(child, 0)
-                return Verdict(outcome="timeout", error=f"{LIMIT_S:.0f} s")
-            time.sleep(0.02)
-        _kill(child)  # what it has started
-        if not result.exists():
-            return Verdict(outcome="crash", error=f"the process ended with {ended[1]}")
-        return Verdict(**json.loads(result.read_text(encoding="utf-8")))
+            run_tests(self.folder, watch)
+        return wait_for(child, self.folder)
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -131,12 +128,30 @@ def preload() -> None:
         importlib.import_module(name)
 
 
+def wait_for(child: int, folder: Path) -> Verdict:
+    """Returns the verdict of a process that runs tests in a folder, and ends what it started."""
+    result = folder / RESULT
+    result.unlink(missing_ok=True)
+    until = time.monotonic() + LIMIT_S
+    while (ended := os.waitpid(child, os.WNOHANG))[0] == 0:
+        if time.monotonic() > until:
+            _kill(child)
+            os.waitpid(child, 0)
+            return Verdict(outcome="timeout", error=f"{LIMIT_S:.0f} s")
+        time.sleep(0.02)
+    _kill(child)
+    if not result.exists():
+        return Verdict(outcome="crash", error=f"the process ended with {ended[1]}")
+    return Verdict(**json.loads(result.read_text(encoding="utf-8")))
+
+
 def _kill(child: int) -> None:
     with suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
 
 
-def _child(folder: Path, watch: _Watch, result: Path) -> None:
+def run_tests(folder: Path, watch: Watch) -> NoReturn:
+    """Runs tests in this process, writes their verdict to a file, and ends the process."""
     try:
         os.setsid()
         printed = os.open(folder / "printed.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -150,8 +165,10 @@ def _child(folder: Path, watch: _Watch, result: Path) -> None:
             del sys.modules[name]  # the tree's own modules, so that the copy's are imported
         places = dict.fromkeys(one.path for one in watch.tests if Path(one.path).exists())
         temporary = f"--basetemp={folder / 'temporary'}"
-        pytest.main([*OPTIONS, temporary, *places], plugins=[watch])
-        result.write_text(json.dumps(asdict(watch.verdict())), encoding="utf-8")
+        code = pytest.main([*OPTIONS, temporary, *places], plugins=[watch])
+        if code == pytest.ExitCode.INTERNAL_ERROR:
+            os._exit(code)
+        (folder / RESULT).write_text(json.dumps(asdict(watch.verdict())), encoding="utf-8")
     except BaseException:
         traceback.print_exc()
     finally:
@@ -165,7 +182,7 @@ class _OutOfTime(BaseException):
     """
 
 
-class _Watch:
+class Watch:
     """A plugin of pytest that finds out whether the tests kill the mutant.
 
     The session ends at the first test that kills it, or after several crashes and timeouts.
@@ -176,13 +193,14 @@ class _Watch:
     ) -> None:
         self.tests, self.allowed, self.spare_s = tests, cpu_s, spare_s
         self.used: dict[str, float] = {}
+        self.calls: dict[str, list[str]] = {}
         self.failures: list[tuple[Outcome, str, str]] = []
 
     def verdict(self) -> Verdict:
         order = ("killed", "timeout", "crash")
         worst = min(self.failures, key=lambda it: order.index(it[0]), default=("survived", "", ""))
         outcome, test, error = worst
-        return Verdict(outcome=outcome, test=test, error=error, cpu_s=self.used)
+        return Verdict(outcome=outcome, test=test, error=error, cpu_s=self.used, calls=self.calls)
 
     def pytest_sessionstart(self) -> None:
         # after tests/conftest.py has loaded its own profile
@@ -245,7 +263,7 @@ def _is_kill(error: BaseException) -> bool:
         return False
     *_, (frame, _line_number) = traceback.walk_tb(error.__traceback__)
     raised_in = Path(frame.f_code.co_filename)
-    return not any(raised_in.is_relative_to(Path.cwd() / room) for room in PRODUCT)
+    return not any(raised_in.is_relative_to(Path.cwd() / room) for room in ASSERTING)
 
 
 def _line(error: BaseException, folder: Path) -> str:

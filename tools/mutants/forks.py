@@ -1,0 +1,224 @@
+"""Tries mutants in forks of one process that has imported the product and collected the tests.
+
+A fork gives the functions that a mutant changes their new code, so it imports nothing again. It
+runs the tests that call such a function first, the quickest of them first, and then all others.
+So a mutant survives the same tests as in `trying`, which imports everything again for each mutant.
+
+A change of a table, or of another line that runs during the imports, needs new imports: such a
+mutant is left to `trying`.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from multiprocessing.connection import Connection
+from types import CodeType, FrameType, FunctionType
+from typing import Final
+
+import pytest
+
+from tools.mutants.mutations import Mutant
+from tools.mutants.recorded import NOTHING, PRODUCT, Cache, NotGreen
+from tools.mutants.trying import (
+    LIMIT_S,
+    TEST_CPU_S,
+    Copy,
+    Selection,
+    Verdict,
+    Watch,
+    run_tests,
+    wait_for,
+)
+
+NOTED_S: Final = 1.0  # a test that runs longer counts as one that calls every function
+_Request = tuple[str, bytes, bytes]  # a file, its source before and after
+
+
+class Forks:
+    """A process that has collected some tests, and forks to run them on a mutant."""
+
+    def __init__(self, copy: Copy, tests: Sequence[Selection], cache: Cache) -> None:
+        self.copy = copy
+        self._requests, theirs = (Connection(end.detach()) for end in socket.socketpair())
+        self._process = os.fork()
+        if self._process == 0:
+            self._requests.close()
+            server = _Server(tests, cache, theirs)
+            sys.settrace(server.note)
+            run_tests(copy.folder, server)
+        theirs.close()
+        new = self._answer()
+        if new is not None:
+            cache.add(new)
+        self.cpu_s = cache.read(self._requests.recv()).cpu_s
+        self._requests.send(None)
+
+    def attempt(self, mutant: Mutant) -> Verdict | None:
+        """Returns the verdict of the tests; None if the mutant needs new imports."""
+        with self.copy.mutated(mutant) as (before, after):
+            self._requests.send((mutant.file, before, after))
+            return self._answer()
+
+    def _answer(self) -> Verdict | None:
+        try:
+            answer = self._requests.recv()  # plain data: the server has imported this module again
+        except EOFError:
+            printed = (self.copy.folder / "printed.txt").read_text(encoding="utf-8")
+            raise NotGreen(f"the tests cannot be collected:\n{printed}") from None
+        return answer and Verdict(**answer)
+
+    def close(self) -> None:
+        self._requests.close()
+        os.waitpid(self._process, 0)
+
+
+class _Server(Watch):
+    """A plugin of pytest that forks for each request, and runs the tests in the fork only."""
+
+    def __init__(self, tests: Sequence[Selection], cache: Cache, requests: Connection) -> None:
+        super().__init__(tests, {}, spare_s=LIMIT_S)
+        self.cache, self.requests, self.recorded = cache, requests, NOTHING
+        self.folder = f"{cache.tree}/"
+        self.called: dict[int, CodeType] = {}
+        self.ran: set[CodeType] = set()  # during the imports and the collection
+        self.functions: dict[CodeType, list[FunctionType]] = {}
+
+    def note(self, frame: FrameType, _event: str, _arg: object) -> None:
+        self.called[id(frame.f_code)] = frame.f_code
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        sys.settrace(None)
+        self.ran = {code for code in self.called.values() if self._is_product(code)}
+        for one in gc.get_objects():
+            if isinstance(one, FunctionType) and self._is_product(one.__code__):
+                self.functions.setdefault(one.__code__, []).append(one)
+        gc.freeze()
+        if self._is_fork_that_records(session):
+            return None  # pytest runs the tests, and the process ends
+        while (request := self._request()) is not None:
+            try:
+                changed = [*self._changed(*request)]
+            except _NeedsImports:
+                self.requests.send(None)
+                continue
+            if self._is_fork():
+                self._apply(changed)
+                session.items.sort(key=self._order(changed))
+                return None
+        return True
+
+    def _is_fork_that_records(self, session: pytest.Session) -> bool:
+        files = {item.nodeid.partition("::")[0] for item in session.items}
+        known = self.cache.read(files).cpu_s
+        unknown = [item for item in session.items if item.nodeid not in known]
+        if not unknown and known and not self.failures:
+            self.requests.send(None)
+        elif self._is_fork():
+            session.items[:] = unknown
+            signal.signal(signal.SIGVTALRM, lambda *_: self._note_calls(None))
+            return True
+        self.requests.send(files)
+        self._request()  # once these tests are recorded
+        self.recorded = self.cache.read(files)
+        self.allowed, self.spare_s = self.recorded.cpu_s, TEST_CPU_S
+        return False
+
+    def _request(self) -> _Request | None:
+        try:
+            request: _Request | None = self.requests.recv()
+        except (EOFError, ConnectionResetError):  # no more mutants
+            return None
+        return request
+
+    def _is_fork(self) -> bool:
+        """Returns True in a new process, and False in this one, once the new one has ended."""
+        child = os.fork()
+        if child == 0:
+            os.setsid()
+            return True
+        self.requests.send(asdict(wait_for(child, self.cache.tree)))
+        return False
+
+    def _is_product(self, code: CodeType) -> bool:
+        return code.co_filename.removeprefix(self.folder).partition("/")[0] in PRODUCT
+
+    def _changed(
+        self, file: str, before: bytes, after: bytes
+    ) -> Iterator[tuple[CodeType, CodeType]]:
+        path = self.folder + file
+        old, new = (compile(text, path, "exec", dont_inherit=True) for text in (before, after))
+        yield from self._pairs(old, new, is_live=False)
+
+    def _pairs(
+        self, old: CodeType, new: CodeType, *, is_live: bool
+    ) -> Iterator[tuple[CodeType, CodeType]]:
+        is_live = is_live or old in self.functions
+        nested, others = _nested(old), _nested(new)
+        if _alone(old) != _alone(new) and (not is_live or old in self.ran):
+            raise _NeedsImports
+        if len(nested) != len(others) or old.co_freevars != new.co_freevars:
+            raise _NeedsImports
+        yield old, new
+        for one, other in zip(nested, others, strict=True):
+            if one != other:
+                yield from self._pairs(one, other, is_live=is_live)
+
+    def _apply(self, changed: Sequence[tuple[CodeType, CodeType]]) -> None:
+        for old, new in changed:
+            for function in self.functions.get(old, ()):
+                function.__code__ = new
+
+    def _order(
+        self, changed: Sequence[tuple[CodeType, CodeType]]
+    ) -> Callable[[pytest.Item], tuple[bool, float]]:
+        names = {self._name(old) for old, new in changed if _alone(old) != _alone(new)}
+
+        def place(item: pytest.Item) -> tuple[bool, float]:
+            calls = self.recorded.calls.get(item.nodeid, names)
+            return names.isdisjoint(calls), self.recorded.cpu_s[item.nodeid]
+
+        return place
+
+    def _name(self, code: CodeType) -> str:
+        file = code.co_filename.removeprefix(self.folder)
+        return f"{file}:{code.co_firstlineno} {code.co_qualname}"
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        if not self.recorded.cpu_s:
+            self.called = {}
+            self._note_calls(self.note)
+            signal.setitimer(signal.ITIMER_VIRTUAL, NOTED_S)
+        super().pytest_runtest_logstart(nodeid)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        super().pytest_runtest_logfinish(nodeid)
+        if sys.gettrace():
+            self._note_calls(None)
+            called = filter(self._is_product, self.called.values())
+            self.calls[nodeid] = [self._name(code) for code in called]
+
+    def _note_calls(self, function: Callable[[FrameType, str, object], None] | None) -> None:
+        sys.settrace(function)
+        threading.settrace(function)
+
+
+class _NeedsImports(Exception):
+    """Raised if a mutant changes code that ran during the imports."""
+
+
+def _nested(code: CodeType) -> list[CodeType]:
+    return [one for one in code.co_consts if isinstance(one, CodeType)]
+
+
+def _alone(code: CodeType) -> CodeType:
+    """Returns the code without the functions that it makes, and without positions."""
+    others = tuple(one for one in code.co_consts if not isinstance(one, CodeType))
+    return code.replace(co_consts=others, co_linetable=b"")

@@ -1,0 +1,81 @@
+"""What each test uses and calls without a mutant, kept outside git in `build/mutants`.
+
+There is one file for each test file. Its name is a digest of the test file, of the product and of
+what tests import, so a change of these needs a new recording.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from tools.mutants.trying import ROOT, Verdict
+
+CACHE: Final = ROOT / "build" / "mutants"
+PRODUCT: Final = ("model", "reference_impl", "properties", "checkers")
+
+
+class NotGreen(Exception):
+    """Raised if tests fail although the code has no mutant, so they cannot judge mutants."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The CPU time of each test, and the functions of the product that a quick test calls."""
+
+    cpu_s: Mapping[str, float]
+    calls: Mapping[str, Sequence[str]]
+
+    def __or__(self, other: Recorded) -> Recorded:
+        return Recorded({**self.cpu_s, **other.cpu_s}, {**self.calls, **other.calls})
+
+
+NOTHING: Final = Recorded({}, {})
+
+
+class Cache:
+    """The recordings for one copy of the source tree."""
+
+    def __init__(self, tree: Path, folder: Path = CACHE) -> None:
+        self.tree, self.folder = tree, folder
+        sources = {file for name in PRODUCT for file in (tree / name).rglob("*.py")}
+        sources |= {it for it in (tree / "tests").rglob("*.py") if it.name[:5] != "test_"}
+        self._digest = hashlib.sha256()
+        for file in sorted(sources):
+            self._digest.update(f"{file.relative_to(tree)}\0".encode() + file.read_bytes())
+
+    def read(self, files: Iterable[str]) -> Recorded:
+        """Returns what is recorded for the tests in some files."""
+        all_of_them = NOTHING
+        for file in map(self._kept, set(files)):
+            if file.exists():
+                all_of_them |= Recorded(**json.loads(file.read_text(encoding="utf-8")))
+        return all_of_them
+
+    def add(self, verdict: Verdict) -> None:
+        """Keeps what tests used and called; raises NotGreen if one did not pass, or none ran."""
+        if verdict.outcome != "survived" or not verdict.cpu_s:
+            raise NotGreen(f"{verdict.test or 'no test ran'}: {verdict.error}")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for file in {_file(test) for test in verdict.cpu_s}:
+            cpu_s = {test: used for test, used in verdict.cpu_s.items() if _file(test) == file}
+            calls = {test: verdict.calls[test] for test in cpu_s if test in verdict.calls}
+            kept = self._kept(file)
+            partial = kept.with_suffix(f".{os.getpid()}")  # other processes may read and write
+            text = json.dumps(asdict(self.read([file]) | Recorded(cpu_s, calls)))
+            partial.write_text(text, encoding="utf-8")
+            partial.replace(kept)
+
+    def _kept(self, file: str) -> Path:
+        digest = self._digest.copy()
+        digest.update(f"{file}\0".encode() + (self.tree / file).read_bytes())
+        return self.folder / f"{digest.hexdigest()[:24]}.json"
+
+
+def _file(test: str) -> str:
+    return test.partition("::")[0]
