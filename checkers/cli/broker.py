@@ -147,7 +147,7 @@ def broker_command(
         control=control,
         security=read_security(security),
         auto_creates_topics=auto_create_topics,
-        broker_settings=started_with(broker_config),
+        timeouts=started_with(broker_config),
     )
 
     def ready(cluster: ServedCluster) -> None:

@@ -8,6 +8,7 @@ Source: `model.replication_abstract.losses`; KIP-101; KIP-497; KIP-966.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -15,13 +16,13 @@ from typing import Any, Final, NamedTuple, Self
 
 from checkers.tracing.logged_events import Event
 from checkers.tracing.losses import LossyStep
-from checkers.tracing.outcomes import ElementNames, Outcome, Refused, done
+from checkers.tracing.outcomes import Outcome, Refused
 from checkers.tracing.registrations import Registration, Registrations
 from checkers.tracing.replication_lines import creates
 from checkers.tracing.replication_state import ReplicationState
 from model.language.rows import RowState
 from model.replication_abstract.versions import WithLosses
-from properties.refinement.behaviour import ANY, Behaviour, Call, Taken
+from properties.refinement.behaviour import ANY, Behaviour, Call
 
 MOST_FAULTS: Final = 999  # steps of one trace that may lose records
 _EPOCHS: Final = frozenset({"leader_epoch", "leaderEpoch"})
@@ -57,7 +58,7 @@ class Position(NamedTuple):
 
     state: RowState
     facts: Facts
-    taken: Taken | None  # the last action
+    taken: Counter[str]  # actions
 
 
 @dataclass(slots=True)
@@ -98,17 +99,13 @@ class Partition:
         return cls(behaviour, replicas, Facts(registrations=Registrations.created(created)))
 
     @property
-    def elements(self) -> ElementNames:
-        return {"Replica": [f"broker {broker}" for broker in self.replicas]}
-
-    @property
     def position(self) -> Position:
         """Returns the position that the trace has reached, for a later `back_to`."""
-        return Position(self.behaviour.state, self.facts, self.behaviour.last)
+        return Position(self.behaviour.state, self.facts, self.behaviour.taken)
 
     def back_to(self, position: Position) -> None:
         """Restores an earlier position of the trace, with the state that the spec had there."""
-        self.behaviour.state, self.facts, self.behaviour.last = position
+        self.behaviour.state, self.facts, self.behaviour.taken = position
 
     @property
     def now(self) -> ReplicationState:
@@ -120,7 +117,8 @@ class Partition:
 
     def do(self, action: str, *arguments: int) -> Outcome:
         """Takes an action of the spec; returns a refusal if the spec does not allow it."""
-        return done(self.behaviour, action, *arguments)
+        refusal = self.behaviour.take(Call(action, arguments))
+        return None if refusal is None else Refused(str(refusal))
 
     def do_if_allowed(self, action: str, *arguments: int) -> None:
         """Takes an action of the spec if the spec allows it."""

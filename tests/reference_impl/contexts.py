@@ -16,7 +16,7 @@ BROKER_1: Final = Context(
     broker_epoch=BrokerEpoch(11),
     brokers={},
     correlation=1,
-    broker_settings=BrokerSettings(),
+    timeouts=BrokerSettings(),
     bugs=NO_BUGS,
 )
 

@@ -149,9 +149,7 @@ class ConsumerGroupHarness:
 
     def _context(self) -> Context:
         coordinators = Coordinators(dict.fromkeys(PARTITIONS, BrokerId(1)))
-        return replace(
-            COORDINATOR, bugs=self.bugs, coordinators=coordinators, broker_settings=EACH_TIME
-        )
+        return replace(COORDINATOR, bugs=self.bugs, coordinators=coordinators, timeouts=EACH_TIME)
 
 
 EFFECTS: Final[Mapping[str, Effect]] = {

@@ -50,8 +50,9 @@ from reference_impl.partition.roles import (
     LeaderRequest,
     Replica,
     apply_state,
+    compact,
+    retain,
 )
-from reference_impl.partition.upkeep import compact, retain
 from reference_impl.protocol.controller import BrokerState, PartitionState
 from reference_impl.protocol.deletion import DeletedRecords, DeleteRecords
 from reference_impl.protocol.messages import (
@@ -209,7 +210,7 @@ class RetentionHarness:
                 for broker in BROKERS
             },
             correlation=self.correlations,
-            broker_settings=KAFKA_SETTINGS,
+            timeouts=KAFKA_SETTINGS,
             bugs=self.bugs,
         )
 

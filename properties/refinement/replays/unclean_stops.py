@@ -71,7 +71,7 @@ def _start(defect: Defect) -> ReplicationHarness:
         Cluster(
             brokers=BROKERS,
             min_insync_replicas=BROKERS,
-            broker_settings=UNFLUSHED,
+            timeouts=UNFLUSHED,
             bugs=defect.bugs,
         )
     )

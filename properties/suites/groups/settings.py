@@ -21,7 +21,7 @@ class Setting:
 
     condition: str
     runs: Callable[[Worker], Program]
-    broker_settings: BrokerSettings = TIMEOUTS
+    timeouts: BrokerSettings = TIMEOUTS
 
 
 SETTINGS: Final = {
@@ -33,6 +33,6 @@ SETTINGS: Final = {
     "KIP-848, soon forgotten": Setting(
         condition="offsets expire 400 ms after the last member has left",
         runs=consumer,
-        broker_settings=SHORT_OFFSET_RETENTION,
+        timeouts=SHORT_OFFSET_RETENTION,
     ),
 }

@@ -23,10 +23,16 @@ def test_the_fenced_instance_gets_the_epoch_of_the_fence_if_it_aborts() -> None:
 
 
 @pytest.mark.parametrize(
-    "more", [{"transactions": 2}, {"coordinator_failures": 1}, {"ends_late": True}]
+    ("more", "states"),
+    [
+        ({"transactions": 2}, 2_098),
+        ({"coordinator_failures": 1}, 1_377),
+        ({"ends_late": True}, 162),
+    ],
 )
-def test_a_strict_fence_leaves_no_way_back(more: Constants) -> None:
+def test_a_strict_fence_leaves_no_way_back(more: Constants, states: int) -> None:
     found = explore(StrictFence(**{**TWO_INSTANCES, **more}))
     assert (found.violated, found.exhausted) == ((), True)
+    assert found.distinct == states
     assert found.taken["init_producer_id"]
     assert found.taken["refuse_call"]

@@ -1,8 +1,10 @@
-"""A broker describes the producers of a topic partition to administrators (DescribeProducers)."""
+"""A broker describes producers and transactions to administrators."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,8 @@ from reference_impl.partition.leader import Leader
 from reference_impl.protocol.inspection import (
     DescribedProducers,
     DescribeProducers,
+    DescribeTransaction,
+    ListTransactions,
     ProducerDescription,
 )
 from reference_impl.protocol.messages import UNKNOWN_OFFSET, ErrorCode
@@ -26,6 +30,7 @@ from tests.reference_impl.log.transactional_leader import (
     leading,
     marker,
 )
+from tests.reference_impl.transactional import Client
 
 
 def described(leader: Leader | None, place: TopicPartition = TP) -> DescribedProducers:
@@ -68,3 +73,31 @@ def test_a_partition_that_is_not_here_has_no_producers(
     place: TopicPartition, error: ErrorCode
 ) -> None:
     assert described(None, place) == DescribedProducers(error=error)
+
+
+def test_a_transaction_is_described_by_its_coordinator_only(
+    start_cluster: Callable[..., Any],
+) -> None:
+    cluster = start_cluster(brokers=2)
+    cluster.create("a")
+    a = TopicPartition("a", 0)
+    client = Client(cluster).begin(timeout_ms=5_000)
+    client.add(a)
+
+    here = client.coordinator()
+    answer = cluster.call(DescribeTransaction(transactional_id="t"), here)
+    assert answer.error is ErrorCode.NONE
+    found = answer.transaction
+    assert (found.transactional_id, found.state, found.topic_partitions) == ("t", "Ongoing", (a,))
+    assert ((found.producer_id, found.producer_epoch), found.timeout_ms) == (client.producer, 5_000)
+    assert 0 < found.started_ms <= cluster.now_ms
+    assert cluster.call(ListTransactions(), here).transactions == (found,)
+    assert cluster.call(ListTransactions(), 3 - here).transactions == ()
+
+    for transactional_id, broker, error in (
+        ("t", 3 - here, ErrorCode.NOT_COORDINATOR),
+        ("another", here, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND),
+        ("", here, ErrorCode.INVALID_REQUEST),
+    ):
+        request = DescribeTransaction(transactional_id=transactional_id)
+        assert cluster.call(request, broker).error is error

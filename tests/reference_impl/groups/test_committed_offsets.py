@@ -11,6 +11,7 @@ from reference_impl.groups.classic_group import GroupState
 from reference_impl.groups.coordinator import GroupCoordinator
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.node.settings import KAFKA_SETTINGS
+from reference_impl.protocol.controller import DeleteTopic
 from reference_impl.protocol.groups import (
     CommitOffsets,
     CommittedOffset,
@@ -69,6 +70,16 @@ def test_an_unknown_instance_id_is_an_unknown_member(group: Group) -> None:
     joined = group.alone()
     assert group.heartbeat(joined, "no instance") is ErrorCode.UNKNOWN_MEMBER_ID
     assert group.commit(1, joined, instance_id="no instance") is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_offsets_in_a_deleted_topic_are_deleted_although_a_member_reads_it(group: Group) -> None:
+    """Kafka: OffsetMetadataManager.onTopicsDeleted."""
+    group.cluster.create(TP.topic)
+    assert group.commit(4, group.alone()) is NONE
+    assert group.offset() == 4
+    assert group.cluster.call(DeleteTopic(topic=TP.topic)).error is NONE
+    assert group.offset() is None
+    assert group.state() is GroupState.STABLE
 
 
 class Pipeline:

@@ -12,22 +12,20 @@ from hypothesis import strategies as st
 
 from model.vocabulary import LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence
 from reference_impl.log.compression import Compression
-from reference_impl.log.consecutive_batches import (
-    batches,
-    first_header,
-    last_header,
-    whole_batches,
-)
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import (
     SEQUENCE_NUMBERS,
     CorruptBatch,
     Header,
+    batches,
     decode,
     encode,
+    first_header,
     header,
+    last_header,
     stamped,
     verified,
+    whole_batches,
 )
 
 timestamps = st.integers(-1, 2**53)
@@ -209,6 +207,14 @@ def test_the_bytes_have_the_published_format() -> None:
             r"^byte 16: magic 1; only version 2 is supported",
         ),
         (encode(ONE) + b"x", r"^byte 8: the header claims 71 bytes, the batch has 72$"),
+        (
+            encode(ONE)[:23] + b"\xff" * 4 + encode(ONE)[27:],
+            r"^byte 23: 1 records over a delta of -1 offsets$",
+        ),
+        (
+            encode(ONE)[:57] + b"\xff" * 4 + encode(ONE)[61:],
+            r"^byte 23: -1 records over a delta of 0 offsets$",
+        ),
         (encode(ONE)[:-1] + b"x", r"^byte 17: checksum [0-9a-f]{8}, the bytes have [0-9a-f]{8}$"),
     ],
 )

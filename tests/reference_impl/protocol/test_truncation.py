@@ -85,15 +85,17 @@ def test_kip_101_truncates_to_the_offset_and_ignores_the_epoch() -> None:
     assert requests_in(effects) == [("fetch", 3, -1, -1)]
 
 
-def test_kip_279_requests_the_next_epoch_until_both_logs_have_it() -> None:
-    version = Truncation.KIP_279
+@pytest.mark.parametrize(("version", "mine"), [(Truncation.KIP_279, -1), (Truncation.KIP_320, 5)])
+def test_since_kip_279_the_next_epoch_is_requested_until_both_logs_have_it(
+    version: Truncation, mine: int
+) -> None:
     follower, _ = following(version, log_of(1, 3, 3, 3))
     follower, effects = on_epoch_end(follower, context(version, 2), 1, ends(2, 3))
     assert follower.log.end_offset == 1
-    assert requests_in(effects) == [("end of", 1, -1)]
+    assert requests_in(effects) == [("end of", 1, mine)]
     follower, effects = on_epoch_end(follower, context(version, 3), 2, ends(1, 3))
     assert follower.log.end_offset == 1
-    assert requests_in(effects) == [("fetch", 1, -1, -1)]
+    assert requests_in(effects) == [("fetch", 1, -1, mine)]
 
 
 def test_an_epoch_unknown_to_the_leader_truncates_to_the_high_watermark() -> None:

@@ -82,11 +82,19 @@ DUPLICATES = """
     c2  poll             -> ok k=c@? k=c@3
     c3  poll             -> ok k=a@0 k=b@2 k=d@9
 """
+FAILED_POLL = """
+    p1  send k=a k=b k=c -> ok @0 @1 @2
+    p2  send k=d         -> ok @1
+    c1  poll             -> ok k=a@0 k=d@1
+    c1  poll             -> fail k=b@1
+    c1  poll             -> ok k=c@2
+"""
 
 
 @pytest.mark.parametrize(
     ("text", "semantics"),
     [
+        (FAILED_POLL, ["at-most-once"]),
         (ONE_BY_ONE, ["neither"]),
         (TWO_VALUES, ["at-most-once", "at-least-once"]),
         (DUPLICATES, ["at-least-once", "at-least-once", "at-most-once"]),
