@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from checkers.histories.columnar.arrow import as_ints
 from checkers.histories.columnar.fingerprints import Ints
-from checkers.histories.columnar.sorting import Mask, distinct, run_lengths, run_starts
+from checkers.histories.columnar.sorting import Mask, distinct, run_lengths, run_starts, runs
 
 Bits = npt.NDArray[np.uint64]
 WORD_BITS: Final = 6  # 2**6 numbers a word
@@ -99,6 +99,26 @@ def packed(numbers: Ints) -> pa.Table:
     bits = union_of_runs(bit_of(numbers), starts)
     columns = {"word": word_of(numbers[starts]), "bits": bits.view(np.int64)}
     return pa.table(columns, schema=WORDS)
+
+
+def repeated(words: pa.Table) -> pa.Table:
+    """Returns the bitset of the numbers that are in several of the bitsets in `words`.
+
+    The table has the rows of all bitsets, each one as in the result of `packed`. Example: rows of
+    word 0 with the bits `0b101000` and `0b1001` give word 0 with `0b1000`: only 3 is in both.
+    """
+    order, starts = runs(as_ints(words["word"]))
+    bits = as_ints(words["bits"]).view(np.uint64)[order]
+    lengths = run_lengths(starts, len(order))
+    once, twice = np.zeros((2, len(starts)), dtype=np.uint64)
+    for done in range(int(lengths.max(initial=0))):
+        some = np.flatnonzero(lengths > done)
+        more = bits[starts[some] + done]
+        twice[some] |= once[some] & more
+        once[some] |= more
+    some = np.flatnonzero(twice)
+    columns = {"word": as_ints(words["word"])[order[starts[some]]]}
+    return pa.table({**columns, "bits": twice[some].view(np.int64)}, schema=WORDS)
 
 
 @dataclass(frozen=True, slots=True)

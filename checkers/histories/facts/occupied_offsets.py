@@ -19,6 +19,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.bitset import (
     ONE,
     WORD_BITS,
@@ -41,9 +42,8 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.stage import Source, Stage
 
-KEY_WORDS: Final = pa.schema(
-    [("key", pa.int64()), ("word", pa.int64()), ("bits", pa.int64()), ("clean", pa.bool_())]
-)
+OFFSET_WORDS: Final = int64_schema("key", "word", "bits")
+KEY_WORDS: Final = OFFSET_WORDS.append(pa.field("clean", pa.bool_()))
 
 
 def occupied_offsets(committed: Ints, aborted: Pairs) -> Stage[pa.Table]:
@@ -79,15 +79,18 @@ def _words_of(committed: Ints, aborted: Pairs, batch: Batch) -> pa.Table:
 
 
 def _packed(batch: Batch, rows: Ints, *, clean: bool) -> pa.Table:
-    key, offset = batch.ints("key")[rows], batch.ints("offset")[rows]
+    words = packed_by_key(batch.ints("key")[rows], batch.ints("offset")[rows])
+    return words.append_column("clean", pa.array(np.full(len(words), clean)))
+
+
+def packed_by_key(key: Ints, offset: Ints) -> pa.Table:
+    """Returns the bitset of the offsets of each key; the offsets of a key are adjacent, ascending.
+
+    Each row of the table has a key, a number n and 64 bits: bit i stands for the offset 64n + i.
+    """
     starts = run_starts(key, word_of(offset))
-    columns = {
-        "key": key[starts],
-        "word": word_of(offset[starts]),
-        "bits": union_of_runs(bit_of(offset), starts).view(np.int64),
-        "clean": np.full(len(starts), clean),
-    }
-    return pa.table(columns, schema=KEY_WORDS)
+    bits = union_of_runs(bit_of(offset), starts).view(np.int64)
+    return table_from(OFFSET_WORDS, key[starts], word_of(offset[starts]), bits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,9 @@ class OffsetCounts:
         index = KeyedWords(keys, None, present, address[starts])
         return cls(index, bits, np.r_[0, np.cumsum(records)])
 
+    def __len__(self) -> int:
+        return int(self.before[-1])
+
     def between(self, key: Ints, first: Ints, end: Ints) -> Ints:
         """Returns, for each key, the number of records from offset `first` to `end - 1`."""
         counts = np.zeros(len(key), dtype=np.int64)
@@ -131,6 +137,14 @@ class OffsetCounts:
         far = np.flatnonzero(~near & (first < end))
         counts[far] = self._rank(key[far], end[far]) - self._rank(key[far], first[far])
         return counts
+
+    def has(self, key: Ints, offset: Ints) -> Mask:
+        """Returns a mask: True for each offset that is in the bitset of its key."""
+        at, found = self.index.find(key, word_of(offset))
+        if not found.any():
+            return found
+        there: Mask = found & ((self.bits.take(at, mode="clip") & bit_of(offset)) != 0)
+        return there
 
     def next_from(self, key: Ints, first: Ints) -> Ints:
         """Returns, for each log, the lowest offset from `first` on that has a record.

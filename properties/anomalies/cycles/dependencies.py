@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal, get_args
 
-from model.histories import History, Poll
+from model.histories import History, Poll, Send
 from properties.anomalies.observations import KeyValue, locations, senders
 
 Kind = Literal["ww", "wr", "rw", "process", "realtime"]
@@ -108,6 +108,33 @@ def read_dependencies(history: History) -> Iterator[Dependency]:
                     yield Dependency(
                         first=first, second=number, kind="wr", key=micro.key, value=micro.value
                     )
+
+
+def possible_steps(
+    history: History, kinds: Collection[Kind], *, ww_deps: bool
+) -> Iterator[Dependency]:
+    """Yields the wr dependencies that can be in a cycle of dependencies of the given kinds.
+
+    Something must lead on from the reader: it sent a record, or its process did later. Something
+    must lead to the sender: it polled a record, or its process did earlier. The order of the
+    process counts only if `kinds` has `process`. With `realtime`, every dependency can be in a
+    cycle. With `ww_deps`, a send alone is enough to lead to the sender.
+    """
+
+    def does(number: int, kind: type[Poll] | type[Send]) -> bool:
+        return any(isinstance(micro, kind) for micro in history[number].did)
+
+    def together(first: int, second: int) -> bool:
+        same = history[first].process == history[second].process
+        in_order = "process" in kinds and first < second and history[first].outcome == "ok"
+        return first == second or (same and in_order)
+
+    numbers = range(len(history))
+    for one in read_dependencies(history):
+        leads_on = any(does(op, Send) and together(one.second, op) for op in numbers)
+        led_to = ww_deps or any(does(op, Poll) and together(op, one.first) for op in numbers)
+        if "realtime" in kinds or (leads_on and led_to):
+            yield one
 
 
 def anti_dependencies(history: History) -> Iterator[Dependency]:

@@ -11,7 +11,7 @@ from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.cycles.cycle import FORMS, G2, G_SINGLE, Cycle, cycles
 from properties.anomalies.cycles.dependencies import (
     anti_dependencies,
-    read_dependencies,
+    possible_steps,
     write_dependencies,
 )
 from properties.anomalies.cycles.explanation import explain
@@ -106,10 +106,10 @@ def _anomaly(form: str, declared: Declarations) -> Anomaly:
         explanation=_extended(_EXPLANATIONS[base], _TIMES[time][1]),
         permits=_PERMITS[base],
         source="jepsen.tests.kafka, Elle; Adya, Weak Consistency",
-        observes=_OBSERVES[base],
+        observes=_OBSERVES[form if form in _OBSERVES else base],
         row=Cycle,
         find=partial(cycles, form=form, declared=declared),
-        observed=partial(_observed, base=base, declared=declared),
+        observed=partial(_observed, form=form, declared=declared),
         explain=explain,
         only_with=_ONLY_WITH.get(base),
     )
@@ -117,16 +117,17 @@ def _anomaly(form: str, declared: Declarations) -> Anomaly:
 
 _OBSERVES: Final = {
     "G0": "neighbouring records of a log that different operations sent",
-    "G1c": "records polled from other operations",
+    "G1c": "records polled from other operations that can be part of a cycle",
+    "G1c-realtime": "records polled from other operations",
     G_SINGLE: "records that a reader had not received yet",
     G2: "records that a reader had not received yet",
 }
 
 
-def _observed(history: History, base: str, declared: Declarations) -> int:
-    if base == "G1c":
-        return sum(1 for _ in read_dependencies(history))
-    if base == "G0":
+def _observed(history: History, form: str, declared: Declarations) -> int:
+    if form.startswith("G1c"):
+        return sum(1 for _ in possible_steps(history, FORMS[form], ww_deps=declared.ww_deps))
+    if form.startswith("G0"):
         return sum(1 for _ in write_dependencies(history)) if declared.ww_deps else 0
     return sum(1 for _ in anti_dependencies(history)) if declared.rw_deps else 0
 

@@ -10,6 +10,9 @@ A read is intermediate if three things are true:
   (`order.skip`).
 - The process never polled this last value.
 
+Every step that begins at a record below the transaction's last one of the key could have skipped
+this last one.
+
 Source: Adya's G1b; jepsen.tests.kafka discusses G1b for a log but does not decide it.
 Simplified: only the last value counts; other missed values are reported as skips.
 """
@@ -26,7 +29,7 @@ from model.histories import History, Operation, Poll, Send
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.cycles.dependencies import sender_of
 from properties.anomalies.declarations import NOTHING_DECLARED, SUBSCRIBE, Declarations
-from properties.anomalies.observations import locations
+from properties.anomalies.observations import locations, observations
 from properties.anomalies.order.skip import skips
 from properties.anomalies.order.steps import polls_between, polls_within
 from properties.anomalies.rendering import render
@@ -114,7 +117,29 @@ def _polled_by(history: History, process: int) -> set[tuple[str, str]]:
 
 
 def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int:
-    return sum(1 for found in _STEPS for _ in found(history, declared))
+    parts = _parts(history, declared)
+    steps = chain.from_iterable(found(history, declared) for found in _STEPS)
+    return sum((step.key, step.first_offset) in parts for step in steps)
+
+
+def _parts(history: History, declared: Declarations) -> set[tuple[str, int]]:
+    """Returns each observed offset of a transaction's record that is below the last of its key."""
+    kept, located, seen = kept_from(history, declared), locations(history), observations(history)
+    parts: set[tuple[str, int]] = set()
+    for operation in history:
+        if operation.f != "txn" or operation.outcome == "fail":
+            continue
+        sent = {(micro.key, micro.value) for micro in operation.did if isinstance(micro, Send)}
+        last: dict[str, int] = {}
+        for key, value in sent & located.keys():
+            last[key] = max(located[key, value][-1], last.get(key, 0))
+        parts |= {
+            (one.key, one.offset)
+            for one in seen
+            if (one.key, one.value) in sent and one.key in last
+            if one.offset < last[one.key] and kept(one.key) <= last[one.key]
+        }
+    return parts
 
 
 def explain(row: IntermediateRead, operations: Mapping[int, Operation]) -> str:
@@ -148,7 +173,7 @@ def anomaly(declared: Declarations) -> Anomaly:
         ),
         permits={SUBSCRIBE: "a rebalance between two polls may move the key away and back"},
         source="Adya, Weak Consistency, G1b",
-        observes="steps of readers from one record to the next",
+        observes="steps of readers from a record of a transaction before its last one of the key",
         row=IntermediateRead,
         find=partial(intermediate_reads, declared=declared),
         observed=partial(observed, declared=declared),

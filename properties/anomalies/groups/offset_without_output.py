@@ -30,7 +30,7 @@ from properties.anomalies.groups.group_offset_moved_without_commit import (
 )
 from properties.anomalies.groups.offsets import Commit, Fetch, fetches
 from properties.anomalies.rendering import render
-from properties.anomalies.transactions.missing import Lies, missing_of
+from properties.anomalies.transactions.missing import Lies, missing_of, passed_of
 from properties.anomalies.transactions.visible import sent_by
 
 
@@ -107,8 +107,10 @@ def offsets_without_output(
     )
 
 
-def observed(history: History) -> int:
-    return len(_first_proofs(history))
+def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int:
+    passed = passed_of(history, declared)
+    proofs = _first_proofs(history).items()
+    return sum(passed(op, _in_log_ns(fetch, commit)) > 0 for op, (fetch, commit) in proofs)
 
 
 def explain(row: OffsetWithoutOutput, operations: Mapping[int, Operation]) -> str:
@@ -142,10 +144,10 @@ def anomaly(declared: Declarations) -> Anomaly:
         ),
         permits={},
         source="claims: atomic_commit, exactly_once_pipeline; ydb#52731",
-        observes="transactions with output whose committed offset a fetch returned",
+        observes="transactions whose committed offset was fetched and whose output readers passed",
         row=OffsetWithoutOutput,
         find=partial(offsets_without_output, declared=declared),
-        observed=observed,
+        observed=partial(observed, declared=declared),
         explain=explain,
     )
 

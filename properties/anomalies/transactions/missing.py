@@ -76,6 +76,21 @@ def missing_of(history: History, declared: Declarations) -> Callable[[int, int],
     return missing
 
 
+def passed_of(history: History, declared: Declarations) -> Callable[[int, int], int]:
+    """Returns a function that counts the records of one transaction that readers passed.
+
+    Readers passed a record if one of them received it, or if it is missing. The function takes the
+    transaction's operation number, and a time at which the records were in the log.
+    """
+    readers, missing = first_readers(history), missing_of(history, declared)
+
+    def passed(op: int, in_log_ns: int) -> int:
+        received = sum((sent.key, sent.value) in readers for sent in sent_by(history[op]))
+        return received + len(list(missing(op, in_log_ns)))
+
+    return passed
+
+
 def _location(history: History, send: Send) -> tuple[int, int] | None:
     seen = [
         (-s.offset, s.op)

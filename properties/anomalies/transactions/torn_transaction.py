@@ -19,7 +19,7 @@ from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 from properties.anomalies.rendering import in_ms, render
-from properties.anomalies.transactions.missing import Lies, missing_of
+from properties.anomalies.transactions.missing import Lies, missing_of, passed_of
 from properties.anomalies.transactions.visible import TRANSACTION, first_readers, sent_by
 
 
@@ -100,8 +100,9 @@ def torn_transactions(
     )
 
 
-def observed(history: History) -> int:
-    return len(list(_shown(history)))
+def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int:
+    passed = passed_of(history, declared)
+    return sum(passed(it.op, _in_log_ns(history, it)) > 1 for it in _shown(history))
 
 
 def explain(row: TornTransaction, operations: Mapping[int, Operation]) -> str:
@@ -139,10 +140,10 @@ def anomaly(declared: Declarations) -> Anomaly:
         ),
         permits={},
         source="claims: atomic_commit; KIP-98; KIP-890",
-        observes="transactions of several records of which at least one was read",
+        observes="transactions of which readers received one record and passed another",
         row=TornTransaction,
         find=partial(torn_transactions, declared=declared),
-        observed=observed,
+        observed=partial(observed, declared=declared),
         explain=explain,
     )
 

@@ -116,6 +116,60 @@ UNITS = [
         "c2  fetch_offset{group=g} k  -> ok @3",
         1,  # nobody fetches the offset of j
     ),
+    (
+        "G1b",
+        """
+        t1  txn k=a k=b j=c  -> ok @0 @1 @0
+        c1  poll             -> ok k=b@1 k=x@3 j=c@0 j=y@2
+        c2  poll             -> ok k=a@0
+        """,
+        "c2  poll             -> ok k=b@1",
+        1,  # no other step begins before the last record of a transaction
+    ),
+    (
+        "G1c",
+        """
+        t1  txn k=a          -> ok @0
+        t2  txn j=b          -> ok @0 k=a@0
+        c1  poll             -> ok j=b@0
+        """,
+        "t3  txn i=c          -> ok @0 j=b@0",
+        1,  # t2 polls and sends, and so does t3
+    ),
+    (
+        "G1c-process",
+        """
+        p1  send k=a         -> ok @0
+        c1  poll             -> ok k=a@0
+        t1  txn j=b          -> ok @0 k=a@0
+        c2  poll             -> ok j=b@0
+        """,
+        """
+        p1  poll             -> ok j=b@0
+        p1  send j=c         -> ok @1
+        """,
+        1,  # b is from an operation that polled, to a process that sent later
+    ),
+    (
+        "torn-transaction",
+        """
+        t1  txn k=a j=b      -> ok @0 @0
+        t2  txn k=c          -> ok @2
+        c1  poll             -> ok k=a@0 k=c@2
+        """,
+        "c1  poll             -> ok j=b@0",
+        1,  # before, no reader had read as far as b
+    ),
+    (
+        "offset-without-output",
+        """
+        c1  fetch_offset{group=g} k  -> ok @3
+        t1  txn{group=g} +k@5 j=a    -> ok @0
+        c1  fetch_offset{group=g} k  -> ok @5
+        """,
+        "c2  poll             -> ok j=a@0",
+        1,  # before, no reader had read as far as a
+    ),
 ]
 
 

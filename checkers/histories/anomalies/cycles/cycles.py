@@ -38,6 +38,7 @@ from checkers.histories.anomalies.cycles.dependency_context import (
     UnconfirmedSenders,
     locations_stage,
 )
+from checkers.histories.anomalies.cycles.possible_steps import find_possible_steps
 from checkers.histories.anomalies.cycles.record_dependencies import (
     COUNT,
     EDGES,
@@ -72,6 +73,11 @@ from checkers.histories.plan.stage import (
 from properties.anomalies.cycles.cycle import FORMS, Cycle
 from properties.anomalies.cycles.dependencies import KINDS
 
+_COUNTED: Final = {
+    **{form: "ww" if form.startswith("G0") else "wr" for form in FORMS},
+    "G1c": "in_g1c",
+    "G1c-process": "in_g1c_process",
+}
 WHOLE: Final = -1  # index of the row for all times after the batch
 _ENDED: Final = int64_schema("place", "op", "completed_ns")
 _OF_ENDED: Final = ("op", "outcome", "completed_ns")
@@ -223,11 +229,13 @@ def dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
     """Returns one finding for each form of cycle, such as `G1c`, even if there is no such cycle."""
     unconfirmed, ww_deps = context.unconfirmed, context.declared.ww_deps
     senders = UnconfirmedSenders.of(unconfirmed)
-    info_senders = yield from find_info_senders(unconfirmed, senders)
+    info_senders, possible = yield from in_parallel(
+        find_info_senders(unconfirmed, senders), find_possible_steps(ww_deps=ww_deps)
+    )
     dependencies = DependencyContext("cycles", unconfirmed, senders, info_senders, ww_deps)
     title = "dependencies"
     counts, back, ends = yield from in_parallel(
-        collect(locations_stage(title, COUNT, partial(count_dependencies, dependencies))),
+        collect(locations_stage(title, COUNT, partial(count_dependencies, dependencies, possible))),
         collect(locations_stage(title, EDGES, partial(dependencies_back_in_time, dependencies))),
         collect_all(
             [locations_stage(title, ENDS, partial(block_ends, dependencies))] if ww_deps else []
@@ -247,15 +255,15 @@ def dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
         near = yield from collect(locations_stage("dependencies in time ranges", EDGES, run))
         here = loose.where(time_ranges.contain(first_time, second_time))
         rows = yield from _cycles_among(dependencies, near, here)
-    observed = {"ww": int(Batch(counts).ints("ww").sum()) + len(across)}
-    observed["wr"] = int(Batch(counts).ints("wr").sum()) + len(of_unconfirmed)
+    unconfirmed_ends = (Batch(of_unconfirmed).ints(name) for name in ("first", "second"))
+    further = (len(across), len(of_unconfirmed), *possible.of(*unconfirmed_ends))
+    observed = {
+        name: int(Batch(counts).ints(name).sum()) + more
+        for name, more in zip(COUNT.names, further, strict=True)
+    }
     return tuple(
-        Finding(id=form, rows=rows[form], observations=observed[_base(form)]) for form in FORMS
+        Finding(id=form, rows=rows[form], observations=observed[_COUNTED[form]]) for form in FORMS
     )
-
-
-def _base(form: str) -> str:
-    return "ww" if form.startswith("G0") else "wr"
 
 
 def _cycles_among(

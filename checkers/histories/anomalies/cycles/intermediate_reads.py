@@ -25,9 +25,10 @@ from checkers.histories.anomalies.cycles.dependency_context import (
     UNKNOWN_SENDER,
     UnconfirmedSenders,
 )
+from checkers.histories.anomalies.cycles.sent_records import last_offsets, records_sent_by
 from checkers.histories.anomalies.findings import Context, Finding
 from checkers.histories.columnar.arrow import int64_schema, table_from
-from checkers.histories.columnar.fingerprints import Ints, fingerprints
+from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.pairs import Pairs, hash_of_pair
 from checkers.histories.columnar.rows import schema_of
 from checkers.histories.columnar.sorting import member
@@ -36,10 +37,8 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.stage import Plan, Source, Stage, collect, resolve_fingerprints
 from properties.anomalies.cycles.intermediate_read import ID, IntermediateRead
-from properties.anomalies.transactions.visible import TRANSACTION
 
 _SENDERS: Final = int64_schema("key", "offset", "value", "op")
-_SENT: Final = pa.schema([*int64_schema("op", "key", "value", "offset"), ("text", pa.string())])
 _POLLED: Final = int64_schema("process", "key", "value")
 
 
@@ -63,17 +62,12 @@ def intermediate_reads(context: Context, steps: Batch, observations: int) -> Pla
     senders = UnconfirmedSenders.of(unconfirmed)
     writer = _senders_of_values(found, senders, key, offset, value)
     writers = np.unique(writer)
-    run = partial(_records_sent_by, unconfirmed.committed, writers)
-    reads = ("op", "f", "outcome", "kind", "key", "offset", "value")
-    title = "records of their transactions"
-    sent = yield from collect(
-        Stage(Source.OPERATIONS, Kernel(title, reads, _SENT, run, ops=writers), Batch)
-    )
+    sent = yield from records_sent_by(unconfirmed.committed, writers)
     last = _rows_of_last_records(sent, senders)
     at = [last.get((op, k), -1) for op, k in zip(writer.tolist(), key.tolist(), strict=True)]
     row = np.array(at, dtype=np.int64)
     place, last_value = (
-        _last_offsets(sent, senders)[row],
+        np.r_[last_offsets(sent, senders), UNKNOWN_OFFSET][row],
         sent.ints("value")[row] if len(sent) else row,
     )
     left_early = (row >= 0) & (offset < place) & (place < steps.ints("second_offset"))
@@ -117,32 +111,8 @@ def _senders_of_values(
     return ops
 
 
-def _records_sent_by(committed: Ints, ops: Ints, batch: Batch) -> pa.Table:
-    few = batch.where(batch.rows_of(ops))
-    wanted = few.is_in("kind", "send") & few.is_in("f", TRANSACTION) & ~few.is_in("outcome", "fail")
-    sends = few.where(wanted)
-    text = sends.table["value"].combine_chunks()
-    took = sends.is_in("outcome", "ok") | member(sends.ints("op"), committed)
-    return table_from(
-        _SENT,
-        sends.ints("op"),
-        sends.fingerprints("key"),
-        fingerprints(text, batch.hash_seed),
-        np.where(took, sends.ints("offset", null=UNKNOWN_OFFSET), UNKNOWN_OFFSET),
-        text,
-    )
-
-
-def _last_offsets(sent: Batch, senders: UnconfirmedSenders) -> Ints:
-    places, pairs = sent.ints("offset").copy(), _pair(sent)
-    is_unconfirmed = np.flatnonzero(member(pairs, senders.pairs))
-    places[is_unconfirmed] = senders.last[np.searchsorted(senders.pairs, pairs[is_unconfirmed])]
-    at_last: Ints = np.r_[places, UNKNOWN_OFFSET]
-    return at_last
-
-
 def _rows_of_last_records(sent: Batch, senders: UnconfirmedSenders) -> dict[tuple[int, int], int]:
-    places = _last_offsets(sent, senders).tolist()
+    places = last_offsets(sent, senders).tolist()
     last: dict[tuple[int, int], tuple[int, str, int]] = {}
     columns: Any = zip(
         sent.ints("op").tolist(),

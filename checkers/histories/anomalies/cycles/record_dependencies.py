@@ -34,6 +34,7 @@ from checkers.histories.anomalies.cycles.log_records import (
     adjacent_records,
     log_records,
 )
+from checkers.histories.anomalies.cycles.possible_steps import PossibleSteps
 from checkers.histories.anomalies.cycles.time_ranges import TimeRanges
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints
@@ -50,7 +51,7 @@ from checkers.histories.plan.batch import Batch
 WW, WR, RW = 0, 1, 2
 EDGES: Final = int64_schema("first", "second", "kind")
 LABELS: Final = int64_schema("first", "second", "kind", "key", "value", "next_value")
-COUNT: Final = int64_schema("ww", "wr")
+COUNT: Final = int64_schema("ww", "wr", "in_g1c", "in_g1c_process")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +132,18 @@ def _find_dependents(dependencies: DependencyContext, batch: Batch) -> Dependent
     )
 
 
-def count_dependencies(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns one row with the number of ww and of wr dependencies in this batch of the history."""
+def count_dependencies(
+    dependencies: DependencyContext, possible: PossibleSteps, batch: Batch
+) -> pa.Table:
+    """Returns one row with the number of ww and of wr dependencies in this batch of the history.
+
+    The row also has the number of the wr dependencies that can be in a G1c, and of those that can
+    be in a G1c-process.
+    """
     made = dependents_of(dependencies, batch)
-    return table_from(COUNT, *(np.array([len(ends)]) for ends in (made.before, made.polls)))
+    wr = len(made.polls)
+    counts = (len(made.before), wr, *possible.of(made.first[:wr], made.second[:wr]))
+    return table_from(COUNT, *(np.array([count]) for count in counts))
 
 
 def dependencies_back_in_time(dependencies: DependencyContext, batch: Batch) -> pa.Table:

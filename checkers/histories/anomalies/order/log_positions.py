@@ -28,7 +28,7 @@ from checkers.histories.columnar.sorting import (
     NumberSet,
     member,
 )
-from checkers.histories.facts.occupied_offsets import OccupiedOffsets
+from checkers.histories.facts.occupied_offsets import OccupiedOffsets, OffsetCounts
 from checkers.histories.facts.record_locations import POLL_OK, SEND_INFO, SEND_OK
 from checkers.histories.facts.retention import LogStarts
 from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
@@ -44,6 +44,7 @@ class LogPositions:
     values: ValueOffsets
     log: OccupiedOffsets
     log_starts: LogStarts
+    parts: OffsetCounts  # the offsets of parts of transactions
     in_several_batches: NumberSet  # processes
 
     def offsets_of(self, batch: Batch, rows: Ints, role: Ints, offset: Ints) -> Ints:

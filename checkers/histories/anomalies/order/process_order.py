@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.anomalies.cycles.intermediate_reads import intermediate_reads
+from checkers.histories.anomalies.cycles.transaction_parts import transaction_parts
 from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
 from checkers.histories.anomalies.log.inconsistent_offsets import locations_with_several_values
 from checkers.histories.anomalies.order.assignments import (
@@ -33,7 +34,7 @@ from checkers.histories.anomalies.order.log_positions import LogPositions
 from checkers.histories.anomalies.order.step_rows import (
     BETWEEN,
     COUNTED,
-    HEAD,
+    PARTS,
     POLLS,
     SENDS,
     STEPS,
@@ -88,9 +89,10 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
     A step is a pair of records of one log that a process polled (or sent) one after the other. G1b:
     the process polled a part of a transaction, but never the transaction's last record.
     """
-    words, outranked, assigned, worked = yield from in_parallel(
+    words, outranked, parts, assigned, worked = yield from in_parallel(
         collect(occupied_offsets.occupied_offsets(context.unconfirmed.committed, context.aborted)),
         _outranked(context),
+        transaction_parts(context),
         collect(
             Stage(
                 Source.OPERATIONS,
@@ -109,6 +111,7 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
         else ValueOffsets.last(context.unconfirmed, outranked),
         log=OccupiedOffsets.of(words),
         log_starts=context.log_starts,
+        parts=parts,
         in_several_batches=in_several_batches(Batch(worked)),
     )
     run = partial(steps, positions)
@@ -138,9 +141,8 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
             )
         )
     polled = wrong.where((wrong.ints("kind") == POLLS) & (wrong.ints("skipped_count") > 0))
-    row_types = every.ints("row_type")
-    counted = (every.ints("kind") == POLLS) & (row_types >= COUNTED) & (row_types < HEAD)
-    halves = intermediate_reads(context, polled, int(every.ints("skipped_count")[counted].sum()))
+    of_parts = every.ints("row_type") == PARTS
+    halves = intermediate_reads(context, polled, int(every.ints("skipped_count")[of_parts].sum()))
     return (*made, (yield from halves))
 
 

@@ -8,6 +8,7 @@ has one of these types:
 - `COUNTED` + `WITHIN`: the number of all steps inside one operation, also of correct ones;
 - `COUNTED` + `BETWEEN`: the number of all steps from one operation to the next, also of correct
   ones;
+- `PARTS`: the number of all steps of polls that begin at a part of a transaction, for `G1b`;
 - `HEAD` and `TAIL`: the batch's first and last record of a process and key. They serve to find the
   steps from one batch to another.
 """
@@ -28,8 +29,9 @@ SENDS: Final = 1
 WITHIN: Final = 0  # a step inside an operation that skips records or goes back
 BETWEEN: Final = 1  # a step from one operation to the next that skips records or goes back
 COUNTED: Final = 2  # plus WITHIN or BETWEEN: `skipped_count` is the number of all such steps
-HEAD: Final = 4
-TAIL: Final = 5
+PARTS: Final = 4  # `skipped_count` is the number of steps that begin at a part of a transaction
+HEAD: Final = 5
+TAIL: Final = 6
 STEPS: Final = pa.schema(
     [("kind", pa.int8()), ("row_type", pa.int8())]
     + [
@@ -97,5 +99,5 @@ def step_table(
 
 def count_row(kind: int, row_type: int, count: int) -> pa.Table:
     row = dict.fromkeys(STEPS.names, 0)
-    row |= {"kind": kind, "row_type": COUNTED + row_type, "skipped_count": count}
+    row |= {"kind": kind, "row_type": row_type, "skipped_count": count}
     return pa.Table.from_pylist([row], schema=STEPS)

@@ -31,7 +31,9 @@ from checkers.histories.anomalies.order.assignments import assignments, assignme
 from checkers.histories.anomalies.order.log_positions import LogPositions
 from checkers.histories.anomalies.order.step_rows import (
     BETWEEN,
+    COUNTED,
     HEAD,
+    PARTS,
     POLLS,
     SENDS,
     STEPS,
@@ -162,7 +164,7 @@ def _rebalanced(batch: Batch, records: Records) -> Mask:
 def wrong_steps(
     kind: int, row_type: int, positions: LogPositions, records: Records, first: Ints, second: Ints
 ) -> list[pa.Table]:
-    """Returns a table of the wrong steps, and a table with the number of all steps.
+    """Returns a table of the wrong steps, and tables with the numbers of all steps.
 
     A step is a pair of records of a log that a process polled (or sent) one after the other. A step
     is wrong if the offset does not grow, or if records are skipped. Steps with an unknown offset
@@ -186,5 +188,15 @@ def wrong_steps(
         step_table(
             kind, row_type, records, first[some], second[some], np.concatenate(skipped_count)
         ),
-        count_row(kind, row_type, int(np.count_nonzero(known))),
+        count_row(kind, COUNTED + row_type, int(np.count_nonzero(known))),
+        *_count_of_parts(kind, positions, records, first[known], begin[known]),
     ]
+
+
+def _count_of_parts(
+    kind: int, positions: LogPositions, records: Records, first: Ints, begin: Ints
+) -> list[pa.Table]:
+    if kind != POLLS or not len(positions.parts):
+        return []
+    key = records.key.take(records.row.take(first))
+    return [count_row(kind, PARTS, int(np.count_nonzero(positions.parts.has(key, begin))))]

@@ -171,4 +171,10 @@ def offsets_without_output(
             "fetch_op": names["op"],
         }
     ).cast(schema_of(offset_without_output.OffsetWithoutOutput))
-    return Finding(id=OFFSET_ALONE, rows=rows, observations=len(observed))
+    ops = np.array(sorted(observed), dtype=np.int64)
+    some = {it.op for it in gone}
+    if observed:
+        read = (it.sent_by for it in of.records.values() if it.readers)
+        some.update(op for sent_by in read for op, _ in sent_by if op in observed)
+    passed = of.read_once.has(ops) | np.isin(ops, list(some))
+    return Finding(id=OFFSET_ALONE, rows=rows, observations=int(np.count_nonzero(passed)))

@@ -5,7 +5,7 @@
     c1 poll              -> ok k=a@0 j=c@1  op 2
 
     progress   the highest offset that c1 read: 0 in k, 1 in j
-    shown      op 0 has several records, and one of them, a, was read
+    read       op 0 has a record that was read, a; no other record of it was read
     unread     b is at offset 0 of j, below the progress, and no poll has it: torn-transaction
 
 The first stages read the history, and collect three things:
@@ -49,7 +49,7 @@ from checkers.histories.anomalies.transactions.unconfirmed_records import (
     unconfirmed_records,
 )
 from checkers.histories.columnar.arrow import int64_schema, table_from
-from checkers.histories.columnar.bitset import WORDS, Bitset, packed
+from checkers.histories.columnar.bitset import WORDS, Bitset, packed, repeated
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.sorting import Mask, per_key, run_lengths, run_starts
 from checkers.histories.facts.record_locations import (
@@ -128,7 +128,6 @@ class BlockContext:
 
     unconfirmed: UnconfirmedValues
     sending: Bitset  # transactions that ended ok and send
-    several: Bitset  # the transactions in `sending` with several records
     progress: Batch  # of readers; ordered by key
     in_order: bool
 
@@ -137,19 +136,21 @@ class BlockContext:
 class _Block:
     unread: pa.Table
     early: pa.Table
-    shown: pa.Table
+    once: pa.Table
+    twice: pa.Table
     count: pa.Table
 
 
 def _location_stages(wanted: BlockContext) -> tuple[Stage[pa.Table], ...]:
-    parts = (("unread", _UNREAD), ("early", _EARLY), ("shown", WORDS), ("count", _COUNT))
+    parts = (("unread", _UNREAD), ("early", _EARLY))
+    counted = (("once", WORDS), ("twice", WORDS), ("count", _COUNT))
     title = "reads of transactions"
     return tuple(
         Stage(
             Source.RECORD_LOCATIONS,
             Kernel(title, RECORD_COLUMNS, schema, partial(_part, wanted, name)),
         )
-        for name, schema in parts
+        for name, schema in (*parts, *counted)
     )
 
 
@@ -180,7 +181,9 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
         shows = (role == SEND_OK) | (role >= POLL_OK)
         known, cleanly = first(shows), first(shows & (role < UNCOMMITTED))
     early = np.flatnonzero(read & ((reader < op[sent]) | (not wanted.in_order)))
-    shown = op[sent[np.flatnonzero(read)]]
+    read_ops = np.sort(op[sent[np.flatnonzero(read)]], kind="stable")
+    starts = run_starts(read_ops)
+    read_once, read_twice = read_ops[starts], run_lengths(starts, len(read_ops)) > 1
     return _Block(
         unread=table_from(
             _UNREAD,
@@ -194,7 +197,8 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
         early=table_from(
             _EARLY, key[sent[early]], value[sent[early]], reader[early], op[sent[early]]
         ),
-        shown=packed(shown[np.flatnonzero(wanted.several.has(shown))]),
+        once=packed(read_once),
+        twice=packed(read_once[read_twice]),
         count=table_from(_COUNT, np.array([np.count_nonzero(read)])),
     )
 
@@ -210,9 +214,9 @@ class TransactionReads:
     records: dict[Record, UnconfirmedRecord]
     operations: dict[int, dict[str, int]]  # of unconfirmed values
     progress: Batch  # the progress of readers; ordered by key
-    shown: (
-        Bitset  # successful transactions of several records with a confirmed record that was read
-    )
+    several: Bitset  # transactions that ended ok and sent several records
+    read_once: Bitset  # transactions that ended ok, of which a confirmed record was read
+    read_twice: Bitset  # those of which several confirmed records were read
     early: Batch  # confirmed records read before their transaction completed
     read: int  # the number of confirmed records of transactions that were read
     unread: Batch  # unread confirmed records below the read progress
@@ -235,16 +239,17 @@ def transaction_reads(context: Context) -> Plan[TransactionReads]:
     wanted = BlockContext(
         unconfirmed=context.unconfirmed,
         sending=Bitset.of(sending),
-        several=Bitset.of(several),
         progress=progress,
         in_order=is_in_order(Batch(spans)),
     )
-    missing, early, shown, count = yield from collect_all(_location_stages(wanted))
+    missing, early, once, twice, count = yield from collect_all(_location_stages(wanted))
     return TransactionReads(
         records=unconfirmed_records(context.unconfirmed),
         operations={row["op"]: row for row in operations.to_pylist()},
         progress=progress,
-        shown=Bitset.of(shown),
+        several=Bitset.of(several),
+        read_once=Bitset.of(once),
+        read_twice=Bitset.of(pa.concat_tables([twice, repeated(once)])),
         early=Batch(early),
         read=sum(count["count"].to_pylist()),
         unread=Batch(missing),

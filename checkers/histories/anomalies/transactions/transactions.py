@@ -8,6 +8,7 @@ Source: `properties.anomalies.transactions`.
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from typing import Final
 
@@ -42,9 +43,9 @@ from checkers.histories.anomalies.transactions.transaction_reads import (
     transaction_reads,
 )
 from checkers.histories.anomalies.transactions.unconfirmed_records import unconfirmed_records
-from checkers.histories.columnar.arrow import int64_schema, table_from
+from checkers.histories.columnar.arrow import as_ints, int64_schema, table_from
 from checkers.histories.columnar.rows import schema_of
-from checkers.histories.columnar.sorting import Mask, NumberSet, run_starts
+from checkers.histories.columnar.sorting import Mask, NumberSet, distinct, run_starts
 from checkers.histories.plan.batch import Batch
 from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.stage import (
@@ -91,25 +92,29 @@ def transactions(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _torn_transactions(of: TransactionReads, context: Context) -> Plan[Finding]:
-    shown_by_unconfirmed = _with_unconfirmed_reads(of)
-    ops = np.array(sorted(shown_by_unconfirmed), dtype=np.int64)
-    shown = len(of.shown) + int(np.count_nonzero(~of.shown.has(ops)))
+    reads = _unconfirmed_reads(of)
+    ops = np.array(sorted(reads), dtype=np.int64)
     found = candidates(of)
     named = np.array([it.op for it in found], dtype=np.int64)
-    shows = of.shown.has(named) | np.isin(named, ops)
+    shows = (of.several.has(named) & of.read_once.has(named)) | np.isin(named, ops)
     some = [it for it, does in zip(found, shows.tolist(), strict=True) if does]
     rows = yield from _torn_rows(of, context, some)
-    return Finding(id=TORN, rows=rows, observations=shown)
+    count = np.array([reads[op] for op in ops.tolist()], dtype=np.int64)
+    several = ops[count + of.read_once.has(ops) > 1]
+    others = distinct(np.r_[several, as_ints(rows["op"])])
+    observations = len(of.read_twice) + int(np.count_nonzero(~of.read_twice.has(others)))
+    return Finding(id=TORN, rows=rows, observations=observations)
 
 
-def _with_unconfirmed_reads(of: TransactionReads) -> set[int]:
-    return {
+def _unconfirmed_reads(of: TransactionReads) -> Counter[int]:
+    """Returns how many unconfirmed records of each transaction of several records were read."""
+    return Counter(
         entry.writer
         for entry in of.records.values()
         if entry.readers and entry.sent_by
         if (observed := of.operations[entry.writer])["transaction"] and observed["outcome"] != FAIL
         if observed["sends"] > 1
-    }
+    )
 
 
 def _torn_rows(of: TransactionReads, context: Context, some: list[Candidate]) -> Plan[pa.Table]:

@@ -207,8 +207,29 @@ def test_each_form_counts_its_observations() -> None:
         c1  poll      -> ok k=a@0
     """)
     observed = {one.id: one.observed(h) for one in anomalies(ALL)}
-    assert (observed["G0"], observed["G1c-process"], observed["G-single"]) == (1, 1, 1)
+    assert (observed["G0"], observed["G1c-realtime"], observed["G-single"]) == (1, 1, 1)
+    assert (observed["G1c"], observed["G1c-process"]) == (0, 0)  # c1 sends nothing
     assert {one.id: one.observed(h) for one in anomalies(READS)}["G0"] == 0
+
+
+def test_a_polled_record_can_be_in_a_cycle_if_something_leads_to_it_and_on() -> None:
+    """Each line is of one history; the counts are those of G1c and of G1c-process."""
+    start = """
+        c1  poll      -> ok i=x@0
+        c1  send k=a  -> ok @0
+    """
+    for read, counts, with_ww in (
+        ("c2  poll      -> ok k=a@0", (0, 0), (0, 0)),
+        ("c2  poll      -> ok k=a@0\nc2 send j=b -> ok @0", (0, 1), (0, 1)),
+        ("c2  poll      -> info k=a@0\nc2 send j=b -> ok @0", (0, 0), (0, 0)),
+        ("c2  send j=b  -> ok @0\nc2 poll -> ok k=a@0", (0, 0), (0, 0)),
+        ("c2  txn j=b   -> ok @0 k=a@0", (0, 1), (1, 1)),
+        ("c2  txn j=b   -> fail k=a@0", (0, 1), (1, 1)),
+    ):
+        h = history(start + read)
+        for declared, expected in ((READS, counts), (ALL, with_ww)):
+            observed = {one.id: one.observed(h) for one in anomalies(declared)}
+            assert (observed["G1c"], observed["G1c-process"]) == expected, read
 
 
 # ---------------------------------------------------------------- what Elle would say

@@ -65,7 +65,28 @@ def test_a_read_that_does_not_pass_the_end_is_not_found(polls: str) -> None:
 def test_sends_outside_a_transaction_have_no_common_end() -> None:
     h = history(SENT.replace("txn", "send") + "c1 poll -> ok k=a@0 k=d@4")
     assert intermediate_reads(h) == ()
-    assert observed(h) == 1
+    assert observed(h) == 0
+
+
+def test_each_counted_step_shows_the_anomaly_if_it_skips_the_last_record() -> None:
+    """The steps a to b and b to c begin below c; the step c to d does not."""
+    h = history(SENT + "c1 poll -> ok k=a@0 k=b@1 k=c@2 k=d@4")
+    assert (intermediate_reads(h), observed(h)) == ((), 2)
+    for polls in ("k=a@0 k=d@4", "k=a@0 k=b@1 k=d@4"):
+        assert intermediate_reads(history(SENT + f"c1 poll -> ok {polls}"))
+    unread = history(SENT + "c1 poll -> ok k=c@2 k=d@4")
+    assert (intermediate_reads(unread), observed(unread)) == ((), 0)
+
+
+@pytest.mark.parametrize(
+    ("declared", "start"), [(Declarations(compacted=frozenset({"k"})), ""), (None, "@3")]
+)
+def test_a_step_over_a_deletable_record_is_not_counted(
+    declared: Declarations | None, start: str
+) -> None:
+    read = f"c1 start_offset k -> ok {start}\n" if start else ""
+    h = history(SENT + read + "c1 poll -> ok k=a@0 k=b@1 k=c@2")
+    assert observed(h, declared or Declarations()) == 0
 
 
 def test_a_record_of_a_compacted_topic_is_not_missed() -> None:

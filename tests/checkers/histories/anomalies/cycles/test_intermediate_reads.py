@@ -115,4 +115,4 @@ def test_kernels_agree_with_the_literal_definition(
     applied = declared.applied(h)
     literal = intermediate_reads(applied, declared)
     assert as_rows(halves.rows.sort_by(by), IntermediateRead) == literal
-    assert halves.observations == observed(applied)
+    assert halves.observations == observed(applied, declared)
