@@ -26,6 +26,8 @@ enum {
   BATCH = 64,  /* states that a rebuild inserts together */
 };
 
+#define NOWHERE UINT32_MAX /* the index of a state that is not in the set */
+
 struct Bucket { uint16_t tag[SLOTS]; uint32_t used, index[SLOTS]; };
 
 static inline uint64_t prefix_of(uint64_t h) { return h >> (64 - PREFIX); }
@@ -138,12 +140,13 @@ static inline int is_key_of(const Shard *w, uint64_t index, const Letter *letter
 #endif
 }
 
-static inline int is_known(const Shard *w, const Letter *letter) {
+/* Returns the index of a state, or NOWHERE. */
+static inline uint32_t index_of(const Shard *w, const Letter *letter) {
   uint64_t prefix = prefix_of(letter->hash);
   for (uint64_t bucket = home_of(w, prefix);; bucket = after(w, bucket)) {
     const Bucket *b = w->buckets + bucket;
     for (uint32_t may = slots_of(b, tag_of(prefix)); may; may &= may - 1)
-      if (is_key_of(w, b->index[__builtin_ctz(may)], letter)) return 1;
-    if (b->used < SLOTS) return 0;
+      if (is_key_of(w, b->index[__builtin_ctz(may)], letter)) return b->index[__builtin_ctz(may)];
+    if (b->used < SLOTS) return NOWHERE;
   }
 }

@@ -21,7 +21,7 @@ from checkers.explicit.instance import Instance, Packed
 from model.language.spec import Claim
 
 RUNTIME = "runtime.c"
-WRITTEN = (RUNTIME, "hash_set.h")  # C sources that do not depend on the spec
+WRITTEN = (RUNTIME, "hash_set.h", "transitions.h")  # C sources that do not depend on the spec
 WHOLE = ctypes.c_uint64
 
 SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
@@ -45,6 +45,10 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "search_post": (WHOLE, (ctypes.c_void_p,)),
     "search_letters": (ctypes.c_void_p, (ctypes.c_void_p,)),
     "search_hash": (None, (ctypes.c_void_p, WHOLE, ctypes.c_void_p)),
+    "transitions_begin": (None, (ctypes.c_void_p,)),
+    "transitions_write": (WHOLE, (ctypes.c_void_p, WHOLE, *[ctypes.c_void_p] * 3)),
+    "transitions_where": (WHOLE, (ctypes.c_void_p, WHOLE, WHOLE, *[ctypes.c_void_p] * 2)),
+    "transitions_forget": (None, (ctypes.c_void_p,)),
 }
 
 
@@ -62,7 +66,7 @@ class Library:
     ) -> None:
         spec = at.spec
         self.claims: Sequence[Claim] = (*spec.claims, *spec.action_properties)
-        self.source = Source(at, self.claims, spec.witnesses)
+        self.source = Source(at, self.claims, spec.witnesses, spec.liveness_properties)
         texts = {
             **{name: files(compiled).joinpath(name).read_text() for name in WRITTEN},
             "sizes.h": self.source.sizes,
@@ -130,9 +134,13 @@ class Library:
         return self._checked(left)
 
     def _checked(self, left: int) -> int:
+        self.check_memory()
+        return left
+
+    def check_memory(self) -> None:
+        """Raises MemoryError if a call of the C code got no memory."""
         if any(found.failed for found in self.found):
             raise MemoryError("the search is out of memory: set --memory, or use --fingerprints")
-        return left
 
     def close_broken(self) -> None:
         """Marks the violated claims as decided, so that no thread checks them any more."""

@@ -17,6 +17,8 @@
    caller judges a level, expands it and moves to the next, a limited number of states at a time, and
    reads `Found` between calls.
 
+   `transitions.h` returns the transitions between the states of a finished search.
+
    -DFINGERPRINTS stores 64 bits of hash instead of a state; -DCOVERAGE counts false conjuncts. For
    tests, -DHASH_BITS=n makes hashes collide often, and -DPREFIX=n makes hash sets grow early. */
 
@@ -51,7 +53,7 @@ typedef struct { uint64_t word[WORDS]; } Packed;
 typedef struct Bucket Bucket;
 typedef struct { uint32_t first, parent; } Run; /* from this state on, parents close after this one */
 typedef struct { Packed state; uint64_t hash; uint64_t parent; } Letter;
-typedef struct { Packed state; uint32_t action, next; } Born; /* the next successor of the same state */
+typedef struct { Packed state; uint32_t instance, next; } Born; /* the next successor of the same state */
 typedef int8_t Many __attribute__((vector_size(BLOCK)));       /* one cell of each state of a block */
 typedef uint16_t Wide __attribute__((vector_size(BLOCK)));
 typedef uint32_t Bits;                                         /* a bit set of states of a block */
@@ -103,6 +105,7 @@ struct Search {
 
 typedef Bits (*StateClaim)(Shard *, Bits some);
 typedef int (*StepClaim)(Shard *, uint32_t k, const uint8_t *after);
+typedef Bits (*Lively)(Shard *, Bits some, const int *values);
 
 /* ---- stored states */
 
@@ -205,7 +208,7 @@ static uint64_t parent_of(const Shard *w, uint64_t index) {
 }
 
 static void insert(Shard *w, const Letter *letter) {
-  if (is_known(w, letter)) return;
+  if (index_of(w, letter) != NOWHERE) return;
   put_in(w, prefix_of(letter->hash), w->count);
 #ifdef FINGERPRINTS
   memcpy(w->keys + w->count * 8, &letter->hash, 8);
@@ -303,9 +306,9 @@ static inline Bits which(Many truth) {
   return out;
 }
 
-static inline void emit(Shard *w, uint32_t k, const Packed *to, int action) {
+static inline void emit(Shard *w, uint32_t k, const Packed *to, uint32_t instance) {
   uint32_t birth = ++w->births;
-  w->born[birth] = (Born){*to, action, 0};
+  w->born[birth] = (Born){*to, instance, 0};
   *(w->first[k] ? &w->born[w->last[k]].next : &w->first[k]) = birth;
   w->last[k] = birth;
 }
@@ -397,7 +400,7 @@ static void post_born(Shard *w, uint32_t k, uint64_t number) {
   for (uint32_t birth = w->first[k]; birth; birth = w->born[birth].next) {
     const Born *born = w->born + birth;
     w->found.generated++;
-    w->found.taken[born->action]++;
+    w->found.taken[ACTION[born->instance]]++;
     if (JUDGES_STEPS && !equal(w->packed + k, &born->state))
       judge_step(w, k, number + 1, &born->state);
     post(w, &born->state, number);
@@ -607,3 +610,5 @@ uint64_t search_fingerprint(const uint8_t *stored) {
   Packed p = load(stored);
   return hash(&p);
 }
+
+#include "transitions.h"

@@ -12,14 +12,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 from math import prod
 
 from checkers.explicit.compiled.expressions import Env, Expressions
-from checkers.explicit.compiled.layout import Layout
+from checkers.explicit.compiled.layout import BYTE, Layout
 from checkers.explicit.compiled.simd import SimdExpressions
 from checkers.explicit.instance import Instance
 from model.language import terms as t
-from model.language.actions import Action, Claim
+from model.language.actions import Action, Claim, Liveness
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Source:
     at: Instance
     claims: Sequence[Claim]  # all claims; the search selects some of them at run time
     witnesses: Sequence[Claim]
+    lively: Sequence[Liveness] = ()
 
     @cached_property
     def layout(self) -> Layout:
@@ -41,6 +43,36 @@ class Source:
     @property
     def conjuncts(self) -> int:
         return sum(len(action.guards) for action in self.actions)
+
+    @cached_property
+    def first_instances(self) -> tuple[int, ...]:
+        """Returns the number of the first instance of each action, then the number of instances.
+
+        An instance is an action with values of its parameters.
+        """
+        counts = (prod(self.at.size(p.sort) for p in a.params) for a in self.actions)
+        return tuple(accumulate(counts, initial=0))
+
+    @cached_property
+    def action_of_instances(self) -> tuple[Action, ...]:
+        bounds = zip(self.actions, pairwise(self.first_instances), strict=True)
+        return tuple(action for action, (first, end) in bounds for _ in range(first, end))
+
+    def instance(self, number: int) -> tuple[Action, tuple[int, ...]]:
+        """Returns the action and the values of its parameters, from the number of an instance."""
+        action = self.action_of_instances[number]
+        digits = number - self.first_instances[self.actions.index(action)]
+        values: list[int] = []
+        for p in reversed(action.params):
+            digits, raw = divmod(digits, self.at.size(p.sort))
+            values.append(self.at.elements(p.sort)[raw])
+        return action, tuple(reversed(values))
+
+    @property
+    def label_bytes(self) -> int:
+        """Returns the number of bytes that hold the number of an instance: 1, 2 or 4."""
+        most = max(0, self.first_instances[-1] - 1)
+        return next(size for size in (1, 2, 4) if most < 1 << BYTE * size)
 
     @property
     def sizes(self) -> str:
@@ -55,8 +87,10 @@ class Source:
             "CLAIMS": len(self.claims),
             "WITNESSES": len(self.witnesses),
             "JUDGES_STEPS": int(any(c.about == "steps" for c in self.claims)),
-            "INSTANCES": sum(prod(self.at.size(p.sort) for p in a.params) for a in self.actions),
+            "INSTANCES": self.first_instances[-1],
         }
+        numbers_of = {id(action): k for k, action in enumerate(self.actions)}
+        actions = [numbers_of[id(action)] for action in self.action_of_instances]
         cells = " ".join(
             f"X({c}, {', '.join(map(str, p))})" for c, p in enumerate(self.layout.places)
         )
@@ -68,6 +102,8 @@ class Source:
                     f"static const uint8_t {name}[] = {{{', '.join(map(str, column))}}};\n"
                     for name, column in zip(("WORD", "SHIFT", "WIDTH"), columns, strict=True)
                 ),
+                f"static const uint32_t ACTION[] = {{{', '.join(map(str, actions)) or '0'}}};\n",
+                f"typedef uint{BYTE * self.label_bytes}_t Label;\n",
             ]
         )
 
@@ -76,7 +112,8 @@ class Source:
         out: list[str] = []
         first_conjunct = 0
         for number, action in enumerate(self.actions):
-            out += _ActionText(self.at, action, number, first_conjunct).lines()
+            first_instance = self.first_instances[number]
+            out += _ActionText(self.at, action, number, first_conjunct, first_instance).lines()
             first_conjunct += len(action.guards)
         out.append("static void successors(Shard *w, Bits some) {")
         out += [f"  action_{number}(w, some);" for number in range(len(self.actions))]
@@ -87,7 +124,23 @@ class Source:
         out += self._table("StepClaim", "claim_of_steps", of_steps, len(self.claims))
         witnesses = dict(enumerate(self.witnesses))
         out += self._table("StateClaim", "witness", witnesses, len(witnesses))
+        out += self._formulas()
         return "\n".join(out) + "\n"
+
+    def _formulas(self) -> list[str]:
+        """Returns a function for the premise and one for the goal of each liveness property."""
+        out: list[str] = []
+        formulas = [(c, formula) for c in self.lively for formula in (c.premise, c.goal)]
+        for number, (claim, formula) in enumerate(formulas):
+            names = {p.uid: f"values[{k}]" for k, p in enumerate(claim.params)}
+            out += [
+                f"// {claim.name}",
+                f"static Bits lively_{number}(Shard *w, Bits some, const int *values) {{",
+                f"  {left(formula, names, Expressions(self.at))}",
+                "  return left;\n}",
+            ]
+        names_of_all = ", ".join(f"lively_{k}" for k in range(len(formulas)))
+        return [*out, f"static const Lively lively[] = {{{names_of_all or '0'}}};"]
 
     def _table(self, kind: str, name: str, claims: Mapping[int, Claim], size: int) -> list[str]:
         out: list[str] = []
@@ -121,6 +174,7 @@ class _ActionText:
     action: Action
     number: int
     first_conjunct: int
+    first_instance: int
 
     def lines(self) -> list[str]:
         self.out = [
@@ -179,4 +233,11 @@ class _ActionText:
             cell = self.expressions.cell(write.variable, write.keys, inner)
             value = self.expressions.in_sort(write.value, inner)
             self.out.append(f"{pad}{heads}put(&to, {cell}, {value});")
-        self.out.append(f"{pad}emit(w, k, &to, {self.number});")
+        self.out.append(f"{pad}emit(w, k, &to, {self._instance(env)});")
+
+    def _instance(self, env: Env) -> str:
+        """Returns C code for the number of the instance: the parameters are its digits."""
+        code = "0"
+        for p in self.action.params:
+            code = f"({code} * {self.at.size(p.sort)} + {env[p.uid]})"
+        return f"{self.first_instance} + {code}"
