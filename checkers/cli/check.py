@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 @click.option(
     "--memory",
     metavar="4GB|500MB",
-    help="Memory for states; further states go to a temporary folder.",
+    help="Memory for states; further states go to a temporary folder. Liveness needs all in memory,"
+    " by default at most 4 GB.",
 )
 @click.option(
     "--threads",
@@ -284,7 +285,14 @@ def explored(
         progress=lambda at: run.progress(f"{variant.spec} {variant.name}: {progress_text(at)}"),
         **asdict(search or SearchOptions()),
     )
-    decided = with_liveness(spec, found, lively, None if budget is None else limits)
+    decided = with_liveness(
+        spec,
+        found,
+        lively,
+        None if budget is None else limits,
+        None if search is None else search.memory,
+        lambda part: run.progress(f"{variant.spec} {variant.name}: {part}"),
+    )
     return replace(decided, discoveries={name: decided.discoveries[name] for name in properties})
 
 

@@ -62,8 +62,7 @@ def run(task: Task, engine: EngineName | None = None) -> Exploration:
         raise UnknownName("engine", engine, ENGINES)
     names = list(ENGINES)
     special = task.coverage or task.fingerprints or task.memory is not None
-    small = not special and most_states(task) <= FEW and terms_of_actions(task) <= FEW_TERMS
-    engine = engine or (names[-1] if small else names[0])
+    engine = engine or (names[-1] if not special and is_small(task) else names[0])
     notes: list[str] = []
     for name in names[names.index(engine) :]:
         try:
@@ -71,6 +70,11 @@ def run(task: Task, engine: EngineName | None = None) -> Exploration:
         except Declined as reason:
             notes.append(f"engine {name}: {reason}")
     raise AssertionError("the last engine declined a task")
+
+
+def is_small(task: Task) -> bool:
+    """Returns True if plain Python explores the states in less time than a compiler needs."""
+    return most_states(task) <= FEW and terms_of_actions(task) <= FEW_TERMS
 
 
 def most_states(task: Task) -> int:

@@ -13,6 +13,8 @@ weakly fair instance, it contains no fair set. If it is unfair to a strongly fai
 nodes that enable the instance are in no fair set. The algorithm removes these nodes, and splits the
 rest of the component again.
 
+This module is the oracle of `compiled.fair_cycles`, which does the same in C.
+
 Source: Emerson and Lei, Modalities for model checking, 1987; Lichtenstein and Pnueli, 1985.
 """
 
@@ -24,13 +26,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from checkers.explicit.lassos import Mask
 from checkers.explicit.transitions import Nodes, Transitions
-
-Mask = NDArray[np.bool_]  # one truth value for each node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,6 @@ class Fairness:
                 found.append(Instance(strong=action.fair == "strong", edges=edges, enabled=enabled))
         return found
 
-    @cached_property
     def resting(self) -> Mask:
         """Returns a mask of the nodes in which no fair action can change the state."""
         resting = np.ones(len(self.graph.states), dtype=bool)
@@ -102,6 +101,16 @@ class Fairness:
             node = int(self.graph.source[edge])
         return [*self.graph.path_to(node), *way[::-1]]
 
+    def ends_of(self, edge: int) -> tuple[int, int]:
+        return int(self.graph.source[edge]), int(self.graph.target[edge])
+
+    def fair(self, within: Mask, through: Mask) -> Mask:
+        """Returns a mask of the sets that `sets` yields."""
+        found = np.zeros_like(within)
+        for nodes in self.sets(within, through):
+            found[nodes] = True
+        return found
+
     def sets(self, within: Mask, through: Mask) -> Iterator[Nodes]:
         """Yields the largest sets of states in `within` where a fair behaviour can stay forever.
 
@@ -116,9 +125,8 @@ class Fairness:
     def _divided(self, within: Mask, through: Mask) -> tuple[Mask, list[Nodes]]:
         source, target = self.graph.source, self.graph.target
         kept = within[source] & within[target]
+        count, component = self._components(kept, len(within))
         size = len(within)
-        matrix = coo_array((kept[kept], (source[kept], target[kept])), shape=(size, size))
-        count, component = connected_components(matrix, connection="strong")
         sizes = np.bincount(component[within], minlength=count)
         inside = kept & (component[source] == component[target])
         failed = np.bincount(component[within & through], minlength=count) == 0
@@ -142,16 +150,22 @@ class Fairness:
         cuts = np.flatnonzero(np.diff(component[order])) + 1
         return left, [np.sort(s) for s in np.split(order, cuts)] if len(order) else []
 
+    def _components(self, kept: Mask, size: int) -> tuple[int, Nodes]:
+        source, target = self.graph.source[kept], self.graph.target[kept]
+        matrix = coo_array((kept[kept], (source, target)), shape=(size, size))
+        return connected_components(matrix, connection="strong")  # type: ignore[no-any-return]
+
     # ---- a fair cycle
 
-    def cycle(self, nodes: Nodes, start: int, through: Mask) -> list[int]:
+    def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
         """Returns the edges of a fair cycle that contains `start` and a state of `through`.
 
-        The cycle stays in the set `nodes`, which contains `start`. A fair behaviour can stay there
-        forever.
+        The cycle stays in the set of `fair` that contains `start`. The mask is a result of `fair`.
         """
-        inside = np.zeros(len(self.graph.states), dtype=bool)
-        inside[nodes] = True
+        _, component = self._components(
+            fair[self.graph.source] & fair[self.graph.target], len(fair)
+        )
+        inside = fair & (component == component[start])
         wanted = [self._needed(instance, inside) for instance in self.instances]
         wanted.append((frozenset(np.flatnonzero(through & inside).tolist()), frozenset()))
         open_ = [w for w in wanted if w is not None and start not in w[0]]

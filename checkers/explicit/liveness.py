@@ -1,37 +1,40 @@
-"""Decides liveness properties: a violation is a fair behaviour, shown as a lasso.
+"""Decides liveness properties: a violation is a fair behaviour, shown as a lasso (`lassos`).
 
-A fair set is a set of states in which a fair behaviour can stay forever (`fairness`).
-
-- `leads_to(p, q)` is violated by a path from a state with p into a fair set, if q is false in every
-  state of the path and of the set.
-- `eventually(q)` is violated by such a path from an initial state.
-- `eventually_always(q)` is violated if a reachable fair set has a state without q.
-
-The check needs the whole graph: if the budget is too small for the graph, the properties stay
+The check needs the whole graph. If a limit is too small for the graph, the properties stay
 undecided. Fault actions are not fair, and the spec bounds their number.
+
+Two engines find the same lassos: compiled C (`compiled.state_graph`), for graphs of many million
+states, and plain Python with SciPy (`transitions`), the oracle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
-import numpy as np
-
+from checkers.explicit import engines
 from checkers.explicit.actions import Program
-from checkers.explicit.exploration import STOPPED, Budget, Discovery, Exploration
-from checkers.explicit.fairness import Fairness, Mask
+from checkers.explicit.exploration import (
+    STOPPED,
+    Budget,
+    Declined,
+    Discovery,
+    EngineName,
+    Exploration,
+    Task,
+)
+from checkers.explicit.fairness import Fairness
 from checkers.explicit.instance import Instance
-from checkers.explicit.transitions import Nodes, TooLarge, Transitions
+from checkers.explicit.lassos import Judge
+from checkers.explicit.transitions import TooLarge, Transitions
 from model.faults import UnknownName
-from model.language import terms as t
 from model.language.actions import Liveness
-from model.language.expressions import SpecError
-from model.language.interpreter import Interpreter, Undefined
 from model.language.scope import Scope
 from model.language.spec import Spec, title_of
 
-BUDGET = Budget(states=1_000_000)  # about half a gigabyte
+MOST_IN_PYTHON = 1_000_000  # states; about half a gigabyte
+MOST_MEMORY = 4 * 10**9  # bytes, if the machine has twice as much
 
 
 def decide(
@@ -39,9 +42,16 @@ def decide(
     properties: Sequence[str] = (),
     *,
     scope: Scope | None = None,
-    budget: Budget = BUDGET,
+    budget: Budget | None = None,
+    engine: EngineName | None = None,
+    memory: int | None = None,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> Mapping[str, Discovery]:
     """Returns the verdict on each named liveness property, by default on all of them.
+
+    Without a budget, plain Python has at most a million states; the compiled engine has as many as
+    `memory` bytes hold, by default 4 GB or half of the machine's memory. Without an engine, plain
+    Python decides on few states, and compiled code on more, if there is a compiler.
 
     Raises UnknownName for an unknown property, SpecError for an undefined term.
     """
@@ -52,126 +62,94 @@ def decide(
     chosen = [c for name, c in claims.items() if not properties or name in properties]
     if not chosen:
         return {}
+    at = Instance.of(spec, scope)
+    task = Task(spec=spec, claims=(), scope=scope, budget=budget or Budget())
     try:
-        graph = Transitions.of(Program(Instance.of(spec, scope)), budget)
+        if engine == "compiled" or (engine is None and not engines.is_small(task)):
+            try:
+                return _in_c(at, chosen, budget or Budget(states=None), memory, progress)
+            except Declined:  # no compiler
+                pass
+        return _in_python(at, chosen, budget or Budget(states=MOST_IN_PYTHON))
     except TooLarge as why:
-        reason = f"liveness needs every state: {why}"
-        return {c.name: Discovery(claim=c, verdict="undecided", reason=reason) for c in chosen}
-    judge = _Judge(graph, Fairness(graph))
-    return {c.name: judge.verdict(c) for c in chosen}
+        return _undecided(chosen, f"liveness needs every state: {why}")
+
+
+def _in_c(
+    at: Instance,
+    claims: Sequence[Liveness],
+    budget: Budget,
+    memory: int | None,
+    progress: Callable[[str], None],
+) -> Mapping[str, Discovery]:
+    from checkers.explicit.compiled.state_graph import StateGraph
+
+    with StateGraph.of(at, budget, memory or memory_of_machine(), progress) as graph:
+        judge = Judge(graph, graph.cycles)
+        return {c.name: judge.verdict(c) for c in claims}
+
+
+def _in_python(at: Instance, claims: Sequence[Liveness], budget: Budget) -> Mapping[str, Discovery]:
+    graph = Transitions.of(Program(at), budget)
+    judge = Judge(graph, Fairness(graph))
+    return {c.name: judge.verdict(c) for c in claims}
+
+
+def _undecided(claims: Sequence[Liveness], reason: str) -> dict[str, Discovery]:
+    return {c.name: Discovery(claim=c, verdict="undecided", reason=reason) for c in claims}
+
+
+def memory_of_machine() -> int:
+    """Returns the default limit of memory: 4 GB, but at most half of the machine's memory."""
+    return min(MOST_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
 
 
 def with_liveness(
-    spec: Spec, found: Exploration, properties: Sequence[str], budget: Budget | None = None
+    spec: Spec,
+    found: Exploration,
+    properties: Sequence[str],
+    budget: Budget | None = None,
+    memory: int | None = None,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> Exploration:
     """Returns the exploration, with the verdicts on these liveness properties added.
 
-    The verdicts are `undecided` if the exploration stopped early, or found more states than the
-    budget allows.
+    The engine that explored the states decides them, or plain Python instead of NumPy. The verdicts
+    are `undecided` if the exploration stopped early, or if the graph of its states is larger than
+    the limits allow.
     """
     if not properties:
         return found
-    limits = budget or BUDGET
-    if limits.states is not None and found.distinct > limits.states:
-        reason = f"liveness needs every state: more than {limits.states:,}"
-    elif found.why_stopped not in ("exhausted", "all decided"):
-        reason = STOPPED[found.why_stopped]
+    if reason := _why_not(spec, found, budget, memory):
+        chosen = [c for c in spec.liveness_properties if c.name in properties]
+        decided: Mapping[str, Discovery] = _undecided(chosen, reason)
     else:
-        reason = ""
-    if not reason:
-        decided = decide(spec, properties, scope=found.ranges, budget=limits)
-    else:
-        decided = {
-            c.name: Discovery(claim=c, verdict="undecided", reason=reason)
-            for c in spec.liveness_properties
-            if c.name in properties
-        }
+        engine: EngineName = "compiled" if found.engine == "compiled" else "python"
+        decided = decide(
+            spec,
+            properties,
+            scope=found.ranges,
+            budget=budget,
+            engine=engine,
+            memory=memory,
+            progress=progress,
+        )
     return replace(found, discoveries={**found.discoveries, **decided})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Lasso:
-    first: int  # node
-    edges: tuple[int, ...]
-    loop: int  # the number of edges before the loop
+def _why_not(spec: Spec, found: Exploration, budget: Budget | None, memory: int | None) -> str:
+    if found.why_stopped not in ("exhausted", "all decided"):
+        return STOPPED[found.why_stopped]
+    in_python = None if found.engine == "compiled" else MOST_IN_PYTHON
+    most = in_python if budget is None else budget.states
+    if most is not None and found.distinct > most:
+        return f"liveness needs every state: more than {most:,}"
+    if found.engine != "compiled" or found.why_stopped != "exhausted":
+        return ""
+    from checkers.explicit.compiled.source import Source
+    from checkers.explicit.compiled.state_graph import too_large
 
-
-@dataclass(frozen=True)
-class _Judge:
-    graph: Transitions
-    fairness: Fairness
-
-    def verdict(self, claim: Liveness) -> Discovery:
-        """Returns the verdict on the property, for all values of its parameters.
-
-        If several values violate it, the verdict has the shortest of their lassos.
-        """
-        found: list[Discovery] = []
-        for env in Interpreter(self.graph.program.at.ranges).bindings(claim.params, {}):
-            values = tuple(int(env[p.uid] or 0) for p in claim.params)
-            if (lasso := self._lasso(claim, values)) is not None:
-                found.append(
-                    Discovery(
-                        claim=claim,
-                        verdict="violated",
-                        trace=self.graph.trace(lasso.first, lasso.edges),
-                        loop=lasso.loop,
-                        values=values,
-                    )
-                )
-        return min(found, key=lambda d: d.steps, default=Discovery(claim=claim, verdict="holds"))
-
-    def _lasso(self, claim: Liveness, values: Sequence[int]) -> _Lasso | None:
-        missed = ~self._where(claim.goal, claim, values)
-        everywhere = np.ones_like(missed)
-        match claim.kind:
-            case "eventually always":
-                return self._found(everywhere, everywhere, missed)
-            case "eventually":
-                begun = np.arange(len(missed)) < self.graph.initial
-            case "leads to":
-                begun = self._where(claim.premise, claim, values)
-        return self._found(missed, begun, missed)
-
-    def _found(self, within: Mask, begun: Mask, through: Mask) -> _Lasso | None:
-        """Returns a fair lasso, or None if there is none.
-
-        The lasso visits a state in `begun`, and then only states in `within`. Its loop visits a
-        state in `through`.
-        """
-        sets = list(self.fairness.sets(within, through))
-        anywhere = np.zeros_like(within)
-        for nodes in sets:
-            anywhere[nodes] = True
-        # Two candidates: a shortest path to a state in which the behaviour can stutter forever, and
-        # a shortest path to a fair set, with a loop there. The one with fewer steps is returned.
-        resting = self.fairness.resting & within & through
-        made = (self._lasso_to(ends, begun, within, sets, through) for ends in (resting, anywhere))
-        found = [lasso for lasso in made if lasso is not None]
-        return min(found, key=lambda lasso: len(lasso.edges), default=None)
-
-    def _lasso_to(
-        self, ends: Mask, begun: Mask, within: Mask, sets: Sequence[Nodes], through: Mask
-    ) -> _Lasso | None:
-        path = self.fairness.path(begun, within, ends)
-        if path is None:
-            return None
-        initial = begun & within & ends & (self.graph.depths == 0)
-        first = int(self.graph.source[path[0]]) if path else int(np.flatnonzero(initial)[0])
-        at = int(self.graph.target[path[-1]]) if path else first
-        cycle: list[int] = []
-        if not (self.fairness.resting[at] and through[at]):
-            home = next(nodes for nodes in sets if at in nodes)
-            cycle = self.fairness.cycle(home, at, through)
-        return _Lasso(first=first, edges=(*path, *cycle), loop=len(path))
-
-    def _where(self, formula: t.Node, claim: Liveness, values: Sequence[int]) -> Mask:
-        program = self.graph.program
-        env = {
-            p.uid: program.at.packed(v, p.sort) for p, v in zip(claim.params, values, strict=True)
-        }
-        holds, states = program.predicate(formula, env), self.graph.states
-        try:
-            return np.fromiter(map(holds, states), dtype=bool, count=len(states))
-        except Undefined as fault:
-            raise SpecError(f"{claim.name} is ill-defined: {fault.what}") from fault
+    source = Source(Instance.of(spec, found.ranges), (), ())
+    limit = memory or memory_of_machine()
+    why = too_large(source, found.distinct, found.generated, limit)
+    return why and f"liveness needs every state: {why}"

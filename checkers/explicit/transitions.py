@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,17 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checkers.explicit.actions import Program
-from checkers.explicit.exploration import STOPPED, Budget, Step, Trace, WhyStopped
+from checkers.explicit.exploration import STOPPED, Budget, Step, Trace
 from checkers.explicit.instance import Packed
+from checkers.explicit.lassos import Formula, Mask
+from model.language.actions import Liveness
+from model.language.expressions import SpecError
+from model.language.interpreter import Undefined
+from model.language.scope import Ranges
 
 Nodes = NDArray[np.int64]
 
 
 class TooLarge(Exception):
-    """Raised if the budget is spent before every state was explored; liveness is then undecided."""
-
-    def __init__(self, why: WhyStopped) -> None:
-        super().__init__(STOPPED[why])
+    """Raised if a limit is reached before every state was explored; liveness is then undecided."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +69,9 @@ class Transitions:
                 target.append(other)
                 label.append(how)
             if budget.states is not None and len(states) > budget.states:
-                raise TooLarge("states")
+                raise TooLarge(STOPPED["states"])
             if budget.seconds is not None and time.monotonic() - started > budget.seconds:
-                raise TooLarge("seconds")
+                raise TooLarge(STOPPED["seconds"])
         arrays = (np.frombuffer(x, dtype=np.int64) for x in (source, target, label, came_by))
         edges = [a if len(a) else np.zeros(0, dtype=np.int64) for a in arrays]
         return cls(
@@ -81,6 +83,21 @@ class Transitions:
             label=edges[2],
             came_by=edges[3],
         )
+
+    @property
+    def ranges(self) -> Ranges:
+        return self.program.at.ranges
+
+    def where(self, claim: Liveness, formula: Formula, values: Sequence[int]) -> Mask:
+        """Returns a mask of the states in which a formula of the claim is true.
+
+        Raises SpecError for an undefined term.
+        """
+        holds = formula_of(self.program, claim, formula, values)
+        try:
+            return np.fromiter(map(holds, self.states), dtype=bool, count=len(self.states))
+        except Undefined as fault:
+            raise SpecError(f"{claim.name} is ill-defined: {fault.what}") from fault
 
     @cached_property
     def depths(self) -> Nodes:
@@ -116,3 +133,11 @@ class Transitions:
             state = unpack(self.states[self.target[edge]])
             steps.append(Step(action=action.name, values=values, state=state))
         return tuple(steps)
+
+
+def formula_of(
+    program: Program, claim: Liveness, formula: Formula, values: Sequence[int]
+) -> Callable[[Packed], bool]:
+    """Returns a formula of the claim as a function of a packed state; it may raise Undefined."""
+    env = {p.uid: program.at.packed(v, p.sort) for p, v in zip(claim.params, values, strict=True)}
+    return program.predicate(claim.goal if formula == "goal" else claim.premise, env)

@@ -6,7 +6,7 @@ language defines when a lasso is fair and violates its claim.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -14,9 +14,8 @@ from typing import Any
 import networkx as nx
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from checkers.explicit.exploration import Budget, Discovery
+from checkers.explicit.exploration import Budget, Discovery, EngineName
 from checkers.explicit.graph import StateGraph, interpreted_graph
 from checkers.explicit.liveness import decide, with_liveness
 from checkers.explicit.search import explore
@@ -39,10 +38,11 @@ from model.language import (
     liveness,
     when,
 )
-from model.language import terms as t
-from model.language.actions import Action, Guard, Liveness
+from model.language.actions import Liveness
 from model.language.behaviours import Lasso, is_fair, true_of
+from model.language.expressions import SpecError
 from model.language.interpreter import Interpreter
+from tests.checkers.explicit.random_graphs import Drawn, graphs, spec_of
 
 
 class Replica(Sort):
@@ -107,9 +107,14 @@ class Recovers(HighWatermark):
         s.alive[r] = True
 
 
-def test_a_replica_that_stays_dead_stops_the_high_watermark() -> None:
+ENGINES: tuple[EngineName, ...] = ("python", "compiled")
+ON_BOTH = pytest.mark.parametrize("engine", ENGINES)
+
+
+@ON_BOTH
+def test_a_replica_that_stays_dead_stops_the_high_watermark(engine: EngineName) -> None:
     spec = HighWatermark()
-    found = decide(spec)
+    found = decide(spec, engine=engine)
     assert {n: d.verdict for n, d in found.items()} == {
         "reaches_the_end": "violated",
         "every_record_is_committed": "violated",
@@ -121,8 +126,9 @@ def test_a_replica_that_stays_dead_stops_the_high_watermark() -> None:
     assert_breaks(spec, lost)
 
 
-def test_recovery_makes_the_high_watermark_advance() -> None:
-    assert {n: d.verdict for n, d in decide(Recovers()).items()} == {
+@ON_BOTH
+def test_recovery_makes_the_high_watermark_advance(engine: EngineName) -> None:
+    assert {n: d.verdict for n, d in decide(Recovers(), engine=engine).items()} == {
         "reaches_the_end": "holds",
         "every_record_is_committed": "holds",
     }
@@ -182,8 +188,11 @@ class Patient(Lamp):
         s.done[x] = True
 
 
-def test_weak_fairness_is_too_weak_for_an_action_disabled_infinitely_often() -> None:
-    weak, strong = decide(Lamp()), decide(Patient())
+@ON_BOTH
+def test_weak_fairness_is_too_weak_for_an_action_disabled_infinitely_often(
+    engine: EngineName,
+) -> None:
+    weak, strong = decide(Lamp(), engine=engine), decide(Patient(), engine=engine)
     assert {n: d.verdict for n, d in weak.items()} == {
         "is_done": "violated",
         "light_returns": "holds",
@@ -195,12 +204,40 @@ def test_weak_fairness_is_too_weak_for_an_action_disabled_infinitely_often() -> 
     assert_breaks(Lamp(), lasso)
 
 
-def test_a_budget_below_the_number_of_states_leaves_liveness_undecided() -> None:
-    found = decide(Recovers(), budget=Budget(states=3))["reaches_the_end"]
+@ON_BOTH
+def test_a_budget_below_the_number_of_states_leaves_liveness_undecided(engine: EngineName) -> None:
+    found = decide(Recovers(), budget=Budget(states=3), engine=engine)["reaches_the_end"]
     assert (found.verdict, found.reason) == (
         "undecided",
         "liveness needs every state: the budget of states is spent",
     )
+
+
+def test_a_graph_larger_than_the_memory_leaves_liveness_undecided() -> None:
+    spec, names = Recovers(), ["reaches_the_end"]
+    found = decide(spec, names, engine="compiled", memory=1000)["reaches_the_end"]
+    assert found.verdict == "undecided"
+    assert found.reason == (
+        "liveness needs every state: 0.1 MB of memory, above the limit of 0.1 MB: set --memory"
+    )
+    explored = explore(spec, engine="compiled")
+    assert with_liveness(spec, explored, names, memory=1000).discoveries["reaches_the_end"] == found
+
+
+class ReadsAhead(Recovers):
+    """The claim reads beyond the last offset, in the states of a full log."""
+
+    is_read: Set[Offset]
+
+    @liveness
+    def reads(s, r: Replica) -> Temporal:
+        return eventually(s.is_read[s.end[r] + 1])
+
+
+@ON_BOTH
+def test_an_undefined_term_of_a_claim_is_an_error(engine: EngineName) -> None:
+    with pytest.raises(SpecError, match="reads is ill-defined: a value is outside its sort"):
+        decide(ReadsAhead(), ["reads"], engine=engine)
 
 
 def test_a_too_large_exploration_is_not_repeated_for_liveness() -> None:
@@ -244,81 +281,8 @@ def lasso_of(found: Discovery) -> Lasso:
 # ---- random graphs
 
 
-class Place(Int):
-    pass
-
-
-class Graph(Spec):
-    """A token moves along the edges of a graph; each edge is a step of one of the actions."""
-
-    at: Place
-
-    def scope(s) -> Scope:
-        return {Place: range(4)}
-
-
-AT = Graph().variables[0]
-Edge = tuple[int, int]
-Drawn = tuple[Mapping[str, frozenset[Edge]], frozenset[int], frozenset[int]]
-
-
-def place(k: int) -> t.Node:
-    return t.Const(k, Place.info)
-
-
-def among(nodes: frozenset[int]) -> t.Node:
-    return t.Or(tuple(t.Eq(t.Get(AT, ()), place(k)) for k in sorted(nodes)))
-
-
-def spec_of(edges: Mapping[str, frozenset[Edge]], p: frozenset[int], q: frozenset[int]) -> Graph:
-    """Returns a spec whose actions move a token along the edges of a graph.
-
-    `edges` has a set of edges for each kind of fairness. Two edges from one node belong to two
-    actions, because an action has at most one target for each node.
-    """
-    spec, made = Graph(), []
-    for name, drawn in edges.items():
-        for k, following in enumerate(_functions(drawn)):
-            act = Action(f"{name}{k}", "", (), fair=FAIR[name])
-            act.guards.append(Guard(among(frozenset(following)), 0))
-            value = place(0)
-            for here, there in following.items():
-                value = t.Ite(t.Eq(t.Get(AT, ()), place(here)), place(there), value)
-            act.writes.append(t.Write(AT, (), (), t.Const(1, t.BOOL), value))
-            made.append(act)
-    goal, premise = among(q), among(p)
-    spec.__dict__["actions"] = tuple(made)
-    spec.__dict__["liveness_properties"] = (
-        Liveness("leads", "", (), "leads to", premise, goal),
-        Liveness("once", "", (), "eventually", premise, goal),
-        Liveness("settles", "", (), "eventually always", premise, goal),
-    )
-    return spec
-
-
-FAIR: Mapping[str, Any] = {"weak": "weak", "strong": "strong", "free": None}
-
-
-def _functions(edges: frozenset[Edge]) -> Iterator[dict[int, int]]:
-    left = sorted(edges)
-    while left:
-        made: dict[int, int] = {}
-        for here, there in left:
-            made.setdefault(here, there)
-        yield made
-        left = [e for e in left if made[e[0]] != e[1]]
-
-
-@st.composite
-def graphs(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Drawn:
-    node = st.integers(0, 3)
-    some = st.frozensets(st.tuples(node, node), min_size=1, max_size=4)
-    edges = {name: draw(some) for name in FAIR}
-    return edges, draw(st.frozensets(node)), draw(st.frozensets(node, max_size=2))
-
-
 @settings(max_examples=300, deadline=None)
-@given(drawn=graphs())
+@given(drawn=graphs(nodes=4, edges=range(1, 5)))
 def test_liveness_agrees_with_the_oracle_on_random_graphs(drawn: Drawn) -> None:
     spec = spec_of(*drawn)
     graph, found = interpreted_graph(spec), decide(spec)

@@ -1,0 +1,41 @@
+"""Compares compiled liveness with plain Python on every variant that has liveness claims.
+
+Both must find the same verdicts and the same lassos. A variant with more than `MOST` states is left
+out. Run this module alone: `python -m benchmarks.explore.liveness_agreement`. It takes a quarter of
+an hour of one core.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from benchmarks.pairs import write_results
+from checkers.explicit.exploration import Budget
+from checkers.explicit.liveness import decide
+from model.specs import all_variants
+
+MOST = 200_000  # states
+
+
+def main() -> int:
+    """Prints and keeps a row for each variant; returns 1 if a lasso differs."""
+    rows: dict[str, str] = {}
+    for variant in all_variants():
+        spec = variant.make(variant.at)
+        if not spec.liveness_properties:
+            continue
+        slow = decide(spec, engine="python", budget=Budget(states=MOST))
+        if any(found.verdict == "undecided" for found in slow.values()):
+            rows[f"{variant.spec} {variant.name}"] = "left out"
+        else:
+            same = decide(spec, engine="compiled") == slow
+            verdicts = ", ".join(f"{name} {found.verdict}" for name, found in slow.items())
+            rows[f"{variant.spec} {variant.name}"] = f"{'same' if same else 'differ'}: {verdicts}"
+        sys.stdout.write(f"{list(rows.items())[-1]}\n")
+        sys.stdout.flush()
+        write_results("liveness-agreement", [], {"most_states": MOST, "rows": rows})
+    return int(any(row.startswith("differ") for row in rows.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""Finds shortest violations of liveness properties in a state graph, as lassos.
+
+A fair set is a set of states in which a fair behaviour can stay forever (`fairness`).
+
+- `leads_to(p, q)` is violated by a path from a state with p into a fair set, if q is false in every
+  state of the path and of the set.
+- `eventually(q)` is violated by such a path from an initial state.
+- `eventually_always(q)` is violated if a reachable fair set has a state without q.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from checkers.explicit.exploration import Discovery, Trace
+from model.language.actions import Liveness
+from model.language.interpreter import Interpreter
+from model.language.scope import Ranges
+
+Mask = NDArray[np.bool_]  # one truth value for each node
+Formula = Literal["premise", "goal"]
+
+
+class States(Protocol):
+    """The nodes of a state graph, in breadth-first order; the initial states are the first."""
+
+    @property
+    def ranges(self) -> Ranges: ...
+
+    @property
+    def initial(self) -> int:
+        """Returns the number of initial nodes."""
+        ...
+
+    def where(self, claim: Liveness, formula: Formula, values: Sequence[int]) -> Mask:
+        """Returns a mask of the states in which a formula of the claim is true."""
+        ...
+
+    def trace(self, start: int, edges: Sequence[int]) -> Trace:
+        """Returns the trace of a path from an initial node."""
+        ...
+
+
+class Cycles(Protocol):
+    """The transitions of a state graph; they have numbers, and a path is a list of them."""
+
+    def resting(self) -> Mask:
+        """Returns a mask of the nodes in which no fair action can change the state."""
+        ...
+
+    def fair(self, within: Mask, through: Mask) -> Mask:
+        """Returns a mask of the largest fair sets in `within` that have a node of `through`."""
+        ...
+
+    def ends_of(self, edge: int) -> tuple[int, int]:
+        """Returns the source and the target of a transition."""
+        ...
+
+    def path(self, begun: Mask, within: Mask, ends: Mask) -> list[int] | None:
+        """Returns a shortest path from an initial node to a node of `ends`, or None.
+
+        The path visits a node of `begun`, and stays in `within` from this node on.
+        """
+        ...
+
+    def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
+        """Returns a fair cycle that contains `start` and a node of `through`.
+
+        The cycle stays in the set of `fair` that contains `start`.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lasso:
+    """A path from an initial state, and a loop at its end."""
+
+    first: int  # node
+    edges: tuple[int, ...]
+    loop: int  # the number of edges before the loop
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Decides the liveness properties of one state graph."""
+
+    states: States
+    cycles: Cycles
+
+    def verdict(self, claim: Liveness) -> Discovery:
+        """Returns the verdict on the property, for all values of its parameters.
+
+        If several values violate it, the verdict has the shortest of their lassos.
+        """
+        found: list[Discovery] = []
+        for env in Interpreter(self.states.ranges).bindings(claim.params, {}):
+            values = tuple(int(env[p.uid] or 0) for p in claim.params)
+            if (lasso := self._lasso(claim, values)) is not None:
+                found.append(
+                    Discovery(
+                        claim=claim,
+                        verdict="violated",
+                        trace=self.states.trace(lasso.first, lasso.edges),
+                        loop=lasso.loop,
+                        values=values,
+                    )
+                )
+        return min(found, key=lambda d: d.steps, default=Discovery(claim=claim, verdict="holds"))
+
+    @cached_property
+    def _resting(self) -> Mask:
+        return self.cycles.resting()
+
+    def _lasso(self, claim: Liveness, values: Sequence[int]) -> Lasso | None:
+        missed = ~self.states.where(claim, "goal", values)
+        match claim.kind:
+            case "eventually always":
+                everywhere = np.ones_like(missed)
+                return self._found(everywhere, everywhere, missed)
+            case "eventually":
+                begun = np.zeros_like(missed)
+                begun[: self.states.initial] = True
+            case "leads to":
+                begun = self.states.where(claim, "premise", values)
+        return self._found(missed, begun, missed)
+
+    def _found(self, within: Mask, begun: Mask, through: Mask) -> Lasso | None:
+        """Returns a fair lasso, or None if there is none.
+
+        The lasso visits a state in `begun`, and then only states in `within`. Its loop visits a
+        state in `through`.
+        """
+        fair = self.cycles.fair(within, through)
+        if not fair.any():
+            return None
+        # Two candidates: a shortest path to a state in which the behaviour can stutter forever, and
+        # a shortest path to a fair set, with a loop there. The one with fewer steps is returned.
+        resting = self._resting & within & through
+        made = (self._lasso_to(ends, begun, within, fair, through) for ends in (resting, fair))
+        found = [lasso for lasso in made if lasso is not None]
+        return min(found, key=lambda lasso: len(lasso.edges), default=None)
+
+    def _lasso_to(
+        self, ends: Mask, begun: Mask, within: Mask, fair: Mask, through: Mask
+    ) -> Lasso | None:
+        path = self.cycles.path(begun, within, ends)
+        if path is None:
+            return None
+        if path:
+            first, at = self.cycles.ends_of(path[0])[0], self.cycles.ends_of(path[-1])[1]
+        else:
+            start = slice(self.states.initial)
+            first = at = int(np.flatnonzero(begun[start] & within[start] & ends[start])[0])
+        cycle: list[int] = []
+        if not (self._resting[at] and through[at]):
+            cycle = self.cycles.cycle(at, fair, through)
+        return Lasso(first=first, edges=(*path, *cycle), loop=len(path))
+
+
+__all__ = ["Cycles", "Judge", "Mask", "States"]
