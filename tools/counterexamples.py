@@ -4,13 +4,14 @@
 variant is explored once, at its recorded constants, until its claim is violated. With names of
 specs, only the variants of these specs are explored again.
 
-`python -m tools.counterexamples --replay` explores nothing. It replays every recorded trace, and
-exits with 1 if one does not end in a violation of its claim.
+`python -m tools.counterexamples --replay [SPEC ...]` explores nothing. It replays the recorded
+traces, and exits with 1 if one does not end in a violation of its claim.
 """
 
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -26,13 +27,20 @@ from model.language.spec import Spec
 from model.language.values import Writer
 from model.specs import all_variants, find
 from model.variants import Variant
+from tools.named_specs import add_specs
 
 
 def main(arguments: list[str]) -> int:
     """Writes the file of counterexamples, or replays those in it; returns the exit code."""
-    if arguments == ["--replay"]:
-        return replay_all(kept().values())
-    write(arguments)
+    parser = ArgumentParser(prog="python -m tools.counterexamples", description=__doc__)
+    add_specs(parser)
+    parser.add_argument("--replay", action="store_true", help="replay the recorded traces")
+    options = parser.parse_args(arguments)
+    if options.replay:
+        return replay_all(
+            found for found in kept().values() if not options.specs or found.spec in options.specs
+        )
+    write(options.specs)
     return 0
 
 

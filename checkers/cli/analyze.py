@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from checkers.cli import completion
 from checkers.cli.command import command, replay_command
 from checkers.cli.following import followed, followed_topic
-from checkers.cli.history_options import history_options
+from checkers.cli.history_options import at_version, history_options, table_version_option
 from checkers.cli.log_dirs import HISTORY_MISSING, auditing
 from checkers.cli.run import Run
 from checkers.cli.topics import client_config_option, topic_copy
@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     help="Only print the query plan: what each stage reads, shuffles and keeps. Needs no Spark.",
 )
 @client_config_option
+@table_version_option
 @history_options
 @command(dry_with="explain")
 @auditing
@@ -91,12 +92,14 @@ def analyze_command(
     check_only: bool,
     explain: bool,
     client_config: Path | None,
+    table_version: int | None,
     **assumptions: Any,
 ) -> None:
     """Find anomalies in HISTORY: a recorded folder, Parquet, NDJSON, or Jepsen's EDN.
 
     HISTORY is a path or an address of s3://, gs://, abfss:// or hdfs://, also of a folder with many
-    files, or a glob in quotes. Credentials come from the environment, never from the address.
+    files or of a Delta table, or a glob in quotes. Credentials come from the environment, never
+    from the address.
     kafka://HOST:PORT/TOPIC is a topic whose records are operations as NDJSON.
 
     With --log-dirs, audit the folders in which brokers keep their logs.
@@ -112,10 +115,12 @@ def analyze_command(
     urteil analyze --explain --anomaly lost-write
     """
     from checkers.histories.io.assumptions import assumptions_of
-    from checkers.histories.io.reading import sources
+    from checkers.histories.io.sources import sources
     from checkers.histories.topics.address import Topic
 
     chosen = tuple(anomalies)
+    if history is not None:
+        history = at_version(history, table_version)
     if explain:
         if history is not None and not isinstance(history, Topic):
             sources(history)  # raises UnreadableHistory

@@ -147,7 +147,7 @@ def broker_command(
         control=control,
         security=read_security(security),
         auto_creates_topics=auto_create_topics,
-        timeouts=started_with(broker_config),
+        broker_settings=started_with(broker_config),
     )
 
     def ready(cluster: ServedCluster) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from checkers.cli.command import FOLDER, command
+from checkers.cli.history_options import at_version, table_version_option
 from checkers.cli.places import PLACE
 from checkers.cli.run import Run
 from checkers.cli.topics import client_config_option, whole_topic
@@ -26,35 +27,44 @@ if TYPE_CHECKING:
 @click.argument("history", metavar="HISTORY", type=PLACE)
 @click.argument("folder", metavar="FOLDER", type=FOLDER)
 @client_config_option
+@table_version_option
 @command(decides=False, folder=False)
 def convert_command(
-    run: Run, history: Place | Topic, folder: Path, client_config: Path | None
+    run: Run,
+    history: Place | Topic,
+    folder: Path,
+    client_config: Path | None,
+    table_version: int | None,
 ) -> None:
     """Write HISTORY as Parquet into the new FOLDER, which `urteil analyze` reads fastest.
 
-    HISTORY is what `urteil analyze` takes: Jepsen's EDN, NDJSON, Parquet, a recording, an address,
-    a Kafka topic or a glob. Columns and fields that the format does not have are left out and
-    counted.
+    HISTORY is what `urteil analyze` takes: Jepsen's EDN, NDJSON, Parquet, a recording, a Delta
+    table, an address, a Kafka topic or a glob. Columns and fields that the format does not have are
+    left out and counted.
 
     \b
     urteil convert store/latest/history.edn histories/latest
     urteil convert 's3://bucket/histories/*.ndjson' histories/november
     urteil convert kafka://broker:9092/operations histories/staging
     """
-    converted = _converted(history, folder, client_config)
+    converted = _converted(history, folder, client_config, table_version)
     for name, count in sorted(converted.unmapped.items()):
         run.emit(Measured(metric=f"left out: {name}", value=count, unit="values"))
     run.emit(Measured(metric=f"{folder}: rows", value=converted.rows))
 
 
-def _converted(history: Place | Topic, folder: Path, client_config: Path | None) -> Converted:
+def _converted(
+    history: Place | Topic, folder: Path, client_config: Path | None, table_version: int | None
+) -> Converted:
     from checkers.histories.io.converting import convert
     from checkers.histories.io.locations import expanded
     from checkers.histories.topics.address import Topic
 
-    if not isinstance(history, Topic):
-        return convert(expanded(history), folder)
+    location = history if isinstance(history, Topic) else expanded(history)
+    location = at_version(location, table_version)
+    if not isinstance(location, Topic):
+        return convert(location, folder)
     unmapped = Counter[str]()
-    with whole_topic(history, client_config, unmapped) as copied:
+    with whole_topic(location, client_config, unmapped) as copied:
         converted = convert(copied, folder)
     return replace(converted, unmapped=unmapped)

@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     help="A version or bug of the spec: see urteil list versions, urteil list bugs.",
 )
 @click.option(
+    "--scope",
+    metavar="SORT=N,...",
+    help="Elements of the spec's sorts, such as Offset=185; links to recorded traces have them.",
+)
+@click.option(
     "--path",
     metavar="'ACTION(...); ...'",
     help="Begin after these actions, such as 'leader_write(b0); follower_replicate(b1, b0)'.",
@@ -68,6 +73,7 @@ def explore_command(
     spec: str,
     variant: str | None,
     assignments: Sequence[str],
+    scope: str | None,
     path: str | None,
     compare: str | None,
     port: int,
@@ -86,12 +92,15 @@ def explore_command(
     The page shows the state, each enabled action with its changes, and each disabled action with
     the conjunct that is false. It steps back, searches for a state by a formula, shows a
     counterexample of each property, and compares two variants. Its address contains the path, so it
-    can be sent to others. With RUN, a run folder or a trace *.itf.json, it opens the recorded
-    counterexample. The page needs no network; Ctrl-C ends the server.
+    can be sent to others. With RUN, a run folder or a trace, it opens the counterexample of
+    urteil check (*.itf.json), or the trace of a broker, line by line (*.trace.json). The page needs
+    no network; Ctrl-C ends the server.
     """
-    explorer = _explorer(spec, variant, assignments, path, compare)
+    explorer = _explorer(spec, variant, assignments, scope, path, compare)
     where = {**explorer.opened, "path": explorer.opened.get("path", "")}
     view = explorer.answer("walk", where)  # a mistake in the path ends the command
+    lines = (explorer.opened.get("lines") or {}).get("lines", [])
+    view["refused"] = lines[-1] if lines and "why" in lines[-1] else None
     for text in explorer.opened.get("notes", ()):
         run.note(text)
     if prints:
@@ -106,6 +115,7 @@ def _explorer(
     spec: str,
     variant: str | None,
     assignments: Sequence[str],
+    scope: str | None,
     path: str | None,
     compare: str | None,
 ) -> Explorer:
@@ -113,8 +123,8 @@ def _explorer(
     from checkers.explore.requests import Explorer, where
 
     if traces.is_recorded(spec):
-        if path is not None or assignments:
-            raise InputFault(f"{spec}: a recorded trace has a path and constants of its own")
+        if path is not None or assignments or scope is not None:
+            raise InputFault(f"{spec}: a recorded trace has its own path, constants and scope")
         files = traces.files(Path(spec))
         opened: Answer = {**where(traces.opened(files[0], variant)), "compare": compare}
         return Explorer(opened=opened, traces=tuple(files))
@@ -123,6 +133,7 @@ def _explorer(
         "spec": chosen.spec,
         "variant": chosen.name,
         "constants": selection.constants(made),
+        "scope": scope or "",
         "path": path or "",
         "compare": compare,
     }

@@ -1,4 +1,4 @@
-"""The options of `analyze` that describe how the clients and topics of a history were configured.
+"""The options that choose the version of a history, and describe its clients and topics.
 
 The folder of a recording states three of these facts: the isolation level of the readers, how
 consumers got their partitions, and whether all logs were read to the end. The options override
@@ -8,9 +8,15 @@ them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+
+from model.faults import InputFault
+
+if TYPE_CHECKING:
+    from checkers.histories.io.locations import Location
+    from checkers.histories.topics.address import Topic
 
 _OPTIONS: Final = (
     click.option(
@@ -60,3 +66,32 @@ def history_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def table_version_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the option --table-version, the version of a Delta table, to a command."""
+    return click.option(
+        "--table-version",
+        type=click.IntRange(min=0),
+        help="Version of the Delta table that HISTORY is. Default: the newest.",
+    )(command)
+
+
+def at_version(history: Location | Topic, version: int | None) -> Location | Topic:
+    """Returns the files of a Delta table at the version, and any other history unchanged.
+
+    Raises InputFault if a version is given for a history that is no Delta table, and
+    UnreadableHistory as `delta.files_of`.
+    """
+    from checkers.histories.io import delta
+    from checkers.histories.io.locations import FileSet
+    from checkers.histories.topics.address import Topic
+
+    if not isinstance(history, FileSet | Topic) and delta.is_table(history):
+        return delta.files_of(history, version)
+    if version is not None:
+        raise InputFault(
+            f"--table-version {version}: {history} is no Delta table, which has a "
+            f"folder {delta.LOG}; leave out the option"
+        )
+    return history

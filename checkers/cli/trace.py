@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from model.faults import InputFault
 
 if TYPE_CHECKING:
     from checkers.record.options import Workload
+    from checkers.report.explained_trace import ExplainedTrace
     from checkers.tracing.following import Followed, Forbidden
     from checkers.tracing.losses import Kind
     from checkers.tracing.reading import Reading
@@ -114,8 +116,10 @@ def trace_command(
     """
     from checkers.cli.trace_on import Campaign, recorded
     from checkers.tracing import idempotence, replication, transactions
+    from checkers.tracing.explaining import explained
     from checkers.tracing.following import follow
     from checkers.tracing.log_lines import log_lines
+    from checkers.tracing.outcomes import Refused
     from checkers.tracing.reading import read
 
     if (on is None) == (not paths):
@@ -149,7 +153,10 @@ def trace_command(
             begun = begin(events)
             followed = follow(begun, events, ahead_ms=ahead_ms, progress=progress)
             every.append(followed)
-            _emit(run, spec, followed)
+            file = None
+            if not isinstance(begun, Refused):
+                file = _keep_trace(run, spec, explained(spec, begun, events, followed))
+            _emit(run, spec, followed, file)
             if isinstance(begun, replication.PartitionReplication) and begun.facts.lossy:
                 _emit_losses(run, subject, begun, allowed)
     if not (found.partitions or partitions or ids):
@@ -192,7 +199,15 @@ def _emit_totals(run: Run, every: Sequence[Followed], ahead_ms: int) -> None:
         run.emit(Measured(metric=metric, value=value, unit=unit))
 
 
-def _emit(run: Run, spec: str, followed: Followed) -> None:
+def _keep_trace(run: Run, spec: str, trace: ExplainedTrace) -> Path | None:
+    from checkers.report.explained_trace import SUFFIX, written
+
+    name = f"{_in_file_name(trace.subject)}-{spec}{SUFFIX}"
+    file = run.written(name, written(trace))
+    return None if file is None or run.folder is None else run.folder.path / file
+
+
+def _emit(run: Run, spec: str, followed: Followed, trace: Path | None) -> None:
     subject, forbidden = followed.subject, followed.forbidden
     if forbidden is None:
         reason = (
@@ -202,6 +217,8 @@ def _emit(run: Run, spec: str, followed: Followed) -> None:
         run.emit(_decided(spec, subject, "holds", reason))
         return
     text = f"{_explained(followed, forbidden)}\n\nreplay  {replay_command()}"
+    if trace is not None:
+        text += f"\n        urteil explore {shlex.quote(str(trace))}"
     run.keep(subject, text, f"trace-{_in_file_name(subject)}.txt")
     reason = (
         f"{forbidden.event.line.place}, event {forbidden.number + 1:,} of {followed.events:,}: "

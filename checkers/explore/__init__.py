@@ -2,6 +2,7 @@
 
     walks        initial states, enabled actions, and disabled ones with the reason
     paths        a path as text, such as `leader_write(b0); follower_replicate(b1, b0)`
+    scopes       a scope as text, and the arguments that are tried where a sort is too large
     formulas     reads a formula of the spec language from text, and reports the place of a mistake
     logs         finds the variables of a spec that are a log, and its end and other offsets
     pictures     a state as logs, lanes, messages and tables, derived from the types of variables
@@ -9,6 +10,7 @@
     comparison   the differences between two variants after the same path
     searches     breadth-first searches for a state, in the background
     traces       recorded traces, opened as paths
+    trace_lines  the lines of a broker's trace, each with the steps that explain it
     requests     the JSON API
     printed      a view as text for a terminal
     server       the HTTP server, on the loopback address only

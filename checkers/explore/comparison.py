@@ -29,8 +29,9 @@ def compared(here: Path, other: Walk) -> Compared:
     there = follow(other, start, calls)
     step = len(there.states) - 1
     ours = replace(here, calls=here.calls[:step], states=here.states[: step + 1])
+    is_alike = here.walk.spec.variables == other.spec.variables
     differs = [
-        [*_differs(here.walk.writer, a, other.writer, b)]
+        [] if is_alike and a == b else [*_differs(here.walk.writer, a, other.writer, b)]
         for a, b in zip(ours.states, there.states, strict=True)
     ]
     return {
@@ -57,8 +58,12 @@ def _differs(
 def _only(path: Path, other: Path) -> Iterator[dict[str, str]]:
     # The calls that are enabled at the end of `path`, but not at the end of `other`.
     others = {o.call.text: o for o in other.walk.options(other.state)}
+    known = {action.name: action for action in other.walk.spec.actions}
     for option in path.walk.options(path.state):
-        same = others.get(option.call.text)
+        same, action = others.get(option.call.text), known.get(option.call.action.name)
+        if same is None and action is not None and path.walk.wide:
+            # with a wide sort, the options have only arguments near the values of their state
+            same = other.walk.option(other.state, other.walk.call(action, option.call.values))
         if option.kind == "enabled" and (same is None or same.kind != "enabled"):
             yield {"call": option.call.text, "why": _why_not(other, same)}
 

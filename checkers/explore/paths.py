@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Final
 
+from checkers.explore.scopes import is_wide
 from checkers.explore.walks import Call, Option, Start, Walk
 from model.faults import InputFault, UnknownName
 from model.language import terms as t
@@ -45,6 +46,10 @@ class Path:
     calls: tuple[Call, ...]
     states: tuple[RowState, ...]
     stopped: Option | None = None
+    # whether a property holds after a step, as far as somebody asked: (property, step) -> verdict
+    verdicts: dict[tuple[str, int], bool | None] = field(
+        default_factory=dict[tuple[str, int], "bool | None"], compare=False, repr=False
+    )
 
     @property
     def state(self) -> RowState:
@@ -97,20 +102,30 @@ def follow(walk: Walk, start: Start, calls: Sequence[Call], known: Path | None =
     calls are reused.
     """
     taken, states = list[Call](), [start.state]
+    verdicts = dict[tuple[str, int], bool | None]()
     if known is not None and known.walk is walk and known.start is start:
         for ours, theirs in zip(calls, known.calls, strict=False):
             if ours.key != theirs.key:
                 break
             taken.append(ours)
         states = [*known.states[: len(taken) + 1]]
+        verdicts = {at: one for at, one in known.verdicts.items() if at[1] <= len(taken)}
+    stopped: Option | None = None
     for call in calls[len(taken) :]:
         option = walk.option(states[-1], call)
         if option.after is None:
-            stopped = Path(walk=walk, start=start, calls=tuple(taken), states=tuple(states))
-            return replace(stopped, stopped=option)
+            stopped = option
+            break
         taken.append(call)
         states.append(option.after)
-    return Path(walk=walk, start=start, calls=tuple(taken), states=tuple(states))
+    return Path(
+        walk=walk,
+        start=start,
+        calls=tuple(taken),
+        states=tuple(states),
+        stopped=stopped,
+        verdicts=verdicts,
+    )
 
 
 def walked(walk: Walk, text: str, known: Path | None = None) -> Path:
@@ -172,7 +187,10 @@ def _call(walk: Walk, actions: Sequence[Action], text: str, step: int) -> Call:
 def _value(walk: Walk, param: t.Local, word: str, step: int) -> int:
     elements = walk.interpreter.elements(param.sort)
     short = re.sub(rf"^{re.escape(param.name)}\s*[= ]\s*", "", word)
-    for element in elements:
+    number = re.search(r"-?\d+$", short)
+    likely = [int(number[0])] if number and int(number[0]) in elements else []
+    others: Sequence[int] = () if is_wide(elements) else elements
+    for element in (*likely, *others):
         if short in (walk.writer.value(element, param.sort), str(element)):
             return element
     first, last = (walk.writer.value(x, param.sort) for x in (elements[0], elements[-1]))

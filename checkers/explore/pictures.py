@@ -19,11 +19,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 from checkers.explore.logs import Log, logs_of
+from checkers.explore.scopes import is_wide
 from model.language import terms as t
 from model.language.interpreter import State, Value
 from model.language.spec import Spec
@@ -33,6 +35,8 @@ from model.language.values import Writer
 Drawn = dict[str, Any]
 
 ALL_CELLS: Final = 12  # a log with more cells is drawn up to its end
+LAST_CELLS: Final = 10  # of a log whose positions are a wide sort
+LAST_FIELDS: Final = 12  # of a variable with a wide key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +64,7 @@ class Painter:
     lane: t.SortInfo | None = None
     messages: frozenset[str] = frozenset()  # heads of the maps of messages
     hidden: frozenset[str] = field(default=frozenset())  # variables drawn on a log
+    on_a_log: dict[str, bool] = field(default_factory=dict[str, bool])  # of a path
 
     @classmethod
     def of(cls, writer: Writer) -> Painter:
@@ -78,13 +83,17 @@ class Painter:
 
     def picture(self, state: State, before: State | None = None) -> Drawn:
         """Returns the state as data for the page; `changed` marks what differs from `before`."""
-        leaves = [*self._every(state)]
-        old = None if before is None else {leaf.place: leaf.text for leaf in self._every(before)}
+        leaves = [*self._every(state, state)]
+        old = (
+            None
+            if before is None
+            else {leaf.place: leaf.text for leaf in self._every(before, state)}
+        )
         lanes = self._lanes()
         by_lane: dict[int, list[Drawn]] = {k: [] for k in lanes}
         cards: dict[str, list[Drawn]] = {}
         for leaf in leaves:
-            if leaf.variable in self.hidden or leaf.head in self.messages:
+            if leaf.head in self.messages:
                 continue
             drawn = _field(leaf, old)
             if leaf.keys and leaf.keys[0][0] == self.lane and leaf.keys[0][1] in by_lane:
@@ -106,6 +115,7 @@ class Painter:
                 for k, name in lanes.items()
             ],
             "logs": [log for at, log in logs if at is None],
+            "has_messages": bool(self.messages),
             "messages": [*self._drawn_messages(leaves, old)],
             "cards": [{"name": name, "fields": fields} for name, fields in cards.items()],
         }
@@ -148,12 +158,18 @@ class Painter:
         last_end = end if before is None else int(before[log.end.name, keys] or 0)
         named = [self.writer.value(k, s) for k, s in zip(keys, log.keys, strict=True)]
         furthest = max(end, last_end, *(int(state[m.name, keys] or 0) for m in log.marks), 0)
-        shown = positions if len(positions) <= ALL_CELLS else range(positions.start, furthest + 1)
+        first = (
+            max(positions.start, furthest + 1 - LAST_CELLS)
+            if is_wide(positions)
+            else positions.start
+        )
+        shown = positions if len(positions) <= ALL_CELLS else range(first, furthest + 1)
         return {
             "name": self.writer.place(log.end.name, named).rpartition(".")[0] or log.name,
             "end": end,
             "ended": last_end,
             "end_name": log.end.name,
+            "left_out": first - positions.start,
             "marks": [
                 {"name": m.name, "at": state[m.name, keys]}
                 for m in log.marks
@@ -248,9 +264,26 @@ class Painter:
 
     # ---- leaves
 
-    def _every(self, state: State) -> Iterator[_Leaf]:
+    def _every(self, state: State, like: State) -> Iterator[_Leaf]:
+        # `like` decides which elements of a wide key are drawn
         for name, shape in self.writer.spec.shapes.items():
-            yield from self._leaves(name, shape, name, (), name, state)
+            yield from self._leaves(name, shape, name, (), name, state, like)
+
+    def _drawn_keys(
+        self, path: str, key: t.SortInfo, outer: tuple[int, ...], like: State
+    ) -> Sequence[int]:
+        elements = self.writer.ranges[key.name]
+        if not is_wide(elements):
+            return elements
+        cells = [
+            v for v in self.writer.spec.variables
+            if len(v.keys) == len(outer) + 1 and (v.name == path or v.name.startswith(f"{path}."))
+        ]  # fmt: skip
+        used = (
+            k for k in reversed(elements)
+            if any(like[v.name, (*outer, k)] != self._least(v.value) for v in cells)
+        )  # fmt: skip
+        return [*islice(used, LAST_FIELDS)][::-1]
 
     def _leaves(
         self,
@@ -260,7 +293,10 @@ class Painter:
         keys: tuple[tuple[t.SortInfo, int], ...],
         place: str,
         state: State,
+        like: State,
     ) -> Iterator[_Leaf]:
+        if self._is_on_a_log(path):
+            return
         numbers = tuple(k for _, k in keys)
         match shape:
             case LeafShape(info=info):
@@ -275,14 +311,26 @@ class Painter:
                 yield _Leaf(head=head, keys=keys, place=place, text=text, value=None,
                             sort=key.info, variable=path, members=members, is_set=True)  # fmt: skip
             case MapShape(key=key, value=inner):
-                for k in self.writer.ranges[key.__name__]:
+                for k in self._drawn_keys(path, key.info, numbers, like):
                     at = f"{place}[{self.writer.value(k, key.info)}]"
-                    yield from self._leaves(head, inner, path, (*keys, (key.info, k)), at, state)
+                    yield from self._leaves(
+                        head, inner, path, (*keys, (key.info, k)), at, state, like
+                    )
             case RecordShape(record=record):
                 for name, inner in record.fields().items():
                     yield from self._leaves(
-                        head, inner, f"{path}.{name}", keys, f"{place}.{name}", state
+                        head, inner, f"{path}.{name}", keys, f"{place}.{name}", state, like
                     )
+
+    def _is_on_a_log(self, path: str) -> bool:
+        # True if every variable of this path is drawn on a log
+        if path not in self.on_a_log:
+            below = [
+                v.name for v in self.writer.spec.variables
+                if v.name == path or v.name.startswith(f"{path}.")
+            ]  # fmt: skip
+            self.on_a_log[path] = self.hidden.issuperset(below)
+        return self.on_a_log[path]
 
 
 def _field(leaf: _Leaf, old: Mapping[str, str] | None) -> Drawn:

@@ -46,24 +46,36 @@ def _lines(view: View, verbose: int) -> Iterator[str]:
             more = f"  (and {others} more calls)" if others else ""
             yield f"    {group['call']}  line {group['line']}: {group['why']}{more}"
     yield from _properties(view)
+    if refused := view.get("refused"):
+        yield from _refused(refused)
     if compared := view.get("compare"):
         yield from _compared(view["variant"], compared)
     yield ""
     yield f"again  {view['command']}"
 
 
-def _changes(found: Sequence[View]) -> Iterator[str]:
-    for change in found:
+def _changes(found: Sequence[View] | None) -> Iterator[str]:
+    for change in found or ():
         yield f"          {change['place']}  {', '.join(change['fields'])}"
 
 
 def _properties(view: View) -> Iterator[str]:
     broken = [p for p in view["properties"] if p["broken_at"] is not None]
-    yield f"properties violated on this path: {len(broken) or 'none'}"
+    since = f", since step {view['judged_from']}" if view["judged_from"] else ""
+    yield f"properties violated on this path{since}: {len(broken) or 'none'}"
     for one in broken:
         yield f"  ✗ {one['name']}, after step {one['broken_at']}"
         for line in one["why"]:
             yield f"      {line}"
+
+
+def _refused(line: View) -> Iterator[str]:
+    yield f"no step of the spec explains {line['place']}"
+    yield f"    {line['text']}"
+    yield f"    {line['why']}"
+    if needs := line["needs"]:
+        where = f", line {needs['line']}" if needs["line"] else ""
+        yield f"    it needs {needs['call']}: {needs['why']}{where}"
 
 
 def _compared(variant: str, found: View) -> Iterator[str]:

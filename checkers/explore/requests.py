@@ -20,9 +20,10 @@
     POST /api/stop            {job}                   stops a search
     POST /api/trace           {file}                  a trace of the opened run folder, as a path
 
-WHERE is `spec`, `variant`, `constants` and `path`, as text. Every answer depends only on its
-request. A mistake is answered with status 400 and `{"error": text}`. The error of a path
-has `step`; the error of a formula has the columns `start` and `end`.
+WHERE is `spec`, `variant`, `constants`, `scope` and `path`, as text. `scope` may be left out.
+Every answer depends only on its request. A mistake is answered with status 400 and
+`{"error": text}`. The error of a path has `step`; the error of a formula has the columns `start`
+and `end`.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ MOST_STATES: Final = 10_000_000
 STATES: Final = 200_000
 SECONDS: Final = 60.0
 MOST_WALKS: Final = 8  # specs kept in memory
-LONGEST_PATH: Final = 2_000  # steps
+LONGEST_PATH: Final = 20_000  # steps
 
 
 @dataclass(slots=True)
@@ -125,6 +126,7 @@ class Explorer:
         return shown
 
     def search(self, request: Request) -> Answer:
+        _refuse_scope(request)
         path, _ = self._path(request)
         walk = path.walk
         formula = formulas.formula(
@@ -136,6 +138,7 @@ class Explorer:
         )
 
     def counterexample(self, request: Request) -> Answer:
+        _refuse_scope(request)
         walk, _ = self._walk(request)
         name = _text(request, "property", "")
         known = [claim.name for claim in walk.spec.properties]
@@ -173,10 +176,11 @@ class Explorer:
         if request.get("lenient"):  # the other variant may lack a constant
             constants = {n: v for n, v in constants.items() if n in variant.cls.constants}
         made = variant.make(constants)  # the constants that the request leaves out, too
-        key = (spec, variant.name, *(getattr(made, name) for name in made.constants))
+        scope = _text(request, "scope", "")
+        key = (spec, variant.name, scope, *(getattr(made, name) for name in made.constants))
         if key not in self._walks:
             read_whole(variant, made)
-            walk = Walk.of(variant, made)
+            walk = Walk.of(variant, made, scope)
             _ = made.claims, made.action_properties, made.liveness_properties, made.witnesses
             while len(self._walks) >= MOST_WALKS:
                 del self._walks[next(iter(self._walks))]
@@ -208,16 +212,30 @@ class Explorer:
         return self._jobs[number]
 
 
+def _refuse_scope(request: Request) -> None:
+    if _text(request, "scope", ""):
+        raise InputFault(
+            "a recorded trace is not searched: its scope is too large; leave out `scope`, and"
+            " choose constants"
+        )
+
+
 def where(opened: traces.Opened) -> Answer:
-    """Returns the spec, variant, constants and path of a trace, with its title and its notes."""
-    walk = opened.walk
+    """Returns the spec, variant, constants, scope and path of a trace, with its title and notes.
+
+    For an explained trace, the answer also has its lines.
+    """
+    walk, lines = opened.walk, opened.lines
     return {
         "spec": walk.variant.spec,
         "variant": walk.variant.name,
         "constants": {name: getattr(walk.spec, name) for name in walk.spec.constants},
+        "scope": walk.scope,
         "path": opened.path.text,
         "title": opened.title,
         "notes": [*opened.notes],
+        "lines": None if lines is None else lines.as_json(),
+        "line": "" if lines is None or lines.refused is None else str(len(lines.lines) - 1),
     }
 
 

@@ -31,7 +31,7 @@ KINDS: Final = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
 }
-PAGES: Final = ("index.html", "page.css", "page.js", "api.js", "picture.js", "parts.js")
+PAGES: Final = ("index.html", "page.css", "page.js", "api.js", "picture.js", "parts.js", "lines.js")
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self';"
     " img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -66,8 +66,10 @@ class Server(ThreadingHTTPServer):
             "spec": opened["spec"],
             "variant": opened.get("variant") or "",
             "set": ",".join(f"{n}={str(v).lower()}" for n, v in constants.items()),
+            "scope": opened.get("scope") or "",
             "path": opened.get("path") or "",
             "compare": opened.get("compare") or "",
+            "line": opened.get("line") or "",
         }
         given = {name: word for name, word in words.items() if word}
         return f"{self.url}#{urlencode(given, quote_via=quote, safe='(),=')}"

@@ -1,24 +1,31 @@
-"""Opens recorded traces as paths: files in ITF, as `urteil check` writes them to a run folder.
+"""Opens recorded traces as paths: counterexamples in ITF, and explained traces of brokers.
 
-Apalache and TLC write ITF, too. If a trace does not name its actions, they are found step by step.
+`urteil check` writes ITF, and so do Apalache and TLC. If a trace does not name its actions, they
+are found step by step. `urteil trace` writes explained traces of real brokers, and `urteil test` of
+simulated ones: there, each line of the trace has its actions.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path as File
 from typing import Any, Final
 
 from checkers.explore.paths import Path, follow
+from checkers.explore.scopes import scope_text
+from checkers.explore.trace_lines import TraceLines
 from checkers.explore.walks import Call, Walk
+from checkers.report import explained_trace
 from checkers.report.itf import Recorded, recorded
 from model.faults import InputFault
 from model.specs import find
 
 SUFFIX: Final = ".itf.json"
+SUFFIXES: Final = (SUFFIX, explained_trace.SUFFIX)
+KINDS: Final = " or ".join(f"*{suffix}" for suffix in SUFFIXES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,13 +33,15 @@ class Opened:
     """A recorded trace, converted to a path: actions of a spec, and the states after them.
 
     `notes` has a sentence for each step of the trace that is left out because it changes nothing.
-    It also has one for each step whose recorded state differs from the state in the path.
+    It also has one for each step whose recorded state differs from the state in the path. `lines`
+    has the lines of an explained trace.
     """
 
     walk: Walk
     path: Path
     title: str
     notes: tuple[str, ...] = ()
+    lines: TraceLines | None = None
 
 
 def is_recorded(name: str) -> bool:
@@ -45,17 +54,18 @@ def is_recorded(name: str) -> bool:
 def files(place: File) -> list[File]:
     """Returns the path of a trace unchanged; for a run folder, the paths of its traces by name.
 
-    Raises InputFault if there are none.
+    Traces with a line that the spec forbids come first. Raises InputFault if there are none.
     """
     if not place.exists():
-        raise InputFault(f"{place}: no such file; name a spec, a run folder or a trace *{SUFFIX}")
+        raise InputFault(f"{place}: no such file; name a spec, a run folder or a trace {KINDS}")
     if not place.is_dir():
         return [place]
-    found = sorted(place.glob(f"*{SUFFIX}"))
+    every = (file for suffix in SUFFIXES for file in place.glob(f"*{suffix}"))
+    found = sorted(every, key=lambda file: (not explained_trace.has_refusal(file), file))
     if not found:
         raise InputFault(
-            f"{place}: no trace *{SUFFIX} in this folder; `urteil check` writes one for each"
-            " violation that it did not expect to hold"
+            f"{place}: no trace {KINDS} in this folder; `urteil check` writes one for each"
+            " violation that it did not expect to hold, and `urteil trace` one for each subject"
         )
     return found
 
@@ -67,6 +77,8 @@ def opened(file: File, variant: str | None = None) -> Opened:
     or if the spec forbids a step.
     """
     read = _read(file)
+    if explained_trace.is_explained(read):
+        return _explained(file, explained_trace.read_trace(read, str(file)), variant)
     meta: Mapping[str, Any] = read.get("#meta", {})
     name = meta.get("spec")
     if not isinstance(name, str):
@@ -93,15 +105,29 @@ def opened(file: File, variant: str | None = None) -> Opened:
     return Opened(walk=walk, path=path, title=file.name, notes=tuple(notes))
 
 
+def _explained(file: File, trace: explained_trace.ExplainedTrace, variant: str | None) -> Opened:
+    chosen = find(trace.spec, variant or trace.variant)
+    walk = Walk.of(chosen, chosen.make(trace.constants), scope_text(trace.scope))
+    start = next((one for one in walk.starts if one.call.values == trace.start), None)
+    if start is None:
+        raise InputFault(f"{file}: the trace begins in no initial state of {walk.title}")
+    every = [line for line in (*trace.lines, trace.refused) if line is not None]
+    calls = [
+        _named(walk, step.action, step.values, str(file)) for line in every for step in line.steps
+    ]
+    path = follow(walk, start, calls)
+    if path.stopped is not None:
+        raise InputFault(f"{file}: {path.why_stopped()}")
+    return Opened(walk=walk, path=path, title=file.name, lines=TraceLines.of(trace, path))
+
+
 def _read(file: File) -> Mapping[str, Any]:
     try:
         read: object = json.loads(file.read_text())
     except OSError as why:
-        raise InputFault(
-            f"{file}: {why.strerror}; name a trace *{SUFFIX}, or a run folder"
-        ) from why
+        raise InputFault(f"{file}: {why.strerror}; name a trace {KINDS}, or a run folder") from why
     except ValueError as why:
-        raise InputFault(f"{file}: not JSON: {why}; name a trace *{SUFFIX}") from why
+        raise InputFault(f"{file}: not JSON: {why}; name a trace {KINDS}") from why
     if not isinstance(read, dict):
         raise InputFault(f"{file}: not a trace: ITF is a JSON object with `states`")
     return read
@@ -110,10 +136,14 @@ def _read(file: File) -> Mapping[str, Any]:
 def _call(walk: Walk, path: Path, step: Recorded, where: str) -> Call | None:
     if step.action is None:
         return _leading(walk, path, step, where)
-    action = next((a for a in walk.spec.actions if a.name == step.action), None)
-    if action is None or len(action.params) != len(step.values):
-        raise InputFault(f"{where}: {walk.title} has no action {step.action} of this form")
-    return walk.call(action, step.values)
+    return _named(walk, step.action, step.values, where)
+
+
+def _named(walk: Walk, name: str, values: Sequence[int], where: str) -> Call:
+    action = next((a for a in walk.spec.actions if a.name == name), None)
+    if action is None or len(action.params) != len(values):
+        raise InputFault(f"{where}: {walk.title} has no action {name} of this form")
+    return walk.call(action, values)
 
 
 def _leading(walk: Walk, path: Path, step: Recorded, where: str) -> Call | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 from checkers.explicit.exploration import Step
@@ -20,6 +20,11 @@ from model.language.interpreter import State, Undefined, joined
 
 View = dict[str, Any]
 MOST_OTHERS = 24  # calls that the same conjunct disables, listed by name
+MOST_ITEMS = 2_000  # rows of the table of every variable
+MOST_CHANGES = 200  # last steps of a path whose changes are listed
+MOST_CHANGES_WIDE = 40  # the same with a wide sort
+JUDGED = 200  # last states of a path in which the properties are judged
+JUDGED_WIDE = 20  # the same with a wide sort: a property then takes milliseconds
 
 
 def view(path: Path, painter: Painter) -> View:
@@ -31,12 +36,15 @@ def view(path: Path, painter: Painter) -> View:
         "spec": walk.variant.spec,
         "variant": walk.variant.name,
         "constants": {name: getattr(walk.spec, name) for name in walk.spec.constants},
+        "scope": walk.scope,
         "path": path.text,
         "command": command_line(walk, path.text),
         "starts": [start.call.text for start in walk.starts],
         "start": path.start.call.text,
         "steps": [*_steps(path)],
-        "state": [*_state(walk, path.state, before)],
+        "state": [*islice(_state(walk, path.state, before), MOST_ITEMS)],
+        "wide": [*walk.wide],
+        "judged_from": judged_from(path),
         "picture": painter.picture(path.state, before),
         "enabled": [_enabled(walk, path.state, o) for o in options if o.kind == "enabled"],
         "disabled": [*_disabled(walk, path.state, options)],
@@ -55,6 +63,7 @@ def command_line(walk: Walk, path: str) -> str:
         value = getattr(walk.spec, name)
         if value != getattr(defaults, name):
             words += ["--set", f"{name}={str(value).lower()}"]
+    words += ["--scope", walk.scope] if walk.scope else []
     return shlex.join([*words, *(["--path", path] if path else [])])
 
 
@@ -62,9 +71,13 @@ def command_line(walk: Walk, path: str) -> str:
 
 
 def _steps(path: Path) -> Iterator[View]:
-    writer = path.walk.writer
-    for call, (before, after) in zip(path.calls, pairwise(path.states), strict=True):
-        yield {"call": call.text, "changes": changes(writer.changes(before, after))}
+    writer, wide = path.walk.writer, path.walk.wide
+    first = len(path.calls) - (MOST_CHANGES_WIDE if wide else MOST_CHANGES)
+    for k, (call, (before, after)) in enumerate(
+        zip(path.calls, pairwise(path.states), strict=True)
+    ):
+        found = changes(writer.changes(before, after)) if k >= first else None
+        yield {"call": call.text, "changes": found}
 
 
 def changes(found: Sequence[tuple[str, list[str]]]) -> list[View]:
@@ -145,12 +158,25 @@ def _properties(path: Path) -> Iterator[View]:
         }
 
 
+def judged_from(path: Path) -> int:
+    """Returns the number of the first state of the path in which the properties are judged."""
+    return max(len(path.states) - (JUDGED_WIDE if path.walk.wide else JUDGED), 0)
+
+
 def first_broken(path: Path, claim: Claim) -> int | None:
-    """Returns the first step of the path after which the claim is false; None if there is none."""
-    return next((k for k in range(len(path.states)) if _holds(path, claim, k) is False), None)
+    """Returns the first judged step of the path after which the claim is false, if there is one."""
+    judged = range(judged_from(path), len(path.states))
+    return next((k for k in judged if _holds(path, claim, k) is False), None)
 
 
 def _holds(path: Path, claim: Claim, k: int) -> bool | None:
+    at = claim.name, k
+    if at not in path.verdicts:
+        path.verdicts[at] = _decide(path, claim, k)
+    return path.verdicts[at]
+
+
+def _decide(path: Path, claim: Claim, k: int) -> bool | None:
     walk, state = path.walk, path.states[k]
     try:
         if claim.about == "states":

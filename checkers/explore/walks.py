@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Literal, Self
 
+from checkers.explore.scopes import is_wide, near, scope_ranges
 from checkers.report.sentences import Sentences
 from model.language import terms as t
 from model.language.actions import Action, Guard
@@ -72,7 +73,8 @@ class Start:
 class Walk:
     """Computes states of one variant of a spec: the initial ones, and the next after an action.
 
-    The constants of the spec have fixed values.
+    The constants of the spec have fixed values. `scope` is the scope as text; if it is empty, the
+    constants determine the scope.
     """
 
     variant: Variant
@@ -81,15 +83,17 @@ class Walk:
     interpreter: Interpreter
     stepper: Stepper
     starts: tuple[Start, ...] = field(repr=False)
+    scope: str = ""
     judges: dict[t.Node, Eval] = field(default_factory=dict[t.Node, Eval], repr=False)
 
     @classmethod
-    def of(cls, variant: Variant, spec: Spec) -> Self:
+    def of(cls, variant: Variant, spec: Spec, scope: str = "") -> Self:
         """Returns an object that computes the states of the spec, step by step.
 
-        Raises SpecError if the spec's scope (the finite sizes of its sorts) is unusable.
+        Raises SpecError if the spec's scope (the finite sizes of its sorts) is unusable, and
+        InputFault if `scope` is.
         """
-        ranges = ranges_of(spec.scope())
+        ranges = scope_ranges(spec, scope) if scope else ranges_of(spec.scope())
         stepper, writer = Stepper.of(spec, ranges), Writer(spec, ranges)
         return cls(
             variant=variant,
@@ -98,6 +102,7 @@ class Walk:
             interpreter=Interpreter(ranges),
             stepper=stepper,
             starts=tuple(_starts(spec, stepper, writer)),
+            scope=scope,
         )
 
     @property
@@ -109,10 +114,28 @@ class Walk:
             action=action, values=tuple(values), text=self.writer.call(action, tuple(values))
         )
 
-    def calls(self) -> Iterator[Call]:
-        """Yields every action with every choice of values for its parameters."""
+    @property
+    def wide(self) -> tuple[str, ...]:
+        """The sorts of which only some elements are tried as arguments."""
+        used = {p.sort.name for action in self.spec.actions for p in action.params}
+        return tuple(n for n, elements in self.interpreter.ranges.items()
+                     if n in used and is_wide(elements))  # fmt: skip
+
+    def calls(self, state: RowState) -> Iterator[Call]:
+        """Yields every action with every choice of values for its parameters.
+
+        Of a wide sort, only the elements near those of the state are chosen.
+        """
+        ranges = self.interpreter.ranges
+        chosen: dict[str, Sequence[int]] = {}
         for action in self.spec.actions:
-            for values in self.interpreter.calls(action):
+            for p in action.params:
+                if p.sort.name not in chosen:
+                    elements = self.interpreter.elements(p.sort)
+                    chosen[p.sort.name] = (
+                        near(state, p.sort, self.spec, ranges) if is_wide(elements) else elements
+                    )
+            for values in product(*(chosen[p.sort.name] for p in action.params)):
                 yield self.call(action, values)
 
     def option(self, state: RowState, call: Call) -> Option:
@@ -132,7 +155,7 @@ class Walk:
 
         The options are in the order of the spec's actions.
         """
-        return [self.option(state, call) for call in self.calls()]
+        return [self.option(state, call) for call in self.calls(state)]
 
     def holds(self, formula: t.Node, state: RowState) -> bool:
         """True if the formula is true in the state; raises Undefined for an undefined term."""
@@ -168,7 +191,9 @@ class Walk:
 def _starts(spec: Spec, stepper: Stepper, writer: Writer) -> Iterator[Start]:
     seen: set[tuple[object, ...]] = set()
     init = spec.initial
-    for values in product(*(stepper.ranges[p.sort.name] for p in init.params)):
+    # Of a wide sort the least element is enough: it is only a value.
+    elements = [stepper.ranges[p.sort.name] for p in init.params]
+    for values in product(*(e[:1] if is_wide(e) else e for e in elements)):
         state = stepper.step(init, stepper.blank(), values)
         if state is None or (key := tuple(state.values())) in seen:
             continue

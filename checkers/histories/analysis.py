@@ -30,8 +30,9 @@ from checkers.histories.io.partitions import (
     row_groups_of,
     sorted_by_operation,
 )
-from checkers.histories.io.reading import parquet_parts, refuse
+from checkers.histories.io.reading import parquet_parts
 from checkers.histories.io.recorded import as_operations
+from checkers.histories.io.row_rules import refuse
 from checkers.histories.plan.cost import PassCost
 from checkers.histories.plan.dataset import HistoryDataset
 from checkers.histories.plan.in_process import LocalDataset

@@ -40,7 +40,7 @@ from checkers.histories.columnar.sorting import member
 from checkers.histories.facts.record_locations import shuffle_kernels
 from checkers.histories.facts.retention import find_log_starts
 from checkers.histories.facts.unconfirmed_values import NO_UNCONFIRMED_VALUES, find_unconfirmed
-from checkers.histories.io import reading
+from checkers.histories.io import row_rules
 from checkers.histories.io.recorded import SCHEMA
 from checkers.histories.plan.batch import Batch
 from checkers.histories.plan.dataset import Dataset, HistoryDataset
@@ -110,7 +110,7 @@ class Decided:
     """All findings in a history: the broken assumptions or, if none is broken, the anomalies."""
 
     totals: Totals
-    invalid: pa.Table  # the broken rules of the columns, with the schema `reading.ODD`
+    invalid: pa.Table  # the broken rules of the columns, with the schema `row_rules.ODD`
     broken: tuple[Finding, ...]
     anomalies: dict[str, Finding]
     delivered: tuple[Delivery, ...] = ()  # of each application, if delivery was requested
@@ -270,7 +270,7 @@ def invalid_rows(columns: tuple[str, ...]) -> Stage[pa.Table]:
     The result has each broken rule once, with one operation that breaks it.
     """
     title = "checking that rows are valid"
-    kernel = Kernel(title, columns, reading.ODD, reading.odd_rows, is_guard=True)
+    kernel = Kernel(title, columns, row_rules.ODD, row_rules.odd_rows, is_guard=True)
     return Stage(Source.OPERATIONS, kernel)
 
 

@@ -20,8 +20,9 @@ from typing import Final, get_args
 
 from checkers.log_dirs.folders import LogDirs
 from properties.log_audit.log import CoordinatorEntry, CoordinatorState, LogMetadata
+from reference_impl.log.consecutive_batches import batches
 from reference_impl.log.record import Record
-from reference_impl.log.record_batch import CorruptBatch, batches, decode
+from reference_impl.log.record_batch import CorruptBatch, decode
 
 TOPIC: Final = "__transaction_state-"
 STATES: Final[tuple[CoordinatorState, ...]] = get_args(CoordinatorState)  # by their number

@@ -16,7 +16,8 @@ from checkers.systems.administration import BROKER_RESOURCE, accept
 from checkers.systems.proxies.rules import Rule
 from checkers.systems.requests import connected
 from checkers.systems.system import Ability
-from reference_impl.log.record_batch import decode, header, whole_batches
+from reference_impl.log.consecutive_batches import whole_batches
+from reference_impl.log.record_batch import decode, header
 from reference_impl.wire.messages.apis import Api
 
 Do = Callable[[Stage], None]

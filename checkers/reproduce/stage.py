@@ -35,8 +35,9 @@ from checkers.systems.proxies.rules import Rule
 from checkers.systems.requests import call
 from checkers.systems.system import Ability
 from model.histories import Isolation, Outcome, Send
+from reference_impl.log.consecutive_batches import whole_batches
 from reference_impl.log.record import Record
-from reference_impl.log.record_batch import decode, encode, whole_batches
+from reference_impl.log.record_batch import decode, encode
 from reference_impl.wire.messages.apis import Api
 
 TOPIC: Final = "t"

@@ -72,7 +72,7 @@ def running(layout: Layout, options: ServeOptions = DEFAULT) -> Generator[Served
             "use --on apache-kafka"
         )
     texts = (f"{name}={value}" for name, value in layout.settings.items())
-    options = replace(options, timeouts=started_with(texts, options.timeouts))
+    options = replace(options, broker_settings=started_with(texts, options.broker_settings))
     brokers = tuple(range(1, layout.brokers + 1))
     with ExitStack() as closing:
         options, proxies = replace(options, brokers=layout.brokers), None

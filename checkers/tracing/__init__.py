@@ -12,5 +12,6 @@ partition           the state of the spec after the events so far, and facts tha
 *_steps             the steps of the controller, of roles, logs, leaders and followers
 losses              steps that may lose committed records, and the lost records
 transactions        the events of a transactional id as actions of `transactions-abstract`
+explaining          a followed trace as data: each event with its actions, for `urteil explore`
 following           takes the events one by one; looks ahead for events whose lines came late
 """

@@ -23,16 +23,24 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from checkers.tracing.logged_events import Event
-from checkers.tracing.outcomes import Mapping, Refused
+from checkers.tracing.outcomes import Mapping, Needs, Refused
+from properties.refinement.behaviour import Taken
 
 AHEAD_MS: Final = 100
 MOST_EARLY: Final = 6  # events taken before a refused one
 MOST_TRIED: Final = 400  # sequences tried for a refused one
 SHOWN_BEFORE: Final = 6
 SHOWN_AFTER: Final = 3
+
+
+class TakenEvent(NamedTuple):
+    """The number of an event that was taken, and the last action of the spec after it."""
+
+    number: int  # in the order of the clock
+    last: Taken | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +53,7 @@ class Forbidden:
     is_outside: bool  # the spec has no steps of this kind
     state: tuple[str, ...]
     around: tuple[Event, ...]  # in the order of the clock
+    needs: Needs | None = None  # None: a value of the line differs from the spec's state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +67,7 @@ class Followed:
     early: int  # events taken before an event with an earlier line
     latest_ns: int  # the longest time by which an event was taken early
     forbidden: Forbidden | None
+    in_order: tuple[TakenEvent, ...] = ()  # the events in the order in which they were taken
 
     @property
     def accepted(self) -> bool:
@@ -75,6 +85,7 @@ class Following:
     early: set[int] = field(default_factory=set[int])
     early_ever: int = 0
     latest_ns: int = 0
+    in_order: list[TakenEvent] = field(default_factory=list[TakenEvent])
 
     def run(self, progress: Callable[[int], None] | None = None) -> Refused | None:
         """Takes events until the trace ends or the spec refuses an event.
@@ -99,7 +110,9 @@ class Following:
             self.early.discard(self.start)
         else:
             refused = self.mapping.take(self.events[self.start])
-            if refused is not None and (refused.is_outside or not self._look_ahead()):
+            if refused is None:
+                self.in_order.append(TakenEvent(self.start, self.mapping.behaviour.last))
+            elif refused.is_outside or not self._look_ahead():
                 return refused
         self.start += 1
         return None
@@ -112,12 +125,13 @@ class Following:
         """
         event, tried = self.events[self.start], 0
         here = self.mapping.position
-        waiting = deque[tuple[Any, tuple[int, ...]]]([(here, ())])
+        waiting = deque[tuple[Any, tuple[TakenEvent, ...]]]([(here, ())])
         seen = {frozenset[int]()}
         while waiting and tried < MOST_TRIED:
             position, taken = waiting.popleft()
-            for k in self._heads(taken):
-                chosen = frozenset((*taken, k))
+            numbers = [one.number for one in taken]
+            for k in self._heads(numbers):
+                chosen = frozenset((*numbers, k))
                 if chosen in seen:
                     continue
                 seen.add(chosen)
@@ -126,11 +140,14 @@ class Following:
                 if self.mapping.take(self.events[k]) is not None:
                     continue
                 after = self.mapping.position
+                now = (*taken, TakenEvent(k, self.mapping.behaviour.last))
                 if self.mapping.take(event) is None:
-                    self._took_early((*taken, k))
+                    self._took_early([*numbers, k])
+                    self.in_order += now
+                    self.in_order.append(TakenEvent(self.start, self.mapping.behaviour.last))
                     return True
                 if len(chosen) < MOST_EARLY:
-                    waiting.append((after, (*taken, k)))
+                    waiting.append((after, now))
         self.mapping.back_to(here)
         return False
 
@@ -199,6 +216,7 @@ def follow(
         early=following.early_ever,
         latest_ns=following.latest_ns,
         forbidden=None if refused is None else _forbidden(following, refused),
+        in_order=tuple(following.in_order),
     )
 
 
@@ -211,4 +229,5 @@ def _forbidden(following: Following, refused: Refused) -> Forbidden:
         is_outside=refused.is_outside,
         state=tuple(following.mapping.shown(event)),
         around=tuple(following.events[max(k - SHOWN_BEFORE, 0) : k + SHOWN_AFTER + 1]),
+        needs=refused.needs,
     )

@@ -19,18 +19,17 @@ Simplified: the spec has no sequence numbers that wrap, and no producer that exp
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, NamedTuple, Self
 
 from checkers.tracing.logged_events import Event
-from checkers.tracing.outcomes import Outcome, Refused
+from checkers.tracing.outcomes import ElementNames, Outcome, Refused, done
 from checkers.tracing.replication_lines import Step, names_producer
 from model.idempotence_abstract.versions import IdempotentProducer
 from model.language.rows import RowState
-from properties.refinement.behaviour import Behaviour, Call, as_int
+from properties.refinement.behaviour import Behaviour, Taken, as_int
 
 SPEC: Final = "idempotence-abstract"
 NO_SEQUENCE: Final = -1  # of a marker
@@ -61,7 +60,7 @@ class Position(NamedTuple):
     leader: tuple[int, int]  # leader epoch and broker of the newest leader
     batches: Mapping[tuple[int, str], tuple[Batch, ...]]  # by node and thread
     latest: Mapping[int, Latest]  # by producer
-    taken: Counter[str]
+    taken: Taken | None  # the last action
 
 
 @dataclass(slots=True)
@@ -98,21 +97,25 @@ class PartitionIdempotence:
         return cls(Behaviour.initial(_spec(), sorts, (0,)), producers)
 
     @property
+    def elements(self) -> ElementNames:
+        names = ["no producer id" if n == UNNUMBERED else f"producer {n}" for n in self.producers]
+        return {"Producer": names}
+
+    @property
     def position(self) -> Position:
         return Position(
-            self.behaviour.state, self._leader, self._batches, self._latest, self.behaviour.taken
+            self.behaviour.state, self._leader, self._batches, self._latest, self.behaviour.last
         )
 
     def back_to(self, position: Position) -> None:
-        self.behaviour.state, self._leader, self._batches, self._latest, counted = position
-        self.behaviour.taken = counted
+        self.behaviour.state, self._leader, self._batches, self._latest, last = position
+        self.behaviour.last = last
 
     def take(self, event: Event) -> Outcome:
         does = _STEPS.get(Step(event.step))
         if does is None:
             return None
         before = self.position
-        self.behaviour.taken = before.taken.copy()
         refused = does(self, event)
         if refused is not None:
             self.back_to(before)
@@ -225,8 +228,7 @@ class PartitionIdempotence:
         return self._do("advance_high_watermark", mark) if mark > known else None
 
     def _do(self, action: str, *arguments: int) -> Outcome:
-        refusal = self.behaviour.take(Call(action, arguments))
-        return None if refusal is None else Refused(str(refusal))
+        return done(self.behaviour, action, *arguments)
 
 
 @cache

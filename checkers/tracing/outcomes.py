@@ -6,11 +6,21 @@ the reason. It can go back to an earlier position of the trace, so a search can 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from collections.abc import Mapping as MappingOf
 from typing import Any, NamedTuple, Protocol
 
 from checkers.tracing.logged_events import Event
-from properties.refinement.behaviour import Behaviour
+from properties.refinement.behaviour import Behaviour, Call, Refusal, Taken
+
+ElementNames = MappingOf[str, Sequence[str]]
+
+
+class Needs(NamedTuple):
+    """The action that an event needs and the spec refuses, and the last action before it."""
+
+    refusal: Refusal
+    last: Taken | None
 
 
 class Refused(NamedTuple):
@@ -18,6 +28,7 @@ class Refused(NamedTuple):
 
     why: str
     is_outside: bool = False
+    needs: Needs | None = None  # None: a value of the line differs from the spec's state
 
 
 Outcome = Refused | None
@@ -31,6 +42,14 @@ def compared(what: str, found: object, expected: object) -> Outcome:
     if found == expected:
         return None
     return Refused(f"{what}: the line has {found}, the spec {expected}")
+
+
+def done(behaviour: Behaviour, action: str, *arguments: int) -> Outcome:
+    """Takes an action of the spec; returns a refusal if the spec does not allow it."""
+    refusal = behaviour.take(Call(action, arguments))
+    if refusal is None:
+        return None
+    return Refused(str(refusal), needs=Needs(refusal, behaviour.last))
 
 
 def at_least(what: str, found: int, least: int) -> Outcome:
@@ -47,6 +66,11 @@ class Mapping(Protocol):
     """Maps the events of one partition or transactional id to actions of a spec."""
 
     behaviour: Behaviour
+
+    @property
+    def elements(self) -> ElementNames:
+        """The names of the run for the elements of a sort, such as `broker 1` for replica 0."""
+        ...
 
     @property
     def position(self) -> Any:

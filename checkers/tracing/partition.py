@@ -8,7 +8,6 @@ Source: `model.replication_abstract.losses`; KIP-101; KIP-497; KIP-966.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -16,13 +15,13 @@ from typing import Any, Final, NamedTuple, Self
 
 from checkers.tracing.logged_events import Event
 from checkers.tracing.losses import LossyStep
-from checkers.tracing.outcomes import Outcome, Refused
+from checkers.tracing.outcomes import ElementNames, Outcome, Refused, done
 from checkers.tracing.registrations import Registration, Registrations
 from checkers.tracing.replication_lines import creates
 from checkers.tracing.replication_state import ReplicationState
 from model.language.rows import RowState
 from model.replication_abstract.versions import WithLosses
-from properties.refinement.behaviour import ANY, Behaviour, Call
+from properties.refinement.behaviour import ANY, Behaviour, Call, Taken
 
 MOST_FAULTS: Final = 999  # steps of one trace that may lose records
 _EPOCHS: Final = frozenset({"leader_epoch", "leaderEpoch"})
@@ -58,7 +57,7 @@ class Position(NamedTuple):
 
     state: RowState
     facts: Facts
-    taken: Counter[str]  # actions
+    taken: Taken | None  # the last action
 
 
 @dataclass(slots=True)
@@ -99,13 +98,17 @@ class Partition:
         return cls(behaviour, replicas, Facts(registrations=Registrations.created(created)))
 
     @property
+    def elements(self) -> ElementNames:
+        return {"Replica": [f"broker {broker}" for broker in self.replicas]}
+
+    @property
     def position(self) -> Position:
         """Returns the position that the trace has reached, for a later `back_to`."""
-        return Position(self.behaviour.state, self.facts, self.behaviour.taken)
+        return Position(self.behaviour.state, self.facts, self.behaviour.last)
 
     def back_to(self, position: Position) -> None:
         """Restores an earlier position of the trace, with the state that the spec had there."""
-        self.behaviour.state, self.facts, self.behaviour.taken = position
+        self.behaviour.state, self.facts, self.behaviour.last = position
 
     @property
     def now(self) -> ReplicationState:
@@ -117,8 +120,7 @@ class Partition:
 
     def do(self, action: str, *arguments: int) -> Outcome:
         """Takes an action of the spec; returns a refusal if the spec does not allow it."""
-        refusal = self.behaviour.take(Call(action, arguments))
-        return None if refusal is None else Refused(str(refusal))
+        return done(self.behaviour, action, *arguments)
 
     def do_if_allowed(self, action: str, *arguments: int) -> None:
         """Takes an action of the spec if the spec allows it."""

@@ -61,7 +61,6 @@ class PartitionReplication(Partition):
         Otherwise returns None. A refused event does not change the state of the spec.
         """
         before = self.position
-        self.behaviour.taken = before.taken.copy()
         refused = self._unknown_broker(event) or _STEPS[Step(event.step)](self, event)
         if refused is not None:
             self.back_to(before)

@@ -20,18 +20,17 @@ Simplified: producer ids are not replaced, and transactional ids do not expire.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, NamedTuple, Self
 
 from checkers.tracing.logged_events import Event
-from checkers.tracing.outcomes import Outcome, Refused
+from checkers.tracing.outcomes import ElementNames, Outcome, Refused, done
 from checkers.tracing.transaction_lines import TransactionStep
 from model.language.rows import RowState
 from model.transactions_abstract.versions import Transactions, Version1
-from properties.refinement.behaviour import ANY, Behaviour, Call
+from properties.refinement.behaviour import ANY, Behaviour, Taken
 
 SPEC: Final = "transactions-abstract"
 EPOCHS_BUMPED: Final = "TV_2"  # a decision moves the producer to a larger epoch
@@ -72,7 +71,7 @@ class Position(NamedTuple):
     transaction: int  # the number of the last one that began; -1 before the first
     sent: frozenset[str]  # partitions that a marker of this transaction was sent to
     coordinator: int  # the newest coordinator epoch that sent a marker
-    taken: Counter[str]
+    taken: Taken | None  # the last action
 
 
 @dataclass(slots=True)
@@ -113,6 +112,10 @@ class TransactionalId:
         return cls(behaviour, {name: k for k, name in enumerate(names)})
 
     @property
+    def elements(self) -> ElementNames:
+        return {"TopicPartition": [*self.partitions]}
+
+    @property
     def position(self) -> Position:
         return Position(
             self.behaviour.state,
@@ -122,18 +125,17 @@ class TransactionalId:
             self._transaction,
             self._sent,
             self._coordinator,
-            self.behaviour.taken,
+            self.behaviour.last,
         )
 
     def back_to(self, position: Position) -> None:
-        self.behaviour.state, self.behaviour.taken = position.state, position.taken
+        self.behaviour.state, self.behaviour.last = position.state, position.taken
         self._metadata, self._appended = position.metadata, position.appended
         self._early, self._transaction = position.early, position.transaction
         self._sent, self._coordinator = position.sent, position.coordinator
 
     def take(self, event: Event) -> Outcome:
         before = self.position
-        self.behaviour.taken = before.taken.copy()
         refused = _STEPS[TransactionStep(event.step)](self, event)
         if refused is not None:
             self.back_to(before)
@@ -310,8 +312,7 @@ class TransactionalId:
         return None
 
     def _do(self, action: str, *arguments: int) -> Outcome:
-        refusal = self.behaviour.take(Call(action, arguments))
-        return None if refusal is None else Refused(str(refusal))
+        return done(self.behaviour, action, *arguments)
 
 
 def _metadata_of(event: Event) -> Metadata:

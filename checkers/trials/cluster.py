@@ -57,11 +57,11 @@ class RealTimeCluster(WatchedTopics):
         prefix: str,
         min_insync_replicas: int = 1,
         unclean_leader_election: bool = False,
-        timeouts: BrokerSettings = QUICK,
+        broker_settings: BrokerSettings = QUICK,
         bugs: Bugs = NO_BUGS,
         verifies_transactions: bool = True,
     ) -> None:
-        del timeouts, verifies_transactions  # of the broker: the layout has what it can have
+        del broker_settings, verifies_transactions  # of the broker: the layout has what it can have
         assert not bugs, "only the simulated broker has seeded bugs"
         can_kill = Ability.KILL in brokers.system.abilities  # else no fault needs the coordinators
         super().__init__(addresses, pace=pace, prefix=prefix, knows_coordinators=can_kill)

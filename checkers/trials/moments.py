@@ -30,7 +30,8 @@ from checkers.tracing.reading import read
 from checkers.tracing.registrations import Registration
 from checkers.tracing.replication_lines import Step, creates
 from properties.claims.elections import Entry, Moment, Replica
-from reference_impl.log.record_batch import decode, header, whole_batches
+from reference_impl.log.consecutive_batches import whole_batches
+from reference_impl.log.record_batch import decode, header
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

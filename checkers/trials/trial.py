@@ -153,7 +153,7 @@ class Trials:
             *,
             min_insync_replicas: int = 1,
             unclean_leader_election: bool = False,
-            timeouts: BrokerSettings = QUICK,
+            broker_settings: BrokerSettings = QUICK,
             bugs: Bugs = NO_BUGS,
             verifies_transactions: bool = True,
         ) -> DrivenCluster:
@@ -164,7 +164,7 @@ class Trials:
                 prefix=f"{self._salt}-{number}-",
                 min_insync_replicas=min_insync_replicas,
                 unclean_leader_election=unclean_leader_election,
-                timeouts=timeouts,
+                broker_settings=broker_settings,
                 bugs=bugs,
                 verifies_transactions=verifies_transactions,
             )

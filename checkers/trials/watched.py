@@ -15,7 +15,8 @@ from checkers.trials.connections import Addresses
 from checkers.trials.pace import Pace
 from model.vocabulary import BrokerId, LeaderEpoch, Offset, TopicPartition
 from properties.suites.machines.driven import TOPIC_PARTITION
-from reference_impl.log.record_batch import batches, header
+from reference_impl.log.consecutive_batches import batches
+from reference_impl.log.record_batch import header
 from reference_impl.protocol.controller import (
     CreatedTopic,
     CreateTopic,

@@ -66,19 +66,21 @@ from model.language.expressions import (
     SpecError,
     all_of,
     any_of,
+    false,
+    iff,
+    implies,
+    least_of,
+    nothing,
+    true,
+)
+from model.language.quantifiers import (
     at_least,
     count,
     exists,
-    false,
     first,
     forall,
-    iff,
-    implies,
     last,
-    least_of,
     majority,
-    nothing,
-    true,
 )
 from model.language.scope import Scope
 from model.language.spec import (

@@ -148,6 +148,17 @@ class RowState(Mapping[Cell, Value]):
         assert not isinstance(found, Row)
         return found
 
+    def part(self, name: str, keys: tuple[int, ...]) -> Held:
+        """Returns the value of a variable; with some of its keys, the row of values below them.
+
+        Two states that share the row have the same values there.
+        """
+        found = self.held[name]
+        for key, start in zip(keys, self.starts[name], strict=False):
+            assert isinstance(found, Row)
+            found = found[key - start]
+        return found
+
     def __iter__(self) -> Iterator[Cell]:
         for name, found in self.held.items():
             for keys in _keys(found, self.starts[name]):

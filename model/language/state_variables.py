@@ -15,7 +15,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, dataclass_transform, overload
 
 from model.faults import nearest
@@ -31,10 +31,10 @@ from model.language.expressions import (
     any_of,
     choose,
     each,
-    forall,
     lower,
     wrap,
 )
+from model.language.quantifiers import forall
 
 K = TypeVar("K", bound=Term)
 V = TypeVar("V")
@@ -244,6 +244,12 @@ def everything(sort: type[K]) -> Set[K]:
     return Map(sort, lambda _: wrap(Bool, t.Const(1, t.BOOL)))
 
 
+@cache
+def _fields(record: Any) -> dict[str, Shape]:
+    hints = typing.get_type_hints(record)
+    return {name: s for name, hint in hints.items() if (s := shape_of(hint)) is not None}
+
+
 @dataclass_transform(kw_only_default=True, eq_default=False)
 class Record:
     """A group of state variables, which a spec assigns one by one or all together."""
@@ -258,8 +264,7 @@ class Record:
 
     @classmethod
     def fields(cls) -> dict[str, Shape]:
-        hints = typing.get_type_hints(cls)
-        return {name: s for name, hint in hints.items() if (s := shape_of(hint)) is not None}
+        return _fields(typing.cast("Any", cls))
 
     @classmethod
     def blank(cls) -> typing.Self:

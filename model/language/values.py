@@ -7,14 +7,19 @@ printed field by field.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from model.language import terms as t
 from model.language.interpreter import State, Value
+from model.language.rows import RowState
 from model.language.scope import Ranges
 from model.language.spec import Action, Spec
 from model.language.state_variables import LeafShape, MapShape, RecordShape, Shape
+
+# the path of a variable or record, and keys -> True if this part of the state is left out
+Skip: TypeAlias = Callable[[str, tuple[int, ...]], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,13 +95,22 @@ class Writer:
         """Returns every field and variable of the state, in order, with its value as text; a set is
         one item.
         """
-        out: list[Item] = []
+        return [*self._every(state, lambda path, keys: False)]
+
+    def _every(self, state: State, skip: Skip) -> Iterator[Item]:
         for name, shape in self.spec.shapes.items():
-            out += self._items(shape, name, (), "", name, state)
-        return out
+            if not skip(name, ()):
+                yield from self._items(shape, name, (), "", name, state, skip)
 
     def _items(
-        self, shape: Shape, path: str, keys: tuple[int, ...], owner: str, field: str, state: State
+        self,
+        shape: Shape,
+        path: str,
+        keys: tuple[int, ...],
+        owner: str,
+        field: str,
+        state: State,
+        skip: Skip,
     ) -> Iterator[Item]:
         match shape:
             case LeafShape():
@@ -108,12 +122,15 @@ class Writer:
                 yield Item(owner=owner, field=field, value=value)
             case MapShape(key=key, value=inner):
                 for k in self.ranges[key.__name__]:
-                    at = f"{field}[{self.value(k, key.info)}]"
-                    yield from self._items(inner, path, (*keys, k), owner, at, state)
+                    if not skip(path, (*keys, k)):
+                        at = f"{field}[{self.value(k, key.info)}]"
+                        yield from self._items(inner, path, (*keys, k), owner, at, state, skip)
             case RecordShape():
                 whole = f"{owner}.{field}" if owner else field
                 for name, inner in shape.record.fields().items():
-                    yield from self._items(inner, f"{path}.{name}", keys, whole, name, state)
+                    part = f"{path}.{name}"
+                    if not skip(part, keys):
+                        yield from self._items(inner, part, keys, whole, name, state, skip)
 
     def changes(self, before: State, after: State) -> list[tuple[str, list[str]]]:
         """Returns the records and variables that the step changes, each with its changes as text.
@@ -121,7 +138,8 @@ class Writer:
         The text is `old → new` for a variable, and `field old → new` for each field of a record.
         """
         changed: dict[str, list[str]] = {}
-        for old, new in zip(self.items(before), self.items(after), strict=True):
+        skip = self._same(before, after)
+        for old, new in zip(self._every(before, skip), self._every(after, skip), strict=True):
             if old.value != new.value:
                 arrow = f"{old.value} → {new.value}"
                 if new.owner:
@@ -129,3 +147,18 @@ class Writer:
                 else:
                     changed[new.field] = [arrow]
         return list(changed.items())
+
+    def _same(self, before: State, after: State) -> Skip:
+        """Returns a test for parts that two states share; without it, a large state is slow."""
+        if not (isinstance(before, RowState) and isinstance(after, RowState)):
+            return lambda path, keys: False
+        below: dict[str, list[str]] = {}
+
+        def same(path: str, keys: tuple[int, ...]) -> bool:
+            if path not in below:
+                inner = f"{path}."
+                names = (v.name for v in self.spec.variables)
+                below[path] = [n for n in names if n == path or n.startswith(inner)]
+            return all(before.part(n, keys) is after.part(n, keys) for n in below[path])
+
+        return same

@@ -4,14 +4,14 @@
                                 ->  idempotence-abstract   (`broker_idempotence`)
                                 ->  transactions-abstract  (`broker_transactions`)
     detailed replication        ->  the log that the transactions spec uses  (`committed_log`)
-    detailed transactions       ->  transactions-abstract  (`rich_transactions`)
-                                ->  read-committed-abstract  (`rich_read_committed`)
-                                ->  coordinator-abstract   (`rich_coordinator`)
-    detailed idempotence        ->  idempotence-abstract with restarts  (`rich_idempotence`)
-    detailed classic group      ->  classic-group-abstract   (`rich_classic_group`)
-    detailed consumer group     ->  consumer-group-abstract  (`rich_consumer_group`)
-    detailed reassignment       ->  reassignment-abstract  (`rich_reassignment`)
-    detailed quorum             ->  quorum-abstract        (`rich_quorum`)
+    detailed transactions       ->  transactions-abstract  (`detailed_transactions`)
+                                ->  read-committed-abstract  (`detailed_read_committed`)
+                                ->  coordinator-abstract   (`detailed_coordinator`)
+    detailed idempotence        ->  idempotence-abstract with restarts  (`detailed_idempotence`)
+    detailed classic group      ->  classic-group-abstract   (`detailed_classic_group`)
+    detailed consumer group     ->  consumer-group-abstract  (`detailed_consumer_group`)
+    detailed reassignment       ->  reassignment-abstract  (`detailed_reassignment`)
+    detailed quorum             ->  quorum-abstract        (`detailed_quorum`)
 
 A *detailed* spec is close to Kafka's code and is explored; an *abstract* spec is small
 enough to be proved. Runs of the broker are validated event by event (`trace_validation`). For a

@@ -13,8 +13,8 @@ not limited (`ANY`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Self
 
 from model.language.actions import Action, Guard
@@ -51,14 +51,30 @@ class Refusal(NamedTuple):
         return f"{called(self.action, self.arguments)} is not allowed: it needs {self.conjunct}"
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Taken:
+    """The action that was taken last, and the actions before it.
+
+    Several behaviours share the actions before they were forked, and no action is ever copied.
+    """
+
+    call: Call
+    before: Taken | None
+
+
 @dataclass(slots=True)
 class Behaviour:
-    """The current state of a spec, and how often each action was taken."""
+    """The current state of a spec, and the actions that led to it from an initial state.
+
+    The actions up to `preparation` prepare the state for a run: they are not counted in `taken`.
+    """
 
     spec: Spec
     stepper: Stepper
     state: RowState
-    taken: Counter[str] = field(default_factory=Counter[str])
+    start: tuple[int, ...] = ()  # the arguments of `Init`
+    last: Taken | None = None
+    preparation: Taken | None = None
 
     @classmethod
     def initial(
@@ -73,7 +89,7 @@ class Behaviour:
         stepper = Stepper.of(spec, {"Bool": range(2), **ranges})
         state = stepper.step(spec.initial, stepper.blank(), chosen)
         assert state is not None, "an initial state is assigned without a guard"
-        return cls(spec, stepper, state)
+        return cls(spec, stepper, state, tuple(chosen))
 
     def take(self, call: Call) -> Refusal | None:
         """Takes the action and returns None; if the spec refuses it, returns the refusal.
@@ -90,16 +106,38 @@ class Behaviour:
             assert guard is not None, "a disabled action has a false conjunct"
             return Refusal(action, call.arguments, guard)
         self.state = after
-        self.taken[call.action] += 1
+        self.last = Taken(call, self.last)
         return None
 
+    def is_prepared(self) -> None:
+        """Marks the end of the preparation: the actions so far are not counted in `taken`."""
+        self.preparation = self.last
+
     def fork(self) -> Self:
-        return replace(self, taken=self.taken.copy())
+        return replace(self)
+
+    @property
+    def taken(self) -> Counter[str]:
+        """Returns how often each action was taken since the preparation."""
+        return Counter(call.action for call in calls_between(self.preparation, self.last))
 
     @property
     def never_taken(self) -> tuple[str, ...]:
         """Returns the names of the spec's actions that were never taken."""
-        return tuple(a.name for a in self.spec.actions if not self.taken[a.name])
+        taken = self.taken
+        return tuple(a.name for a in self.spec.actions if not taken[a.name])
+
+
+def calls_between(first: Taken | None, last: Taken | None) -> tuple[Call, ...]:
+    """Returns the actions after `first`, up to `last`, in the order in which they were taken."""
+    return tuple(_backwards(first, last))[::-1]
+
+
+def _backwards(first: Taken | None, last: Taken | None) -> Iterator[Call]:
+    while last is not first:
+        assert last is not None, "`first` is one of the actions before `last`"
+        yield last.call
+        last = last.before
 
 
 def as_int(value: Value) -> int:

@@ -29,8 +29,9 @@ from properties.refinement.behaviour import Behaviour, Call, as_int
 from properties.refinement.log_entries import SIGNED_FROM
 from properties.refinement.trace_validation import ExpectedStep
 from reference_impl.broker.broker import Broker
+from reference_impl.log.consecutive_batches import batches
 from reference_impl.log.partition_log import PartitionLog
-from reference_impl.log.record_batch import CorruptBatch, batches, header
+from reference_impl.log.record_batch import CorruptBatch, header
 from reference_impl.node.step import RequestReceived, ResponseReceived
 from reference_impl.partition.leader import Leader
 from reference_impl.protocol.messages import ACKS_ALL, ErrorCode, NodeId, Produce, Produced

@@ -21,7 +21,7 @@ from model.vocabulary import TopicPartition
 from properties.refinement.behaviour import Behaviour, Call, as_int
 from properties.refinement.log_entries import Messages, last_offset
 from properties.refinement.trace_validation import ExpectedStep
-from reference_impl.log.record_batch import batches
+from reference_impl.log.consecutive_batches import batches
 from reference_impl.node.step import RequestReceived, ResponseReceived
 from reference_impl.partition.follower import Follower
 from reference_impl.partition.leader import Leader

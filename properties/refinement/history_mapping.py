@@ -54,7 +54,7 @@ Difference = tuple[str, object, object]  # the compared value, and both values
 class HistoryMapping(ABC, Generic[R]):
     """Explores both specs together, and explains each detailed step by abstract actions."""
 
-    rich: R
+    detailed: R
     taken: Counter[str] = field(default_factory=Counter[str])  # abstract actions; "none"
     pairs: int = 0
 
@@ -71,12 +71,12 @@ class HistoryMapping(ABC, Generic[R]):
         """Returns the abstract actions that explain a step of the detailed spec."""
 
     @abstractmethod
-    def compared(self, rich: State, abstract: State) -> Iterator[Difference]:
+    def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
         """Yields the values that must be equal in both states."""
 
-    def disagreement(self, rich: State, abstract: State) -> str:
+    def disagreement(self, detailed: State, abstract: State) -> str:
         """Returns the first difference between both states; empty if they agree."""
-        for name, ours, theirs in self.compared(rich, abstract):
+        for name, ours, theirs in self.compared(detailed, abstract):
             if ours != theirs:
                 return f"{name}: {ours} in the detailed state, {theirs} in the abstract state"
         return ""
@@ -95,17 +95,17 @@ class HistoryMapping(ABC, Generic[R]):
                 seen.add(key)
                 todo.append(pair)
 
-        for rich in self._rich.initial(self.rich):
+        for detailed in self._detailed.initial(self.detailed):
             (abstract,) = self._abstract.initial(self.abstract)
-            reached = self._taken(abstract, self.first_calls(rich))
+            reached = self._taken(abstract, self.first_calls(detailed))
             assert not isinstance(reached, str), reached
-            assert not self.disagreement(rich, reached), self.disagreement(rich, reached)
-            found((rich, reached))
+            assert not self.disagreement(detailed, reached), self.disagreement(detailed, reached)
+            found((detailed, reached))
         while todo:
             self.pairs += 1
-            rich, abstract = todo.pop()
-            for action, values, after in self._rich.steps(self.rich, rich):
-                step = Transition(action.name, values, rich, after)
+            detailed, abstract = todo.pop()
+            for action, values, after in self._detailed.steps(self.detailed, detailed):
+                step = Transition(action.name, values, detailed, after)
                 calls = self.calls(step, abstract)
                 reached = self._taken(abstract, calls)
                 if isinstance(reached, str):
@@ -128,8 +128,8 @@ class HistoryMapping(ABC, Generic[R]):
         return state
 
     @cached_property
-    def _rich(self) -> Interpreter:
-        return Interpreter.of(self.rich)
+    def _detailed(self) -> Interpreter:
+        return Interpreter.of(self.detailed)
 
     @cached_property
     def _abstract(self) -> Interpreter:

@@ -23,7 +23,7 @@ from typing import Self
 
 from model.vocabulary import BrokerId, Offset, TopicPartition
 from properties.refinement.log_entries import SIGNED_FROM
-from reference_impl.log.record_batch import batches
+from reference_impl.log.consecutive_batches import batches
 from reference_impl.node.step import RequestReceived, ResponseReceived
 from reference_impl.partition.follower import Follower
 from reference_impl.partition.leader import Leader

@@ -43,7 +43,7 @@ class Agreement:
     variables.
     """
 
-    rich: t.Node
+    detailed: t.Node
     abstract: t.Node
     of: Sequence[Mapping[int, int]]  # the values of the variables, by their uid
 
@@ -70,7 +70,7 @@ class StateMapping(ABC, Generic[R]):
     steps.
     """
 
-    rich: R
+    detailed: R
 
     @cached_property
     @abstractmethod
@@ -91,7 +91,7 @@ class StateMapping(ABC, Generic[R]):
     def walk(self) -> Walk:
         """Explores the detailed spec, and explains each of its steps."""
         explained, unexplained, disagreements = Counter[str](), Counter[str](), 0
-        todo = self._rich.initial(self.rich)
+        todo = self._detailed.initial(self.detailed)
         first = self._abstract.initial(self.abstract)
         assert all(self.abstraction(state) in first for state in todo)
         seen = {frozenset(state.items()) for state in todo}
@@ -116,7 +116,7 @@ class StateMapping(ABC, Generic[R]):
         )
 
     def _steps(self, before: State) -> Iterator[Step]:
-        for action, arguments, after in self._rich.steps(self.rich, before):
+        for action, arguments, after in self._detailed.steps(self.detailed, before):
             yield Step(action=action.name, arguments=arguments, before=before, after=after)
 
     def explains(self, calls: list[Call], step: Step) -> bool:
@@ -129,11 +129,11 @@ class StateMapping(ABC, Generic[R]):
             state = reached
         return state == self.abstraction(step.after)
 
-    def agree(self, rich: State) -> bool:
+    def agree(self, detailed: State) -> bool:
         """True if both specs accept the same requests in this state."""
-        abstract = self.abstraction(rich)
+        abstract = self.abstraction(detailed)
         return all(
-            self._rich.holds(one.rich, rich, env)
+            self._detailed.holds(one.detailed, detailed, env)
             == self._abstract.holds(one.abstract, abstract, env)
             for one in self._agreements
             for env in one.of
@@ -144,8 +144,8 @@ class StateMapping(ABC, Generic[R]):
         return self.agreements()
 
     @cached_property
-    def _rich(self) -> Interpreter:
-        return Interpreter.of(self.rich)
+    def _detailed(self) -> Interpreter:
+        return Interpreter.of(self.detailed)
 
     @cached_property
     def _abstract(self) -> Interpreter:

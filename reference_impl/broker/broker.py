@@ -4,10 +4,6 @@
       ^                                                                          |
       +----------------  what the crash left on the disk  -----------------------+
 
-When the broker applies a metadata image, it handles only the topic partitions that have changed
-since the last image (ReplicaManager.applyDelta). It also deletes logs that are no longer needed
-(module `deleted_topics`).
-
 A broker ignores metadata images that are older than its own registration. An old image could make
 it leader in a leader epoch of its earlier incarnation. That incarnation may have written records in
 this epoch, and the crash may have lost them.
@@ -24,19 +20,20 @@ controller; no controlled shutdown.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from model.vocabulary import BrokerEpoch, BrokerId, ProducerEpoch, TopicPartition
 from reference_impl.broker import coordinators as coordinators_of
-from reference_impl.broker import deleted_topics, inspection
+from reference_impl.broker import inspection
+from reference_impl.broker.config import BrokerConfig
 from reference_impl.broker.controller_channel import ControllerChannel
 from reference_impl.broker.coordinators import LocalCoordinators
+from reference_impl.broker.deleted_topics import deleted
+from reference_impl.broker.metadata_delta import applied
 from reference_impl.log.partition_log import PartitionLog
-from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.node.context import Context, Requester
-from reference_impl.node.settings import KAFKA_SETTINGS, BrokerSettings
 from reference_impl.node.step import (
     Effect,
     Effects,
@@ -55,19 +52,16 @@ from reference_impl.node.step import (
 from reference_impl.partition import follower as partition_follower
 from reference_impl.partition.follower import Follower
 from reference_impl.partition.leader import Leader
-from reference_impl.partition.reads import fetch_from_follower, list_offsets_of_follower
 from reference_impl.partition.roles import (
     REQUEST_HANDLERS,
     RESPONSE_HANDLERS,
     TIMER_HANDLERS,
     Replica,
-    apply_state,
-    compact,
-    flush_log,
-    not_leader_error,
+    answer_of_follower,
+    no_replica_error,
     refusal,
-    retain,
 )
+from reference_impl.partition.upkeep import PERIODIC
 from reference_impl.protocol.controller import (
     NO_METADATA,
     AdministrationRequest,
@@ -85,13 +79,10 @@ from reference_impl.protocol.group_administration import ListGroups
 from reference_impl.protocol.groups import GroupRequest
 from reference_impl.protocol.inspection import InspectionRequest
 from reference_impl.protocol.messages import (
-    DEBUGGING_CONSUMER,
     UNKNOWN_BROKER_EPOCH,
     ErrorCode,
-    Fetch,
     InitializedProducerId,
     InitProducerId,
-    ListOffsets,
     NodeId,
     Produced,
 )
@@ -104,28 +95,8 @@ from reference_impl.protocol.transactions import (
     FindCoordinator,
     WrittenTxnMarker,
 )
-from reference_impl.protocol.truncation import Truncation
 
 Disk = Mapping[TopicPartition, PartitionLog]
-# The timers that a broker sets again and again: the field of `BrokerSettings` with their interval.
-_PERIODS: Final[Mapping[TimerKind, str]] = {
-    TimerKind.CHECKPOINT: "checkpoint_ms",
-    TimerKind.RETENTION: "retention_check_ms",
-    TimerKind.COMPACTION: "cleaner_backoff_ms",
-    TimerKind.FLUSH: "flush_check_ms",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerConfig:
-    """The settings of a broker, including the seeded bugs that are switched on."""
-
-    broker_id: BrokerId
-    timeouts: BrokerSettings = KAFKA_SETTINGS
-    bugs: Bugs = NO_BUGS
-    truncation: Truncation = Truncation.IN_FETCH
-    verifies_transactions: bool = True  # transaction.partition.verification.enable
-    coordinator_partitions: int = 3  # of each internal topic; Kafka's default is 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +149,7 @@ class Broker:
             correlation=incarnation << 32,
             unassigned=dict(disk or {}),
         )
-        timers = (broker._timer(kind, now_ms) for kind in _PERIODS if broker._period(kind) < NEVER)
+        timers = (broker._timer(kind, now_ms) for kind in PERIODIC if broker._period(kind) < NEVER)
         return broker, (*broker._call_controller(now_ms), *timers)
 
     def step(self, now_ms: int, event: Input) -> StepResult[Broker]:
@@ -227,20 +198,17 @@ class Broker:
     def _on_leader_request(self, now_ms: int, received: RequestReceived) -> StepResult[Broker]:
         requester = Requester(received.sender, received.correlation)
         request: Any = received.request
-        replica = self.replicas.get(request.topic_partition)
-        if isinstance(replica, Leader):
-            serve = REQUEST_HANDLERS[type(request)]
-            leader, effects = serve(replica, self._context(now_ms), requester, request)
-            return self._with(leader), effects
-        if isinstance(replica, Follower) and isinstance(request, Fetch) and request.any_replica:
-            context = self._context(now_ms)
-            return self, fetch_from_follower(replica, context, requester, request)
-        is_debugging = getattr(request, "replica_id", None) == DEBUGGING_CONSUMER
-        if isinstance(replica, Follower) and isinstance(request, ListOffsets) and is_debugging:
-            context = self._context(now_ms)
-            return self, list_offsets_of_follower(replica, context, requester, request)
-        exists = request.topic_partition in self.coordinators.leaders
-        return self, refusal(request, requester, not_leader_error(replica, request, exists=exists))
+        context, replica = self._context(now_ms), self.replicas.get(request.topic_partition)
+        match replica:
+            case Leader():
+                handle = REQUEST_HANDLERS[type(request)]
+                leader, effects = handle(replica, context, requester, request)
+                return self._with(leader), effects
+            case Follower():
+                return self, answer_of_follower(replica, context, requester, request)
+            case None:
+                exists = request.topic_partition in self.coordinators.leaders
+                return self, refusal(request, requester, no_replica_error(exists=exists))
 
     def _on_request(self, now_ms: int, received: RequestReceived) -> StepResult[Broker]:
         requester = Requester(received.sender, received.correlation)
@@ -250,15 +218,15 @@ class Broker:
             case InitProducerId(transactional_id=None):
                 return self._init_producer_id(now_ms, requester)
             case InitProducerId() | AddPartitionsToTxn() | AddOffsetsToTxn() | EndTxn() as request:
-                roles, effects = self.local_coordinators.on_request(
-                    self._context(now_ms), requester, request
+                return self._coordinated(
+                    self.local_coordinators.on_request(self._context(now_ms), requester, request)
                 )
-                return replace(self, local_coordinators=roles), effects
             case request if isinstance(request, GroupRequest):
-                roles, effects = self.local_coordinators.on_group_request(
-                    self._context(now_ms), requester, request, self.replicas
+                return self._coordinated(
+                    self.local_coordinators.on_group_request(
+                        self._context(now_ms), requester, request, self.replicas
+                    )
                 )
-                return replace(self, local_coordinators=roles), effects
             case ListGroups():
                 context = self._context(now_ms)
                 return self, self.local_coordinators.list_groups(context, requester, self.replicas)
@@ -302,33 +270,16 @@ class Broker:
             coordinators=Coordinators.of(image),
         )
         context = broker._context(now_ms)
-        me = self.config.broker_id
-        remaining = deleted_topics.remaining(self.replicas, self.unassigned, image, me)
-        replicas, unassigned = dict(remaining.replicas), dict(remaining.unassigned)
-        effects: list[Effects] = [remaining.stopped]
-        applied = dict(self.image.topic_partitions)
-        for topic_partition, state in image.topic_partitions:
-            is_changed = applied.get(topic_partition) is not state
-            if not is_changed or me not in state.replicas:
-                continue
-            known = replicas.get(topic_partition)
-            stored = unassigned.pop(topic_partition, None)
-            if stored is None or stored.incarnation != state.incarnation:
-                stored = PartitionLog(incarnation=state.incarnation)
-            replicas[topic_partition], some = apply_state(
-                topic_partition, known, stored, state, context
-            )
-            effects.append(some)
-        broker = replace(broker, replicas=replicas, unassigned=unassigned)
-        roles, begun = self.local_coordinators.apply_roles(replicas, broker._context(now_ms))
-        broker = replace(broker, local_coordinators=roles)
-        forgotten = roles.forget_offsets(
-            deleted_topics.deleted(self.image, image), broker._context(now_ms), replicas
+        replicas, unassigned, effects = applied(
+            self.replicas, self.unassigned, self.image, image, context
         )
-        all_effects = tuple(effect for some in (*effects, begun, forgotten) for effect in some)
+        roles, begun = self.local_coordinators.apply_roles(replicas, context)
+        forgotten = roles.forget_offsets(deleted(self.image, image), context, replicas)
+        broker = replace(broker, replicas=replicas, unassigned=unassigned, local_coordinators=roles)
         # The controller unfences a broker once it has applied its own registration.
-        fenced = broker.brokers[me].fenced
-        return broker, (*all_effects, broker._heartbeat()) if fenced else all_effects
+        fenced = broker.brokers[self.config.broker_id].fenced
+        last = (broker._heartbeat(),) if fenced else ()
+        return broker, (*effects, *begun, *forgotten, *last)
 
     # ------------------------------------------------------------ answers and timers
 
@@ -343,19 +294,21 @@ class Broker:
             return self._with(after), effects
         match answered.response:
             case Produced() as produced:
-                roles, effects = self.local_coordinators.on_append_response(
-                    self._context(now_ms), answered.correlation, produced
+                return self._coordinated(
+                    self.local_coordinators.on_append_response(
+                        self._context(now_ms), answered.correlation, produced
+                    )
                 )
-                return replace(self, local_coordinators=roles), effects
             case WrittenTxnMarker() as marked:
-                roles, effects = self.local_coordinators.on_marker_response(
-                    self._context(now_ms), answered.correlation, marked
+                return self._coordinated(
+                    self.local_coordinators.on_marker_response(
+                        self._context(now_ms), answered.correlation, marked
+                    )
                 )
-                return replace(self, local_coordinators=roles), effects
             case RegisteredBroker() as registered:
                 return self._registered(registered)
             case BrokerHeartbeated(should_shut_down=True) if self.channel.shutting_down:
-                return self._checkpoint(now_ms)[0], (Stopped(),)
+                return self._with_each(TimerKind.CHECKPOINT, now_ms), (Stopped(),)
             case BrokerHeartbeated(error=ErrorCode.STALE_BROKER_EPOCH):
                 return self, ()  # a newer incarnation is registered; this one is a zombie
             case answer if isinstance(answer, AdministrationResponse):
@@ -375,24 +328,19 @@ class Broker:
         match timer.kind:
             case TimerKind.HEARTBEAT:
                 return self, self._call_controller(now_ms)
-            case TimerKind.CHECKPOINT:
-                return self._checkpoint(now_ms)
-            case TimerKind.RETENTION:
-                return self._with_each(retain, timer.kind, now_ms)
-            case TimerKind.COMPACTION:
-                return self._with_each(compact, timer.kind, now_ms)
-            case TimerKind.FLUSH:
-                return self._with_each(flush_log, timer.kind, now_ms)
             case TimerKind.SHUT_DOWN:
                 broker = replace(self, channel=replace(self.channel, shutting_down=True))
                 return broker, (broker._heartbeat(),)
+            case kind if kind in PERIODIC:
+                return self._with_each(kind, now_ms), (self._timer(kind, now_ms),)
             case _:
                 pass
         if timer.kind is TimerKind.COORDINATOR and timer.topic_partition is not None:
-            roles, effects = self.local_coordinators.on_timer(
-                self._context(now_ms), timer.topic_partition, self.replicas
+            return self._coordinated(
+                self.local_coordinators.on_timer(
+                    self._context(now_ms), timer.topic_partition, self.replicas
+                )
             )
-            return replace(self, local_coordinators=roles), effects
         replica = self.replicas.get(timer.topic_partition) if timer.topic_partition else None
         context = self._context(now_ms)
         if isinstance(replica, Leader) and timer.kind in TIMER_HANDLERS:
@@ -404,35 +352,25 @@ class Broker:
         return self, ()
 
     def _call_controller(self, now_ms: int) -> Effects:
-        again = SetTimer(Timer(TimerKind.HEARTBEAT), now_ms + self.config.timeouts.heartbeat_ms)
+        again = SetTimer(
+            Timer(TimerKind.HEARTBEAT), now_ms + self.config.broker_settings.heartbeat_ms
+        )
         # a registration or a heartbeat
         return (self.channel.call(self.correlation, self.image.version), again)
 
     def _heartbeat(self) -> Send:
         return self.channel.heartbeat(self.correlation, self.image.version)
 
-    def _checkpoint(self, now_ms: int) -> StepResult[Broker]:
-        replicas = {
-            topic_partition: replica
-            if (log := replica.log.on_disk()) is replica.log
-            else replace(replica, log=log)
-            for topic_partition, replica in self.replicas.items()
-        }
-        return replace(self, replicas=replicas), (self._timer(TimerKind.CHECKPOINT, now_ms),)
-
-    def _with_each(
-        self, change: Callable[[Replica, Context], Replica], kind: TimerKind, now_ms: int
-    ) -> StepResult[Broker]:
-        context = self._context(now_ms)
+    def _with_each(self, kind: TimerKind, now_ms: int) -> Broker:
+        change, context = PERIODIC[kind].change, self._context(now_ms)
         replicas = {place: change(replica, context) for place, replica in self.replicas.items()}
-        return replace(self, replicas=replicas), (self._timer(kind, now_ms),)
+        return replace(self, replicas=replicas)
 
     def _timer(self, kind: TimerKind, now_ms: int) -> SetTimer:
         return SetTimer(Timer(kind), now_ms + self._period(kind))
 
     def _period(self, kind: TimerKind) -> int:
-        period_ms: int = getattr(self.config.timeouts, _PERIODS[kind])
-        return period_ms
+        return PERIODIC[kind].every_ms(self.config.broker_settings)
 
     def _context(self, now_ms: int) -> Context:
         return Context(
@@ -441,7 +379,7 @@ class Broker:
             broker_epoch=self.broker_epoch,
             brokers=self.brokers,
             correlation=self.correlation,
-            timeouts=self.config.timeouts,
+            broker_settings=self.config.broker_settings,
             bugs=self.config.bugs,
             truncation=self.config.truncation,
             verifies_transactions=self.config.verifies_transactions,
@@ -451,6 +389,10 @@ class Broker:
 
     def _append_error(self, topic_partition: TopicPartition, correlation: int) -> ErrorCode:
         return self.local_coordinators.append_error(topic_partition, correlation, self.config.bugs)
+
+    def _coordinated(self, result: StepResult[LocalCoordinators]) -> StepResult[Broker]:
+        coordinators, effects = result
+        return replace(self, local_coordinators=coordinators), effects
 
     def _with(self, replica: Replica) -> Broker:
         if self.replicas.get(replica.topic_partition) is replica:

@@ -150,7 +150,7 @@ class LocalCoordinators:
         Responds with NOT_COORDINATOR if the coordinator is on another broker.
         """
         # Every broker rejects a malformed request.
-        malformed = request_error(request, context.timeouts)
+        malformed = request_error(request, context.broker_settings)
         if malformed is not ErrorCode.NONE:
             answer = groups.refusal(request, malformed)
             if isinstance(answer, JoinedGroup) and isinstance(request, JoinGroup):

@@ -58,8 +58,8 @@ def answer(
             return ListedTransactions(now_ms=context.now_ms, transactions=tuple(found))
         case DescribeSettings():
             return DescribedSettings(
-                times_ms=context.timeouts.numbers,
-                topic_defaults=context.timeouts.own_topic_defaults,
+                times_ms=context.broker_settings.numbers,
+                topic_defaults=context.broker_settings.own_topic_defaults,
                 verifies_transactions=context.verifies_transactions,
             )
 

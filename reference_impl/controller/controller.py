@@ -29,6 +29,7 @@ from reference_impl.controller import (
     topic_configs,
     topics,
 )
+from reference_impl.controller.alter_partition import alter_error
 from reference_impl.controller.client_metrics import alter_client_metrics
 from reference_impl.controller.client_quotas import alter_quotas
 from reference_impl.controller.cluster_state import Changes, ClusterState, States
@@ -65,7 +66,7 @@ from reference_impl.protocol.controller import (
     RegisteredBroker,
     UpdateMetadata,
 )
-from reference_impl.protocol.messages import NO_BROKER, UNKNOWN_BROKER_EPOCH, ErrorCode, NodeId
+from reference_impl.protocol.messages import NO_BROKER, ErrorCode, NodeId
 from reference_impl.protocol.requests import Response
 from reference_impl.protocol.topic_defaults import NO_DEFAULTS, AlterDefaults, TopicDefaults
 
@@ -90,7 +91,7 @@ class Session:
 class Controller:
     """The cluster metadata, and the sessions of the registered brokers."""
 
-    timeouts: BrokerSettings = KAFKA_SETTINGS
+    broker_settings: BrokerSettings = KAFKA_SETTINGS
     elr: bool = True  # eligible.leader.replicas.version >= 1, as in every new cluster since 4.1
     bugs: Bugs = NO_BUGS
     version: int = 0
@@ -110,7 +111,7 @@ class Controller:
         cls,
         now_ms: int,
         *,
-        timeouts: BrokerSettings,
+        broker_settings: BrokerSettings,
         elr: bool = True,
         bugs: Bugs = NO_BUGS,
         image: MetadataImage = NO_METADATA,
@@ -121,10 +122,10 @@ class Controller:
         again within a session timeout. The topic defaults that an earlier start has set are
         replaced by those of this start.
         """
-        expired_ms = now_ms - timeouts.session_timeout_ms
+        expired_ms = now_ms - broker_settings.session_timeout_ms
         known = {state.broker_id: state for state in image.brokers}
         controller = cls(
-            timeouts=timeouts,
+            broker_settings=broker_settings,
             elr=elr,
             bugs=bugs,
             version=image.version,
@@ -138,11 +139,11 @@ class Controller:
             image=image,
         )._with_start_defaults()
         if known:
-            return controller, (SetTimer(_SESSIONS, now_ms + timeouts.session_timeout_ms),)
+            return controller, (SetTimer(_SESSIONS, now_ms + broker_settings.session_timeout_ms),)
         return controller, (controller._session_timer(now_ms),)
 
     def _with_start_defaults(self) -> Controller:
-        before, at_start = self.defaults, self.timeouts.topic_defaults
+        before, at_start = self.defaults, self.broker_settings.topic_defaults
         defaults = before.started(at_start, is_first=not self.version)
         if defaults == before:
             return self
@@ -197,7 +198,7 @@ class Controller:
             return self, RegisteredBroker(broker_epoch=self.brokers[broker_id].broker_epoch)
         if (
             session is not None
-            and now_ms - session.last_heartbeat_ms < self.timeouts.session_timeout_ms
+            and now_ms - session.last_heartbeat_ms < self.broker_settings.session_timeout_ms
         ):
             return self, RegisteredBroker(error=ErrorCode.DUPLICATE_BROKER_REGISTRATION)
         known = self.brokers.get(broker_id)
@@ -272,7 +273,7 @@ class Controller:
         after = self
         # One after the other, since each fencing may cause elections (KAFKA-13173).
         for broker_id, session in self.sessions.items():
-            if now_ms - session.last_heartbeat_ms >= self.timeouts.session_timeout_ms:
+            if now_ms - session.last_heartbeat_ms >= self.broker_settings.session_timeout_ms:
                 after = after._fenced(broker_id)
         return after
 
@@ -293,7 +294,7 @@ class Controller:
     def _alter(self, request: AlterPartition) -> tuple[Controller, Response]:
         topic_partition = request.topic_partition
         state = self.topic_partitions.get(topic_partition)
-        error = self._alter_error(request, state)
+        error = alter_error(request, state, self.brokers)
         if state is None or error is not ErrorCode.NONE:
             return self, AlteredPartition(topic_partition=topic_partition, error=error)
         members = {broker for broker, _ in request.isr}
@@ -312,38 +313,6 @@ class Controller:
             elected = ErrorCode.NEW_LEADER_ELECTED
             return after, AlteredPartition(topic_partition=topic_partition, error=elected)
         return after, AlteredPartition(topic_partition=topic_partition, state=altered)
-
-    def _alter_error(self, request: AlterPartition, state: PartitionState | None) -> ErrorCode:
-        # The checks have the same order as in Kafka.
-        broker = self.brokers.get(request.broker_id)
-        members = [member for member, _ in request.isr]
-        if broker is None or broker.broker_epoch != request.broker_epoch:
-            return ErrorCode.STALE_BROKER_EPOCH
-        if state is None:
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        reasons = (
-            (request.leader_epoch > state.leader_epoch, ErrorCode.NOT_CONTROLLER),
-            (request.partition_epoch > state.partition_epoch, ErrorCode.NOT_CONTROLLER),
-            (request.leader_epoch < state.leader_epoch, ErrorCode.FENCED_LEADER_EPOCH),
-            (request.broker_id != state.leader, ErrorCode.INVALID_REQUEST),
-            (request.partition_epoch < state.partition_epoch, ErrorCode.INVALID_UPDATE_VERSION),
-            (not set(members) <= set(state.replicas), ErrorCode.INVALID_REQUEST),
-            (len(set(members)) < len(members), ErrorCode.INVALID_REQUEST),
-            (request.broker_id not in members, ErrorCode.INVALID_REQUEST),
-            (request.recovering and len(members) > 1, ErrorCode.INVALID_REQUEST),
-            (request.recovering and not state.recovering, ErrorCode.INVALID_REQUEST),
-            (not all(map(self._is_eligible, request.isr)), ErrorCode.INELIGIBLE_REPLICA),
-        )
-        return next((error for applies, error in reasons if applies), ErrorCode.NONE)
-
-    def _is_eligible(self, member: tuple[BrokerId, BrokerEpoch]) -> bool:
-        broker_id, broker_epoch = member
-        state = self.brokers.get(broker_id)
-        return (
-            state is not None
-            and not state.fenced
-            and broker_epoch in {UNKNOWN_BROKER_EPOCH, state.broker_epoch}
-        )
 
     def _cluster(self) -> ClusterState:
         return ClusterState(
@@ -425,4 +394,4 @@ class Controller:
         return (Send(sender, self.version, UpdateMetadata(image=self.image)),)
 
     def _session_timer(self, now_ms: int) -> SetTimer:
-        return SetTimer(_SESSIONS, now_ms + self.timeouts.session_timeout_ms // 4)
+        return SetTimer(_SESSIONS, now_ms + self.broker_settings.session_timeout_ms // 4)

@@ -33,9 +33,10 @@ from reference_impl.disk.log_folder import snapshot_path
 from reference_impl.disk.stored_batches import stored
 from reference_impl.disk.stored_producers import without_producers
 from reference_impl.log.chain import Chain
+from reference_impl.log.consecutive_batches import batches
 from reference_impl.log.partition_log import FIRST_OFFSET, EpochStart, PartitionLog, Snapshot
 from reference_impl.log.producer_state import ProducerStates
-from reference_impl.log.record_batch import CorruptBatch, batches, header, verified
+from reference_impl.log.record_batch import CorruptBatch, header, verified
 from reference_impl.log.segment import Batch, Segment
 
 Note = Callable[[str], None]

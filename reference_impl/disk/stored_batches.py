@@ -22,8 +22,8 @@ from typing import Final, overload
 from reference_impl.disk.log_folder import segment_path
 from reference_impl.disk.stored_producers import without_producers
 from reference_impl.log.chain import Chain
+from reference_impl.log.consecutive_batches import batches
 from reference_impl.log.partition_log import PartitionLog
-from reference_impl.log.record_batch import batches
 from reference_impl.log.segment import Batch, Segment
 
 IN_MEMORY: Final = 8  # closed segments of a log

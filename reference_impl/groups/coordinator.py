@@ -104,7 +104,7 @@ class GroupCoordinator:
             loaded_at=log.end_offset,
             groups=groups,
             offsets=GroupOffsets.of_log(log, context.bugs),
-            expiry_ms=context.now_ms + context.timeouts.offsets_check_ms,
+            expiry_ms=context.now_ms + context.broker_settings.offsets_check_ms,
         )
         return coordinator.caught_up(log, context), (coordinator._timer(context),)
 
@@ -244,13 +244,13 @@ class GroupCoordinator:
             self,
             groups={id_: group for id_, group in self.groups.items() if id_ not in forgotten},
             offsets=self.offsets.with_groups_of_offsets(),
-            expiry_ms=context.now_ms + context.timeouts.offsets_check_ms,
+            expiry_ms=context.now_ms + context.broker_settings.offsets_check_ms,
         )
         return coordinator, entries + tombstones
 
     def _timer(self, context: Context) -> SetTimer:
         timer = Timer(TimerKind.COORDINATOR, self.topic_partition)
-        return SetTimer(timer, context.now_ms + context.timeouts.coordinator_ms)
+        return SetTimer(timer, context.now_ms + context.broker_settings.coordinator_ms)
 
     def classic(self, group: str) -> ClassicGroup:
         """Returns the classic group with this id; an empty group if it is unknown."""

@@ -51,7 +51,7 @@ def expired_offsets(
         if is_alive and not is_left and Bug.OFFSETS_EXPIRE_WHILE_ALIVE not in context.bugs:
             continue
         from_ms = max(at.committed_ms, since_ms, consumer.empty_since_ms)
-        is_due = context.now_ms - from_ms >= context.timeouts.offsets_retention_ms
+        is_due = context.now_ms - from_ms >= context.broker_settings.offsets_retention_ms
         if is_due and not offsets.is_unstable(group, topic_partition):
             gone.append(group_offsets.tombstone(group, topic_partition))
     return gone

@@ -53,7 +53,9 @@ def heartbeat(
 
     The caller sends the response once the change is in the log.
     """
-    error = heartbeat_error(group, request, context.bugs, context.timeouts.consumer_group_max_size)
+    error = heartbeat_error(
+        group, request, context.bugs, context.broker_settings.consumer_group_max_size
+    )
     if error is not ErrorCode.NONE:
         return group, ConsumerGroupHeartbeated(error=error)
     if request.member_epoch < JOINS:
@@ -66,13 +68,13 @@ def heartbeat(
     group = group.started.with_member(member, instead_of=before.member_id)
     group = _with_changes(_with_matched_topics(group, context), context, is_changed=is_changed)
     member = group.members[member.member_id]
-    group = group.with_due_target(context.now_ms, context.timeouts.member_assignment_ms)
+    group = group.with_due_target(context.now_ms, context.broker_settings.member_assignment_ms)
     after = reconciled(member, group, request.owned if request.member_epoch else ())
     is_full = subscribes(request) and None not in (request.rebalance_timeout_ms, request.owned)
     answer = ConsumerGroupHeartbeated(
         member_id=after.member_id,
         member_epoch=after.epoch,
-        heartbeat_ms=context.timeouts.member_heartbeat_ms,
+        heartbeat_ms=context.broker_settings.member_heartbeat_ms,
         assignment=tuple(sorted(after.assigned))
         if is_full or after.assigned != before.assigned
         else None,

@@ -39,7 +39,7 @@ def join(
 ) -> StepResult[ClassicGroup]:
     """Handles a JoinGroup: the member waits for the next generation, or is rejected."""
     member_id = request.member_id
-    if not _has_room(group, member_id, context.timeouts.group_max_size):
+    if not _has_room(group, member_id, context.broker_settings.group_max_size):
         full = JoinedGroup(error=ErrorCode.GROUP_MAX_SIZE_REACHED)
         return group.without(member_id), (requester.reply(full),)
     rejected = _join_error(group, request)
@@ -169,7 +169,7 @@ def rebalance(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]
         group = group.in_state(
             GroupState.PREPARING,
             deadline_ms=context.now_ms + group.rebalance_timeout_ms,
-            opens_ms=context.now_ms + is_first * context.timeouts.group_initial_delay_ms,
+            opens_ms=context.now_ms + is_first * context.broker_settings.group_initial_delay_ms,
             members={id_: replace(m, syncing=None) for id_, m in group.members.items()},
             awaited_syncs=frozenset(),
         )

@@ -69,6 +69,8 @@ def expired_members(clocks: Clocks, group: ConsumerGroup, context: Context) -> l
 
 def _is_expired(clock: Clock, member: ConsumerMember, context: Context) -> bool:
     revokes = member.state is MemberState.UNREVOKED
-    is_silent = context.now_ms - clock.last_heartbeat_ms >= context.timeouts.member_session_ms
+    is_silent = (
+        context.now_ms - clock.last_heartbeat_ms >= context.broker_settings.member_session_ms
+    )
     is_slow = context.now_ms - clock.revoking_since_ms >= member.rebalance_timeout_ms
     return is_silent or (revokes and is_slow)

@@ -14,7 +14,7 @@ from reference_impl.protocol.groups import CommitOffsets, FetchOffsets, GroupReq
 from reference_impl.protocol.messages import ErrorCode
 
 
-def request_error(request: GroupRequest, timeouts: BrokerSettings) -> ErrorCode:
+def request_error(request: GroupRequest, broker_settings: BrokerSettings) -> ErrorCode:
     """Returns the error that rejects a malformed request, or NONE.
 
     A broker makes this check even if it is not the group's coordinator.
@@ -30,7 +30,9 @@ def request_error(request: GroupRequest, timeouts: BrokerSettings) -> ErrorCode:
         case _ if not request.group:
             return ErrorCode.INVALID_GROUP_ID
         case JoinGroup(session_timeout_ms=ms):
-            is_within = timeouts.group_min_session_ms <= ms <= timeouts.group_max_session_ms
+            is_within = (
+                broker_settings.group_min_session_ms <= ms <= broker_settings.group_max_session_ms
+            )
             return ErrorCode.NONE if is_within else ErrorCode.INVALID_SESSION_TIMEOUT
         case _:
             return ErrorCode.NONE

@@ -66,7 +66,7 @@ def append(
     request = Produce(
         topic_partition=topic_partition,
         batches=data,
-        timeout_ms=context.timeouts.request_timeout_ms,
+        timeout_ms=context.broker_settings.request_timeout_ms,
         transactional_id=transactional_id,
         by_coordinator=True,
         adds_partition=adds_partition,

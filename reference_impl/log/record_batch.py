@@ -15,7 +15,7 @@ Simplified: magic 0 and 1 are rejected, as by Kafka 4. `encode` numbers records 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, NoReturn
 
@@ -44,7 +44,7 @@ SEQUENCE_NUMBERS: Final = 2**31  # sequence numbers wrap to 0 after the largest 
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 HEADER_SIZE: Final = _HEADER.size
-_PREFIX: Final = struct.Struct(">qi")  # base offset, and how many bytes follow
+PREFIX: Final = struct.Struct(">qi")  # base offset, and how many bytes follow
 _LEADER_EPOCH: Final = struct.Struct(">i")
 _LEADER_EPOCH_AT: Final = 12
 _CRC: Final = struct.Struct(">I")
@@ -84,7 +84,7 @@ class Header(NamedTuple):
 
     @property
     def size(self) -> int:
-        return _PREFIX.size + self.length
+        return PREFIX.size + self.length
 
     @property
     def last_offset(self) -> Offset:
@@ -106,7 +106,7 @@ class Header(NamedTuple):
         """The compression codec of the batch; raises CorruptBatch if its number is unknown."""
         number = self.attributes & _COMPRESSION_BITS
         if number >= len(COMPRESSIONS):
-            _corrupt(
+            corrupt(
                 _SIGNED_FROM, f"compression codec {number}; the largest is {len(COMPRESSIONS) - 1}"
             )
         return COMPRESSIONS[number]
@@ -146,36 +146,26 @@ class Header(NamedTuple):
 # ---------------------------------------------------------------- a batch as bytes
 
 
+def unchecked_header(data: bytes) -> Header:
+    """Returns the first 61 bytes as a header, whatever they are."""
+    return Header._make(_HEADER.unpack_from(data))
+
+
 def header(batch: bytes) -> Header:
     """Returns the header of one batch without checking the checksum.
 
     Raises CorruptBatch if the header is malformed.
     """
     if len(batch) < _HEADER.size:
-        _corrupt(len(batch), f"the header ends after {len(batch)} of its {_HEADER.size} bytes")
-    head = Header._make(_HEADER.unpack_from(batch))
+        corrupt(len(batch), f"the header ends after {len(batch)} of its {_HEADER.size} bytes")
+    head = unchecked_header(batch)
     if head.magic != MAGIC:
-        _corrupt(16, f"magic {head.magic}; only version {MAGIC} is supported, as by Kafka 4")
+        corrupt(16, f"magic {head.magic}; only version {MAGIC} is supported, as by Kafka 4")
     if head.size != len(batch):
-        _corrupt(8, f"the header claims {head.size} bytes, the batch has {len(batch)}")
+        corrupt(8, f"the header claims {head.size} bytes, the batch has {len(batch)}")
     if head.last_offset_delta < 0 or head.record_count < 0:
-        _corrupt(
-            23, f"{head.record_count} records over a delta of {head.last_offset_delta} offsets"
-        )
+        corrupt(23, f"{head.record_count} records over a delta of {head.last_offset_delta} offsets")
     return head
-
-
-def first_header(data: bytes) -> Header | None:
-    """Returns the header of the first batch in the bytes, without a check of its checksum.
-
-    Returns None if there are no bytes, or if the first batch is cut off or has a malformed header.
-    """
-    if len(data) < HEADER_SIZE:
-        return None
-    head = Header._make(_HEADER.unpack_from(data))
-    is_whole = HEADER_SIZE <= head.size <= len(data)
-    is_valid = head.magic == MAGIC and head.last_offset_delta >= 0 and head.record_count >= 0
-    return head if is_whole and is_valid else None
 
 
 def verified(batch: bytes) -> Header:
@@ -183,7 +173,7 @@ def verified(batch: bytes) -> Header:
     head = header(batch)
     if not has_valid_checksum(batch, head):
         actual = google_crc32c.value(batch[_SIGNED_FROM:])
-        _corrupt(_CRC_AT, f"checksum {head.crc:08x}, the bytes have {actual:08x}")
+        corrupt(_CRC_AT, f"checksum {head.crc:08x}, the bytes have {actual:08x}")
     return head
 
 
@@ -193,58 +183,11 @@ def has_valid_checksum(batch: bytes, head: Header) -> bool:
     return checksum == head.crc
 
 
-def batches(data: bytes) -> Iterator[bytes]:
-    """Splits the bytes of several batches, and yields the bytes of each batch.
-
-    Raises CorruptBatch if the last batch is cut off.
-    """
-    at = 0
-    while at < len(data):
-        if len(data) - at < _PREFIX.size:
-            _corrupt(at, f"only {len(data) - at} bytes are left, too few for a batch")
-        _, length = _PREFIX.unpack_from(data, at)
-        end = at + _PREFIX.size + length
-        if length < _HEADER.size - _PREFIX.size or end > len(data):
-            _corrupt(at + 8, f"a batch of {length + _PREFIX.size} bytes, {len(data) - at} are left")
-        yield data[at:end]
-        at = end
-
-
-def whole_batches(data: bytes) -> Iterator[bytes]:
-    """Yields the bytes of each complete batch, without one that is cut off at the end.
-
-    Raises CorruptBatch for a batch shorter than a header.
-
-    Kafka: ByteBufferLogInputStream.nextBatch.
-    """
-    at = 0
-    while len(data) - at >= _PREFIX.size:
-        _, length = _PREFIX.unpack_from(data, at)
-        if length < _HEADER.size - _PREFIX.size:
-            _corrupt(at + 8, f"a batch of {length + _PREFIX.size} bytes, less than a header")
-        end = at + _PREFIX.size + length
-        if end > len(data):
-            return
-        yield data[at:end]
-        at = end
-
-
-def last_header(data: bytes) -> Header:
-    """Returns the header of the last complete batch; raises CorruptBatch if there is none."""
-    start = end = 0
-    while len(data) - end >= _PREFIX.size:
-        _, length = _PREFIX.unpack_from(data, end)
-        if end + _PREFIX.size + length > len(data) or length < _HEADER.size - _PREFIX.size:
-            break
-        start, end = end, end + _PREFIX.size + length
-    return header(data[start:end])
-
-
 def stamped(batch: bytes, *, base_offset: Offset, leader_epoch: LeaderEpoch) -> bytes:
     """Returns the batch with the base offset and leader epoch that the leader assigns."""
     return b"".join(
         (
-            _PREFIX.pack(base_offset, len(batch) - _PREFIX.size),
+            PREFIX.pack(base_offset, len(batch) - PREFIX.size),
             _LEADER_EPOCH.pack(leader_epoch),
             batch[_LEADER_EPOCH_AT + _LEADER_EPOCH.size :],
         )
@@ -302,7 +245,7 @@ def encode(
     )
     head = _HEADER.pack(
         base_offset,
-        _HEADER.size - _PREFIX.size + len(packed),
+        _HEADER.size - PREFIX.size + len(packed),
         leader_epoch,
         MAGIC,
         0,
@@ -338,7 +281,7 @@ def filter_records(
     return sealed(
         _HEADER.pack(
             head.base_offset,
-            _HEADER.size - _PREFIX.size + len(packed),
+            _HEADER.size - PREFIX.size + len(packed),
             head.leader_epoch,
             MAGIC,
             0,
@@ -358,7 +301,7 @@ def filter_records(
 def with_records(head: Header, packed: bytes, compression: Compression) -> bytes:
     """Returns a batch with the header's fields and the given records, compressed by this codec."""
     attributes = head.attributes & ~_COMPRESSION_BITS | COMPRESSIONS.index(compression)
-    length = _HEADER.size - _PREFIX.size + len(packed)
+    length = _HEADER.size - PREFIX.size + len(packed)
     changed = head._replace(length=length, attributes=attributes)
     return sealed(_HEADER.pack(*changed) + packed)
 
@@ -398,12 +341,13 @@ def records_in(batch: bytes, head: Header) -> tuple[tuple[Offset, Record], ...]:
             raise CorruptBatch(f"byte {at} of the records: record {number}: {error}") from error
         found.append((Offset(head.base_offset + delta), record))
     if at != len(body):
-        _corrupt(at, f"{len(body) - at} bytes follow the last of {head.record_count} records")
+        corrupt(at, f"{len(body) - at} bytes follow the last of {head.record_count} records")
     if head.is_log_append_time:
         at_ms = head.max_timestamp_ms
         return tuple((offset, replace(record, timestamp_ms=at_ms)) for offset, record in found)
     return tuple(found)
 
 
-def _corrupt(at: int, what: str) -> NoReturn:
+def corrupt(at: int, what: str) -> NoReturn:
+    """Raises CorruptBatch for the byte at this position."""
     raise CorruptBatch(f"byte {at}: {what}")

@@ -44,7 +44,7 @@ class Context:
     broker_epoch: BrokerEpoch
     brokers: Mapping[BrokerId, BrokerState]  # from the applied metadata
     correlation: int  # of the requests that a role sends in this step; grows with each step
-    timeouts: BrokerSettings
+    broker_settings: BrokerSettings
     bugs: Bugs
     truncation: Truncation = Truncation.IN_FETCH
     verifies_transactions: bool = True  # transaction.partition.verification.enable

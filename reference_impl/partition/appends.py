@@ -61,7 +61,9 @@ def write_marker(
 
     The marker ends the producer's open transaction on this topic partition, if there is one.
     """
-    appended = AppendOrigin(requester, ACKS_ALL, context.timeouts.request_timeout_ms, request)
+    appended = AppendOrigin(
+        requester, ACKS_ALL, context.broker_settings.request_timeout_ms, request
+    )
     if leader.in_sync.below_minimum:
         return leader, (appended.reply(leader, error=ErrorCode.NOT_ENOUGH_REPLICAS),)
     strict = Bug.LATE_MARKER_ACCEPTED not in context.bugs

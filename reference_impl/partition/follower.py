@@ -28,9 +28,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from model.vocabulary import UNKNOWN_LEADER_EPOCH, Offset, TopicPartition
+from reference_impl.log.consecutive_batches import batches
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.producer_state import ProducerStates
-from reference_impl.log.record_batch import batches, verified
+from reference_impl.log.record_batch import verified
 from reference_impl.log.segment import Batch
 from reference_impl.node.bugs import Bug
 from reference_impl.node.context import Context
@@ -114,9 +115,9 @@ def fetch_again(follower: Follower, context: Context) -> StepResult[Follower]:
             log_start_offset=follower.log.log_start,
             current_leader_epoch=leader_epoch,
             last_fetched_epoch=follower.log.last_epoch if tells_epoch else UNKNOWN_LEADER_EPOCH,
-            max_wait_ms=context.timeouts.replica_fetch_wait_ms,
+            max_wait_ms=context.broker_settings.replica_fetch_wait_ms,
         )
-    at_ms = context.now_ms + context.timeouts.replica_fetch_timeout_ms
+    at_ms = context.now_ms + context.broker_settings.replica_fetch_timeout_ms
     timer = Timer(TimerKind.FETCH, follower.topic_partition)
     return replace(follower, awaits=context.correlation, fetches_ms=at_ms), (
         Send(NodeId(follower.state.leader), context.correlation, request),
@@ -214,6 +215,6 @@ def _truncated(follower: Follower, offset: Offset, context: Context) -> Follower
 
 
 def _fetch_later(follower: Follower, context: Context) -> StepResult[Follower]:
-    at_ms = context.now_ms + context.timeouts.replica_fetch_backoff_ms
+    at_ms = context.now_ms + context.broker_settings.replica_fetch_backoff_ms
     timer = Timer(TimerKind.FETCH, follower.topic_partition)
     return replace(follower, awaits=None, fetches_ms=at_ms), (SetTimer(timer, at_ms),)

@@ -136,7 +136,7 @@ class InSyncReplicas:
         if self.below_minimum:
             return UNKNOWN_OFFSET
         maximal = self.maximal
-        lag_ms = context.timeouts.replica_lag_ms
+        lag_ms = context.broker_settings.replica_lag_ms
         lowest = leader_end
         for broker, remote in self.remotes.items():
             if remote.end_offset < lowest and (
@@ -160,7 +160,7 @@ class InSyncReplicas:
 
     def lagging(self, leader_end: Offset, context: Context) -> tuple[BrokerId, ...]:
         """Returns the ISR members that have lagged for the last replica.lag.time.max.ms."""
-        lag_ms = context.timeouts.replica_lag_ms
+        lag_ms = context.broker_settings.replica_lag_ms
         return tuple(
             broker
             for broker in self.state.isr

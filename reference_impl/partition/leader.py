@@ -18,9 +18,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from model.vocabulary import Offset, TopicPartition
+from reference_impl.log.consecutive_batches import last_header
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.producer_state import ProducerStates
-from reference_impl.log.record_batch import last_header
 from reference_impl.node.bugs import REORDERED_BY, REORDERED_EVERY, ZERO_OFFSET_EVERY, Bug
 from reference_impl.node.context import Context
 from reference_impl.node.step import (
@@ -352,4 +352,4 @@ def _verify_again(leader: Leader, context: Context) -> StepResult[Leader]:
 
 def lag_timer(leader: Leader, context: Context) -> SetTimer:
     timer = Timer(TimerKind.REPLICA_LAG, leader.topic_partition)
-    return SetTimer(timer, context.now_ms + context.timeouts.replica_lag_ms // 2)
+    return SetTimer(timer, context.now_ms + context.broker_settings.replica_lag_ms // 2)

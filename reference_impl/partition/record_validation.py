@@ -25,13 +25,13 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from model.vocabulary import NO_PRODUCER_ID
+from reference_impl.log.consecutive_batches import whole_batches
 from reference_impl.log.recompression import is_rebuilt, rebuilt
 from reference_impl.log.record_batch import (
     MAGIC,
     CorruptBatch,
     Header,
     has_valid_checksum,
-    whole_batches,
     with_timestamp,
 )
 from reference_impl.log.segment import Batch

@@ -1,7 +1,7 @@
 """The role of a broker for one topic partition, leader or follower, and what each role handles.
 
     metadata of a newer leader epoch -> a leader resigns; the broker becomes leader or follower
-    a request                        -> a leader handles it; a follower rejects it
+    a request                        -> a leader handles it; a follower lets some consumers read
     a response                       -> only the role that sends such requests handles it
     a timer                          -> a leader handles it; a follower ignores it
 
@@ -15,10 +15,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from model.vocabulary import TopicPartition
-from reference_impl.log.compaction import compacted
 from reference_impl.log.partition_log import PartitionLog
-from reference_impl.log.producer_state import ProducerStates
-from reference_impl.log.retention import retained
 from reference_impl.node.bugs import Bug
 from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Effects, Readable, StepResult, TimerKind
@@ -36,6 +33,7 @@ from reference_impl.partition.leader import Leader, become_leader, resign
 from reference_impl.protocol.controller import AlteredPartition, PartitionState
 from reference_impl.protocol.deletion import DeletedRecords, DeleteRecords
 from reference_impl.protocol.messages import (
+    DEBUGGING_CONSUMER,
     ErrorCode,
     Fetch,
     Fetched,
@@ -47,7 +45,6 @@ from reference_impl.protocol.messages import (
     Produced,
 )
 from reference_impl.protocol.requests import Response
-from reference_impl.protocol.topic_config import LARGEST_MS
 from reference_impl.protocol.transactions import (
     AddedPartitionsToTxn,
     WriteTxnMarker,
@@ -108,73 +105,27 @@ TIMER_HANDLERS: Final[Mapping[TimerKind, Callable[[Leader, Context], StepResult[
 }
 
 
-def retain(replica: Replica, context: Context) -> Replica:
-    """Returns the replica after retention and the expiry of inactive producers.
-
-    The function `compact` deletes the old records of a compacted log.
-
-    Kafka: LogManager.cleanupLogs.
-    """
-    log, producers = replica.log, replica.producers
-    if not replica.state.log_config.cleanup_policy.compacts:
-        log, producers = _retained(replica, log, context)
-    expiration_ms = context.timeouts.producer_expiration_ms
-    return _with(replica, log, producers.unexpired(context.now_ms, expiration_ms))
-
-
-def compact(replica: Replica, context: Context) -> Replica:
-    """Returns the replica after compaction and retention, if its cleanup.policy has `compact`.
-
-    Kafka: LogCleaner.CleanerThread.tryCleanFilthiestLog and cleanupLogs.
-    """
-    config, producers = replica.state.log_config, replica.producers
-    if not config.cleanup_policy.compacts:
-        return replica
-    stable = producers.transactions.last_stable_offset(replica.log.high_watermark)
-    if Bug.COMPACTS_UNCOMMITTED in context.bugs and not producers.open_ids:
-        stable = replica.log.end_offset
-    aborted = producers.transactions.aborted
-    log = compacted(replica.log, aborted, config, stable=stable, now_ms=context.now_ms)
-    return _with(replica, *_retained(replica, log, context))
+def answer_of_follower(
+    follower: Follower, context: Context, requester: Requester, request: LeaderRequest
+) -> Effects:
+    """Returns the answer to a consumer that may read a follower (KIP-392), else an error."""
+    match request:
+        case Fetch(any_replica=True):
+            return reads.fetch_from_follower(follower, context, requester, request)
+        case ListOffsets(replica_id=replica) if replica == DEBUGGING_CONSUMER:
+            return reads.list_offsets_of_follower(follower, context, requester, request)
+        case _:
+            # A stale leader epoch is the more precise error.
+            here = follower.state.leader_epoch
+            fenced = reads.epoch_error(getattr(request, "current_leader_epoch", here), here)
+            return refusal(request, requester, fenced or ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
-def _retained(
-    replica: Replica, log: PartitionLog, context: Context
-) -> tuple[PartitionLog, ProducerStates]:
-    config, now_ms = replica.state.log_config, context.now_ms
-    log, producers = retained(log, replica.producers, config, now_ms, context.bugs)
-    if Bug.PRODUCERS_GO_WITH_RECORDS in context.bugs:
-        producers = producers.with_records_from(log.log_start)
-    return log, producers
-
-
-def _with(replica: Replica, log: PartitionLog, producers: ProducerStates) -> Replica:
-    if log is replica.log and producers is replica.producers:
-        return replica
-    return replace(replica, log=log, producers=producers)
-
-
-def flush_log(replica: Replica, context: Context) -> Replica:
-    """Returns the replica after the flush that flush.ms requires, if it is due.
-
-    Without flush.ms, the log is flushed at each check. Kafka: LogManager.flushDirtyLogs.
-    """
-    every_ms = replica.state.log_config.flush_ms
-    log = replica.log.flushed_at(
-        context.now_ms, context.timeouts.flush_check_ms if every_ms == LARGEST_MS else every_ms
-    )
-    return replica if log is replica.log else replace(replica, log=log)
-
-
-def not_leader_error(replica: Replica | None, request: LeaderRequest, *, exists: bool) -> ErrorCode:
-    if replica is None:
-        # Another broker has the partition: the client must refresh its metadata.
-        known, unknown = ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return known if exists else unknown
-    # A stale leader epoch is the more precise error.
-    requested = getattr(request, "current_leader_epoch", replica.state.leader_epoch)
-    fenced = reads.epoch_error(requested, replica.state.leader_epoch)
-    return fenced or ErrorCode.NOT_LEADER_OR_FOLLOWER
+def no_replica_error(*, exists: bool) -> ErrorCode:
+    """Returns the error of a broker without a replica of the topic partition."""
+    # If another broker has the partition, the client must refresh its metadata.
+    known, unknown = ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return known if exists else unknown
 
 
 def refusal(request: LeaderRequest, requester: Requester, error: ErrorCode) -> Effects:

@@ -67,7 +67,7 @@ def verify(
         no_id = request.transactional_id is None
         error = ErrorCode.INVALID_TXN_STATE if no_id else ErrorCode.NOT_ENOUGH_REPLICAS
         return leader, refusal(requester, error)
-    deadline_ms = context.now_ms + context.timeouts.request_timeout_ms
+    deadline_ms = context.now_ms + context.broker_settings.request_timeout_ms
     question = AddPartitionsToTxn(
         transactional_id=request.transactional_id,
         producer_id=head.producer_id,

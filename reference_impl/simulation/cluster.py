@@ -22,7 +22,8 @@ from typing import Final, Literal
 
 from model.histories import History, Operation, Poll
 from model.vocabulary import BrokerId, LeaderEpoch, Offset, TopicPartition
-from reference_impl.broker.broker import Broker, BrokerConfig
+from reference_impl.broker.broker import Broker
+from reference_impl.broker.config import BrokerConfig
 from reference_impl.controller.controller import Controller
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.node.bugs import NO_BUGS, Bugs
@@ -68,7 +69,7 @@ class Cluster(Machines):
         brokers: int = 3,
         min_insync_replicas: int = 1,
         conditions: Conditions = CALM,
-        timeouts: BrokerSettings = QUICK,
+        broker_settings: BrokerSettings = QUICK,
         bugs: Bugs = NO_BUGS,
         truncation: Truncation = Truncation.IN_FETCH,
         elr: bool = True,
@@ -78,13 +79,15 @@ class Cluster(Machines):
     ) -> None:
         like = BrokerConfig(
             broker_id=NO_BROKER,
-            timeouts=timeouts,
+            broker_settings=broker_settings,
             bugs=bugs,
             truncation=truncation,
             verifies_transactions=verifies_transactions,
         )
         super().__init__(seed, conditions, brokers, like)
-        controller, effects = Controller.start(0, timeouts=timeouts, elr=elr, bugs=bugs)
+        controller, effects = Controller.start(
+            0, broker_settings=broker_settings, elr=elr, bugs=bugs
+        )
         self._nodes[CONTROLLER] = controller
         self._carry_out(CONTROLLER, effects)
         for broker in self.broker_ids:

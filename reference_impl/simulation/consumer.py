@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 
 from model.histories import EndOffset, MicroOperation, Operation, Outcome, Poll
 from model.vocabulary import Offset
-from reference_impl.log.record_batch import batches, decode, header
+from reference_impl.log.consecutive_batches import batches
+from reference_impl.log.record_batch import decode, header
 from reference_impl.node.step import Input, ResponseReceived, Send, TimerFired
 from reference_impl.protocol.controller import DescribedMetadata, Metadata
 from reference_impl.protocol.messages import (

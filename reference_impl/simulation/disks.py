@@ -13,8 +13,9 @@ from __future__ import annotations
 from typing import Final
 
 from model.vocabulary import Offset
+from reference_impl.log.consecutive_batches import batches
 from reference_impl.log.partition_log import PartitionLog
-from reference_impl.log.record_batch import CorruptBatch, batches, verified
+from reference_impl.log.record_batch import CorruptBatch, verified
 
 GARBLED: Final = 8  # corrupted bytes at the end
 

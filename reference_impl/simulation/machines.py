@@ -13,7 +13,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from model.vocabulary import BrokerEpoch, BrokerId, TopicPartition
-from reference_impl.broker.broker import Broker, BrokerConfig, Disk
+from reference_impl.broker.broker import Broker, Disk
+from reference_impl.broker.config import BrokerConfig
 from reference_impl.node.step import RequestReceived, Timer, TimerFired, TimerKind
 from reference_impl.protocol.messages import (
     CONTROLLER,

@@ -15,7 +15,8 @@ from typing import Final
 
 from model.histories import EndOffset, Isolation, Poll
 from model.vocabulary import Offset, TopicPartition
-from reference_impl.log.record_batch import batches, decode, header
+from reference_impl.log.consecutive_batches import batches
+from reference_impl.log.record_batch import decode, header
 from reference_impl.log.transaction_marker import read
 from reference_impl.protocol.messages import (
     EARLIEST_TIMESTAMP,

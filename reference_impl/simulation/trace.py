@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from model.vocabulary import TopicPartition
 from reference_impl.broker.broker import Broker
-from reference_impl.log.record_batch import CorruptBatch, batches, header
+from reference_impl.log.consecutive_batches import batches
+from reference_impl.log.record_batch import CorruptBatch, header
 from reference_impl.node.step import Input, RequestReceived, ResponseReceived, TimerFired
 from reference_impl.partition.leader import Leader
 from reference_impl.protocol.messages import NodeId

@@ -96,7 +96,7 @@ def _init_producer_id(
         producer_id=context.new_producer_id,
         timeout_ms=request.timeout_ms,
     )
-    if not 0 < request.timeout_ms <= context.timeouts.transaction_max_ms:
+    if not 0 < request.timeout_ms <= context.broker_settings.transaction_max_ms:
         return InitializedProducerId(error=ErrorCode.INVALID_TRANSACTION_TIMEOUT)
     if is_busy:
         return InitializedProducerId(error=ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -193,6 +193,9 @@ def change_by_time(transaction: TransactionMetadata, context: Context) -> Change
             return None
         return Change(transaction.prepared(ABORT, TransactionVersion.V2, context.new_producer_id))
     rested_ms = context.now_ms - transaction.updated_ms
-    if transaction.is_prepared or rested_ms < context.timeouts.transactional_id_expiration_ms:
+    if (
+        transaction.is_prepared
+        or rested_ms < context.broker_settings.transactional_id_expiration_ms
+    ):
         return None
     return Change(transaction.moved(TxnState.DEAD))

@@ -240,7 +240,7 @@ class TransactionCoordinator:
             coordinator, appended = coordinator._append(context, overdue)
             effects += appended
         timer = Timer(TimerKind.COORDINATOR, self.topic_partition)
-        again = SetTimer(timer, context.now_ms + context.timeouts.coordinator_ms)
+        again = SetTimer(timer, context.now_ms + context.broker_settings.coordinator_ms)
         return coordinator, (*effects, again)
 
     def _send_markers_and_complete(

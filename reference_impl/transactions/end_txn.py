@@ -154,7 +154,7 @@ def send_markers(
         leader = context.coordinators.leaders.get(topic_partition)
         if leader is None:
             continue  # the topic does not exist any more
-        is_lost = context.now_ms - sent.at_ms > context.timeouts.request_timeout_ms
+        is_lost = context.now_ms - sent.at_ms > context.broker_settings.request_timeout_ms
         is_due = sent.at_ms < 0 or (again and (sent.correlation is None or is_lost))
         if leader == NO_BROKER or not is_due:
             left[topic_partition] = sent

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from reference_impl.log.record_batch import batches, decode, header
+from reference_impl.log.consecutive_batches import batches
+from reference_impl.log.record_batch import decode, header
 from reference_impl.protocol.messages import Fetched
 
 

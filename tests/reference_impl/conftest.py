@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from model.vocabulary import BrokerId, ProducerEpoch, ProducerId, Sequence, TopicPartition
-from reference_impl.broker.broker import Broker, BrokerConfig
+from reference_impl.broker.broker import Broker
+from reference_impl.broker.config import BrokerConfig
 from reference_impl.controller.controller import Controller
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import encode
@@ -63,7 +64,7 @@ class InstantCluster:
     bugs: Bugs = NO_BUGS
     now_ms: int = 0
     config: dict[str, Any] = field(default_factory=dict)
-    timeouts: BrokerSettings = TIMEOUTS
+    broker_settings: BrokerSettings = TIMEOUTS
     nodes: dict[NodeId, Broker | Controller] = field(default_factory=dict)
     lives: dict[NodeId, int] = field(default_factory=dict)
     answers: dict[int, Response] = field(default_factory=dict)
@@ -76,7 +77,9 @@ class InstantCluster:
     set: int = 0
 
     def __post_init__(self) -> None:
-        controller, effects = Controller.start(0, timeouts=self.timeouts, bugs=self.bugs)
+        controller, effects = Controller.start(
+            0, broker_settings=self.broker_settings, bugs=self.bugs
+        )
         self.nodes[CONTROLLER] = controller
         self._carry_out(CONTROLLER, effects)
         for number in range(1, self.brokers + 1):
@@ -88,7 +91,10 @@ class InstantCluster:
         disk = before.disk() if isinstance(before, Broker) else None
         self.lives[NodeId(broker)] = self.lives.get(NodeId(broker), 0) + 1
         config = BrokerConfig(
-            broker_id=BrokerId(broker), timeouts=self.timeouts, bugs=self.bugs, **self.config
+            broker_id=BrokerId(broker),
+            broker_settings=self.broker_settings,
+            bugs=self.bugs,
+            **self.config,
         )
         node, effects = Broker.start(
             self.now_ms, config=config, incarnation=self.lives[NodeId(broker)], disk=disk

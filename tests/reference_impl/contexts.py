@@ -16,7 +16,7 @@ BROKER_1: Final = Context(
     broker_epoch=BrokerEpoch(11),
     brokers={},
     correlation=1,
-    timeouts=BrokerSettings(),
+    broker_settings=BrokerSettings(),
     bugs=NO_BUGS,
 )
 

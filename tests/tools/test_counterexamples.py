@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -15,6 +16,7 @@ from checkers.counterexample_record import Counterexample, kept
 from model.specs import SPECS, all_variants
 from tools import counterexamples
 from tools.counterexamples import ends_in_a_violation, repeated, replay_all
+from tools.track_record import __main__ as verdicts
 
 RENEW = "python -m tools.counterexamples"
 SAMPLE = [
@@ -85,3 +87,23 @@ def test_a_trace_is_printed_with_one_action_a_line_and_its_claim() -> None:
         "violates c",
     ]
     assert str(replace(found, loop=2)).splitlines()[2:] == ["nothing more happens", "violates c"]
+
+
+@pytest.mark.parametrize("tool", [counterexamples, verdicts], ids=["traces", "verdicts"])
+def test_an_unknown_spec_is_refused_with_the_next_move(
+    tool: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        tool.main(["quorums"])
+    assert ended.value.code == 2
+    assert "there is no spec quorums; urteil list specs has the names" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("tool", [counterexamples, verdicts], ids=["traces", "verdicts"])
+def test_help_is_printed_and_nothing_runs(
+    tool: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        tool.main(["--help"])
+    assert ended.value.code == 0
+    assert "SPEC" in capsys.readouterr().out

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from checkers.testing.broker import Broker
-from reference_impl.log.record_batch import Header, batches, header
+from reference_impl.log.consecutive_batches import batches
+from reference_impl.log.record_batch import Header, header
 from reference_impl.wire.messages import plain_messages
 from reference_impl.wire.messages.apis import Api
 

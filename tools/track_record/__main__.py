@@ -9,18 +9,23 @@ from __future__ import annotations
 
 import sys
 import time
+from argparse import ArgumentParser
 
 from checkers.track_record import Caught, keep, kept
 from model.specs import all_variants
+from tools.named_specs import add_specs
 from tools.track_record.catching import catch
 
 
-def main(specs: list[str]) -> None:
+def main(arguments: list[str]) -> None:
     """Writes the track record: the verdicts on buggy variants, and on the variants that fix them.
 
     If specs are named, only their variants are run again, and the others keep their recorded
     verdicts.
     """
+    parser = ArgumentParser(prog="python -m tools.track_record", description=__doc__)
+    add_specs(parser)
+    specs = parser.parse_args(arguments).specs
     known = kept()
     record: dict[tuple[str, str], Caught] = {}
     for variant in all_variants():

@@ -33,12 +33,14 @@ export function readAddress(hash) {
     constants,
     path: words.get("path") ?? "",
     compare: words.get("compare") ?? "",
+    scope: words.get("scope") ?? "",
+    line: words.get("line") ?? "",
   };
 }
 
 export function address(where) {
   const set = Object.entries(where.constants).map(([name, value]) => `${name}=${value}`).join(",");
-  const words = { spec: where.spec, variant: where.variant, set, path: where.path, compare: where.compare };
+  const words = { spec: where.spec, variant: where.variant, set, scope: where.scope, path: where.path, compare: where.compare, line: where.line };
   const pairs = Object.entries(words).filter(([, value]) => value);
   return `#${pairs.map(([name, value]) => `${name}=${encodeURIComponent(value).replaceAll("%2C", ",").replaceAll("%3D", "=")}`).join("&")}`;
 }

@@ -1,11 +1,14 @@
 // The page of `urteil explore`: the address is the state of the page; every click changes it.
 
 import { address, ask, readAddress } from "./api.js";
+import { Lines } from "./lines.js";
 import { byId, changes, element, options } from "./parts.js";
 import { Picture } from "./picture.js";
 
+const MOST_STEPS = 200; // last steps of a path that are listed
 const picture = new Picture(byId("picture"));
-let where = null; // spec, variant, constants, path, compare
+const lines = new Lines(byId("lines"), (list, line) => go({ path: pathOf(list), line: String(line) }));
+let where = null; // spec, variant, constants, scope, path, compare, line
 let opened = null;
 let view = null;
 let ahead = []; // calls that `back` took off the path
@@ -20,7 +23,7 @@ const pathOf = (list) => list.join("; ");
 
 function go(change, keepsAhead = false) {
   if (!keepsAhead) ahead = [];
-  const next = address({ ...where, ...change });
+  const next = address({ ...where, line: "", ...change });
   if (next === location.hash) load();
   else location.hash = next;
 }
@@ -31,14 +34,14 @@ async function load() {
   where = { ...opened, ...readAddress(location.hash) };
   where.spec ??= opened.spec;
   try {
-    const key = JSON.stringify([where.spec, where.variant, where.constants]);
+    const key = JSON.stringify([where.spec, where.variant, where.constants, where.scope]);
     if (key !== shownSpec) {
       const found = await ask("spec", where);
       if (mine !== turn) return;
       where.variant = found.variant;
       where.constants = found.constants;
       showSpec(found);
-      shownSpec = JSON.stringify([where.spec, where.variant, where.constants]);
+      shownSpec = JSON.stringify([where.spec, where.variant, where.constants, where.scope]);
     }
     const found = await ask("walk", { ...where, as_far: true });
     if (mine !== turn) return;
@@ -64,7 +67,8 @@ function showSpec(found) {
   const names = found.variants.map((one) => [one.name, one.breaks ? `${one.name} (breaks ${one.breaks})` : one.name]);
   options(byId("variant"), names, found.variant);
   options(byId("compare"), [["", "nothing"], ...found.variants.map((one) => [one.name, one.name])], where.compare ?? "");
-  byId("summary").textContent = [found.summary, found.in_force].filter(Boolean).join(" In force: ");
+  byId("summary").textContent = [found.summary, found.in_force].filter(Boolean).join(" In force: ")
+    + (where.scope ? `. Scope: ${where.scope.replaceAll(",", ", ")}, in place of the constants.` : "");
   const variant = found.variants.find((one) => one.name === found.variant);
   byId("constants").replaceChildren(...Object.entries(found.constants).map(([name, value]) =>
     element("label", {}, `${name} `, typeof value === "boolean"
@@ -80,7 +84,7 @@ function showSpec(found) {
   }
 }
 
-byId("spec").onchange = (event) => go({ spec: event.target.value, variant: "", constants: {}, path: "", compare: "" });
+byId("spec").onchange = (event) => go({ spec: event.target.value, variant: "", constants: {}, scope: "", path: "", compare: "" });
 byId("variant").onchange = (event) => go({ variant: event.target.value });
 byId("compare").onchange = (event) => go({ compare: event.target.value });
 byId("constants").onsubmit = (event) => event.preventDefault();
@@ -101,10 +105,13 @@ function show() {
     if (one.broken_at !== null) broken.set(one.broken_at, [...(broken.get(one.broken_at) ?? []), one.name]);
   }
   const rows = [{ call: view.start, changes: null }, ...view.steps];
-  byId("path").replaceChildren(...rows.map((step, k) => element("li", { class: k === rows.length - 1 ? "here" : "" },
-    element("button", { class: "call", textContent: step.call, onclick: () => cut(list, k + first) }),
-    broken.has(k) ? element("span", { class: "broken", textContent: ` ✗ ${broken.get(k).join(", ")}` }) : null,
-    step.changes ? changes(step.changes) : null)));
+  const from = Math.max(rows.length - MOST_STEPS, 0); // earlier steps are not listed
+  byId("path").start = from;
+  byId("path").replaceChildren(...rows.slice(from).map((step, n) => [step, n + from]).map(([step, k]) =>
+    element("li", { class: k === rows.length - 1 ? "here" : "" },
+      element("button", { class: "call", textContent: step.call, onclick: () => cut(list, k + first) }),
+      broken.has(k) ? element("span", { class: "broken", textContent: ` ✗ ${broken.get(k).join(", ")}` }) : null,
+      step.changes ? changes(step.changes) : null)));
   if (view.starts.length > 1 && !view.steps.length) {
     byId("path").append(...view.starts.filter((one) => one !== view.start).map((one) =>
       element("li", { class: "other" }, element("button", { class: "call", textContent: one, onclick: () => go({ path: one }) }))));
@@ -113,6 +120,7 @@ function show() {
   picture.show(view.picture);
   byId("state").replaceChildren(...view.state.map((item) => element("tr", { class: item.changed ? "changed" : "" },
     element("th", { textContent: item.place }), element("td", { textContent: item.value }))));
+  showLine(list.slice(first));
   showActions(list);
   showProperties();
   showComparison();
@@ -120,7 +128,23 @@ function show() {
   byId("forward").disabled = ahead.length === 0;
 }
 
+function showLine(list) {
+  const line = lines.show(list, where.line === "" ? -1 : Number(where.line));
+  const refused = line?.why !== undefined;
+  byId("needs").hidden = !refused;
+  if (!refused) return;
+  byId("needs").replaceChildren(
+    element("b", { textContent: "No step of the spec explains this line: " }), line.text,
+    element("p", { class: "why", textContent: line.why }),
+    ...(line.needs ? [element("p", {}, "It needs ", element("span", { class: "call", textContent: line.needs.call }), ": ",
+      element("span", { class: "why", textContent: line.needs.why }),
+      line.needs.line ? `, line ${line.needs.line}` : "")] : []),
+    element("p", { class: "quiet", textContent: line.place }));
+}
+
 function showActions(list) {
+  byId("wide").textContent = view.wide.length
+    ? `Of ${view.wide.join(", ")}, only arguments near the values of this state are tried.` : "";
   byId("enabled-count").textContent = view.enabled.length;
   byId("enabled").replaceChildren(...view.enabled.map((one) => element("li", {},
     element("button", { class: "call", textContent: one.call, title: one.summary, onclick: () => go({ path: pathOf([...list, one.call]) }) }),
@@ -139,6 +163,7 @@ function showActions(list) {
 }
 
 function showProperties() {
+  byId("judged").textContent = view.judged_from ? `judged since step ${view.judged_from}` : "";
   byId("properties").replaceChildren(...view.properties.map((one) => {
     const [mark, kind] = one.about === "behaviours" ? ["·", "quiet"] : one.broken_at !== null ? ["✗", "violated"] : one.holds === null ? ["?", "quiet"] : ["✓", "holds"];
     const after = one.broken_at === null ? "" : ` after step ${one.broken_at}`;
@@ -176,6 +201,8 @@ addEventListener("keydown", (event) => {
   if (["INPUT", "TEXTAREA", "SELECT"].includes(event.target.tagName) || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "ArrowLeft") byId("back").click();
   else if (event.key === "ArrowRight") byId("forward").click();
+  else if (event.key === "[") lines.go(lines.current - 1);
+  else if (event.key === "]") lines.go(lines.current + 1);
   else if (/^[1-9]$/.test(event.key)) byId("enabled").querySelectorAll("button")[event.key - 1]?.click();
 });
 
@@ -245,8 +272,10 @@ function showTraces() {
   options(byId("traces"), opened.traces.map((name) => [name, name]), opened.title);
   byId("traces").onchange = async (event) => {
     try {
-      const { spec, variant, constants, path } = await ask("trace", { file: event.target.value });
-      go({ spec, variant, constants, path });
+      const found = await ask("trace", { file: event.target.value });
+      const { spec, variant, constants, scope, path, line } = found;
+      lines.load(found.lines, calls(found.path));
+      go({ spec, variant, constants, scope, path, line });
     } catch (mistake) {
       complain(mistake.message);
     }
@@ -255,6 +284,8 @@ function showTraces() {
 
 opened = await ask("opened");
 showTraces();
+lines.load(opened.lines, calls(opened.path));
+delete opened.lines; // not a part of a request
 if (!location.hash) history.replaceState(null, "", address({ ...opened, compare: opened.compare ?? "" }));
 addEventListener("hashchange", load);
 await load();

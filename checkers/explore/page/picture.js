@@ -27,7 +27,9 @@ export class Picture {
     const boxes = picture.lanes.map((lane, k) => this.lane(lane, k, picture.messages));
     const others = picture.messages.filter((one) => one.to === null);
     if (others.length) boxes.push(this.row("in flight", [], [], [], others.length, "none"));
+    this.rows.className = picture.has_messages === false ? "rows no-messages" : "rows";
     this.rows.replaceChildren(...boxes);
+    for (const log of this.rows.querySelectorAll(".log.cut")) log.parentElement.scrollLeft = log.scrollWidth; // its end
     this.cards.replaceChildren(
       ...picture.logs.map((log) => element("section", { class: "card" }, this.log(log))),
       ...picture.cards.map((card) => element("section", { class: "card" },
@@ -63,7 +65,8 @@ export class Picture {
     const marks = [{ name: log.end_name, at: log.end, end: true }, ...log.marks].map((mark) =>
       element("div", { class: mark.end ? "mark end" : "mark", textContent: `${short(mark.name)} ${mark.at}`, title: mark.name,
         style: `--at: ${Math.max(mark.at - first, 0)}` }));
-    return element("div", { class: "log" }, element("h3", { textContent: log.name }),
+    const name = log.left_out ? `${log.name}, ${log.left_out} before` : log.name;
+    return element("div", { class: log.left_out ? "log cut" : "log" }, element("h3", { textContent: name }),
       element("div", { class: "cells" }, ...cells), element("div", { class: "marks" }, ...marks));
   }
 

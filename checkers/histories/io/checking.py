@@ -17,7 +17,8 @@ import numpy as np
 from checkers.histories.columnar.arrow import as_ints
 from checkers.histories.io import recorded
 from checkers.histories.io.locations import Location, Place, refuse_changed, version
-from checkers.histories.io.reading import Reader, broken_rules, cast, parquet, sources
+from checkers.histories.io.row_rules import broken_rules, cast
+from checkers.histories.io.sources import Reader, parquet, sources
 from checkers.histories.plan.batch import Batch
 
 SHOWN: Final = 20  # broken rules that are printed; the others are only counted

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from checkers.histories.io import reading, recorded
+from checkers.histories.io import reading, recorded, row_rules, sources
 from checkers.histories.io.faults import FILE
 from checkers.histories.io.locations import (
     FileSet,
@@ -82,22 +82,22 @@ def _completed(folder: Path) -> Generator[Path]:
 
 
 def _tables(history: Location, unmapped: Counter[str]) -> Iterator[tuple[Place, pa.Table]]:
-    for read, place in reading.sources(history):
+    for read, place in sources.sources(history):
         before = None if read is recorded.tables else version(place)
         for table in _read(read, place, unmapped):
-            yield place, reading.cast(_known(table, unmapped), place)
+            yield place, row_rules.cast(_known(table, unmapped), place)
         if before is not None:
             refuse_changed(place, before)
 
 
-def _read(read: reading.Reader, place: Place, unmapped: Counter[str]) -> Iterator[pa.Table]:
-    match reading.FORMATS.get(read):
+def _read(read: sources.Reader, place: Place, unmapped: Counter[str]) -> Iterator[pa.Table]:
+    match sources.FORMATS.get(read):
         case "edn":
-            return reading.edn(place, unmapped)
+            return sources.edn(place, unmapped)
         case "parquet":
-            return reading.parquet(place, known_only=False)
+            return sources.parquet(place, known_only=False)
         case "ndjson":
-            return reading.json_lines(place, known_only=False)
+            return sources.json_lines(place, known_only=False)
         case _:
             return read(place)
 

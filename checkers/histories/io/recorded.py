@@ -100,6 +100,11 @@ def reading_parquet(path: Place | str) -> Generator[None]:
         yield
     except InputFault:
         raise
+    except FileNotFoundError as error:
+        raise UnreadableHistory(
+            f"{path}: no such file; if VACUUM of a Delta table deleted it, name a newer version, "
+            "else copy or record the history again"
+        ) from error
     except (pa.ArrowException, OSError, ValueError) as error:
         fault = (str(error).splitlines() or [type(error).__name__])[0][:SHOWN]
         raise UnreadableHistory(

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.json as paj
 
 from checkers.histories.io.json_faults import LONGEST_LINE, fault_of
-from checkers.histories.io.reading import broken_rules
 from checkers.histories.io.recorded import SCHEMA, UnreadableHistory
+from checkers.histories.io.row_rules import broken_rules
 from checkers.histories.plan.batch import Batch
 from checkers.histories.topics.address import Topic
 from model.histories import COLUMNS

@@ -24,7 +24,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from checkers.systems.proxies.frames import Header
-from reference_impl.log.record_batch import CorruptBatch, batches, header
+from reference_impl.log.consecutive_batches import batches
+from reference_impl.log.record_batch import CorruptBatch, header
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.messages.named_partitions import Place, entities, first_of, places_of
 from reference_impl.wire.messages.plain_messages import UnreadableRequest, read_request

@@ -149,7 +149,9 @@ class ConsumerGroupHarness:
 
     def _context(self) -> Context:
         coordinators = Coordinators(dict.fromkeys(PARTITIONS, BrokerId(1)))
-        return replace(COORDINATOR, bugs=self.bugs, coordinators=coordinators, timeouts=EACH_TIME)
+        return replace(
+            COORDINATOR, bugs=self.bugs, coordinators=coordinators, broker_settings=EACH_TIME
+        )
 
 
 EFFECTS: Final[Mapping[str, Effect]] = {

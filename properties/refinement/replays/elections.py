@@ -48,7 +48,7 @@ class ControllerHarness:
 
     @classmethod
     def of(cls, bugs: Bugs) -> ControllerHarness:
-        controller, _ = Controller.start(0, timeouts=KAFKA_SETTINGS, bugs=bugs)
+        controller, _ = Controller.start(0, broker_settings=KAFKA_SETTINGS, bugs=bugs)
         harness = cls(controller)
         for r in range(len(BROKERS)):
             harness.register(r)

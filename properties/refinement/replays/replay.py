@@ -44,7 +44,7 @@ COORDINATOR: Final = Context(  # of a group coordinator that runs without a clus
     broker_epoch=BrokerEpoch(1),
     brokers={},
     correlation=0,
-    timeouts=KAFKA_SETTINGS,
+    broker_settings=KAFKA_SETTINGS,
     bugs=NO_BUGS,
 )
 

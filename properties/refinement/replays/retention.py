@@ -50,9 +50,8 @@ from reference_impl.partition.roles import (
     LeaderRequest,
     Replica,
     apply_state,
-    compact,
-    retain,
 )
+from reference_impl.partition.upkeep import compact, retain
 from reference_impl.protocol.controller import BrokerState, PartitionState
 from reference_impl.protocol.deletion import DeletedRecords, DeleteRecords
 from reference_impl.protocol.messages import (
@@ -210,7 +209,7 @@ class RetentionHarness:
                 for broker in BROKERS
             },
             correlation=self.correlations,
-            timeouts=KAFKA_SETTINGS,
+            broker_settings=KAFKA_SETTINGS,
             bugs=self.bugs,
         )
 

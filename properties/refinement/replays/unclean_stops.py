@@ -71,7 +71,7 @@ def _start(defect: Defect) -> ReplicationHarness:
         Cluster(
             brokers=BROKERS,
             min_insync_replicas=BROKERS,
-            timeouts=UNFLUSHED,
+            broker_settings=UNFLUSHED,
             bugs=defect.bugs,
         )
     )

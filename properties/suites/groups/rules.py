@@ -55,7 +55,9 @@ class GroupsMachine(ClusterMachine):
         opens: OpensCluster = SIMULATED,
     ) -> None:
         self.setting = SETTINGS[setting]
-        cluster = opens(min_insync_replicas=2, bugs=bugs, timeouts=self.setting.timeouts)
+        cluster = opens(
+            min_insync_replicas=2, bugs=bugs, broker_settings=self.setting.broker_settings
+        )
         super().__init__(setting, cluster, bugs=bugs, judge=judge, tally=tally)
         self.cluster.create_topic(
             CreateTopic(

@@ -21,7 +21,7 @@ class Setting:
 
     condition: str
     runs: Callable[[Worker], Program]
-    timeouts: BrokerSettings = TIMEOUTS
+    broker_settings: BrokerSettings = TIMEOUTS
 
 
 SETTINGS: Final = {
@@ -33,6 +33,6 @@ SETTINGS: Final = {
     "KIP-848, soon forgotten": Setting(
         condition="offsets expire 400 ms after the last member has left",
         runs=consumer,
-        timeouts=SHORT_OFFSET_RETENTION,
+        broker_settings=SHORT_OFFSET_RETENTION,
     ),
 }

@@ -126,7 +126,7 @@ class OpensCluster(Protocol):
         *,
         min_insync_replicas: int = ...,
         unclean_leader_election: bool = ...,
-        timeouts: BrokerSettings = ...,
+        broker_settings: BrokerSettings = ...,
         bugs: Bugs = ...,
         verifies_transactions: bool = ...,
     ) -> DrivenCluster: ...

@@ -60,8 +60,8 @@ class RetentionMachine(LeaderFaultsMachine):
         tally: Tally | None = None,
         opens: OpensCluster = SIMULATED,
     ) -> None:
-        timeouts = replace(QUICK, retention_check_ms=50, cleaner_backoff_ms=50)
-        cluster = opens(min_insync_replicas=2, timeouts=timeouts, bugs=bugs)
+        broker_settings = replace(QUICK, retention_check_ms=50, cleaner_backoff_ms=50)
+        cluster = opens(min_insync_replicas=2, broker_settings=broker_settings, bugs=bugs)
         # No isolated leaders: they return old end offsets, which is no fault of retention.
         super().__init__(
             setting, cluster, isolates_leaders=False, bugs=bugs, judge=judge, tally=tally

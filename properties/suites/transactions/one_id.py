@@ -77,7 +77,7 @@ class OneIdMachine(LeaderFaultsMachine):
             setting,
             opens(
                 min_insync_replicas=2,
-                timeouts=CALM_FOLLOWERS,
+                broker_settings=CALM_FOLLOWERS,
                 bugs=bugs,
                 verifies_transactions=self.setting.verifies,
             ),

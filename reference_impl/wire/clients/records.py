@@ -13,7 +13,7 @@ from model.vocabulary import (
     Offset,
     ProducerId,
 )
-from reference_impl.log.record_batch import whole_batches
+from reference_impl.log.consecutive_batches import whole_batches
 from reference_impl.protocol.deletion import DeletedRecords, DeleteRecords
 from reference_impl.protocol.messages import (
     AbortedTransaction,

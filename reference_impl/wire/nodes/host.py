@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from model.vocabulary import BrokerId, TopicPartition
-from reference_impl.broker.broker import Broker, BrokerConfig, Disk
+from reference_impl.broker.broker import Broker, Disk
+from reference_impl.broker.config import BrokerConfig
 from reference_impl.controller.controller import Controller
 from reference_impl.disk.data_dir import DataDir
 from reference_impl.node.bugs import NO_BUGS, Bugs
@@ -81,7 +82,7 @@ class Host:
     brokers: tuple[BrokerId, ...]  # all of the cluster
     note: Note
     bugs: Bugs = NO_BUGS
-    timeouts: BrokerSettings = SERVED
+    broker_settings: BrokerSettings = SERVED
     link_ms: int = 0  # from node to node, one way
     data_dir: DataDir | None = None  # None: the data is in memory only
     # Called once for each start of a broker, when its metadata says that it is not fenced.
@@ -100,7 +101,9 @@ class Host:
 
     def __post_init__(self) -> None:
         self.requests = RequestsInFlight(self.is_up, self._step)
-        self.timers = Timers(self.timeouts, self._nodes, self._lives, self._fire, self.link_ms)
+        self.timers = Timers(
+            self.broker_settings, self._nodes, self._lives, self._fire, self.link_ms
+        )
 
     def start(self) -> None:
         """Starts the controller and all brokers in this process."""
@@ -114,7 +117,7 @@ class Host:
         if self.data_dir is not None:
             image, self._started = self.data_dir.metadata.image, self.data_dir.metadata.starts
         controller = Controller.start(
-            self.now_ms, timeouts=self.timeouts, bugs=self.bugs, image=image
+            self.now_ms, broker_settings=self.broker_settings, bugs=self.bugs, image=image
         )
         self._begin(CONTROLLER, *controller)
 
@@ -133,7 +136,9 @@ class Host:
 
     def start_broker(self, broker_id: BrokerId, incarnation: int | None = None) -> None:
         """Starts a broker; its incarnation is by default the next number of this process."""
-        config = BrokerConfig(broker_id=broker_id, timeouts=self.timeouts, bugs=self.bugs)
+        config = BrokerConfig(
+            broker_id=broker_id, broker_settings=self.broker_settings, bugs=self.bugs
+        )
         disk, stopped_in = self._disks.get(broker_id, {}), UNKNOWN_BROKER_EPOCH
         if self.data_dir is not None:
             disk, stopped_in = self.data_dir.start_broker(broker_id)

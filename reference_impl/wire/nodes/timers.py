@@ -43,7 +43,7 @@ class Timers:
     `fire` gets the node, its due timer, and how often the node had started when the timer was set.
     """
 
-    timeouts: BrokerSettings
+    broker_settings: BrokerSettings
     nodes: rest.Nodes
     lives: dict[NodeId, int]
     fire: Callable[[NodeId, Timer, int], object]
@@ -129,8 +129,8 @@ class Timers:
         for node_id, timer in changed:
             lags = timer.kind is TimerKind.REPLICA_LAG
             # No fetch has come for a long time: the followers must have time to fetch first.
-            delay_ms = self.timeouts.replica_lag_ms // 2 if lags else 0
+            delay_ms = self.broker_settings.replica_lag_ms // 2 if lags else 0
             self.set(node_id, timer, self.now_ms + delay_ms)
         asyncio.get_running_loop().call_later(
-            self.timeouts.replica_fetch_wait_ms / 1000, self._wake_resting
+            self.broker_settings.replica_fetch_wait_ms / 1000, self._wake_resting
         )

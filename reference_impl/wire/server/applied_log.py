@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from model.vocabulary import BrokerId
-from reference_impl.log.record_batch import header, whole_batches
+from reference_impl.log.consecutive_batches import whole_batches
+from reference_impl.log.record_batch import header
 from reference_impl.wire.requests.records.produce import PartitionProduce
 
 

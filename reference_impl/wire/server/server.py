@@ -74,7 +74,7 @@ class Listener:
     _open: set[Connection] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.fetch_sessions.slots = self.host.timeouts.fetch_session_slots
+        self.fetch_sessions.slots = self.host.broker_settings.fetch_session_slots
 
     async def open(self, address: str, port: int) -> Address:
         """Takes the port and returns the address; the port 0 selects a free one.
@@ -107,7 +107,7 @@ class Listener:
 
     @property
     def default_partitions(self) -> int:
-        return self.host.timeouts.default_partitions
+        return self.host.broker_settings.default_partitions
 
     async def call(self, request: Request) -> Response:
         return await self.host.requests.call(self.broker_id, request)

@@ -48,7 +48,7 @@ class ServeOptions:
     control: int | None = None  # port on loopback of the control port; 0 selects a free one
     applied_log: Path | None = None
     fault_log: Path | None = None  # a line with the time of each kill and restart
-    timeouts: BrokerSettings = SERVED
+    broker_settings: BrokerSettings = SERVED
     auto_creates_topics: bool = False  # auto.create.topics.enable
     link_ms: int = 0  # delay of each message between nodes
     # Of `processes`: the port on which the controller listens for brokers; broker N listens for

@@ -106,7 +106,7 @@ class Cluster:
     def __post_init__(self) -> None:
         options = self.options
         self.host = Host(
-            options.broker_ids, self.note, options.bugs, options.timeouts, options.link_ms
+            options.broker_ids, self.note, options.bugs, options.broker_settings, options.link_ms
         )
         self.host.on_unfenced = self._accept
         self._in_flight = InFlight(options.in_flight)

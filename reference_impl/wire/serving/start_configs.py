@@ -24,7 +24,7 @@ LARGEST: Final = 2**31 - 1
 NAMES: Final = (*NUMBERS, *DYNAMIC)
 
 
-def started_with(texts: Iterable[str], timeouts: BrokerSettings = SERVED) -> BrokerSettings:
+def started_with(texts: Iterable[str], broker_settings: BrokerSettings = SERVED) -> BrokerSettings:
     """Returns the settings with the given ones, each a text NAME=VALUE; the last one wins.
 
     Raises InputFault for an unknown name or a value that the setting cannot have.
@@ -43,7 +43,7 @@ def started_with(texts: Iterable[str], timeouts: BrokerSettings = SERVED) -> Bro
                 f" the nearest settings are {near}"
             )
     try:
-        return replace(timeouts, **numbers, own_topic_defaults=_checked(defaults))
+        return replace(broker_settings, **numbers, own_topic_defaults=_checked(defaults))
     except ValueError as fault:
         raise InputFault(f"--broker-config: {str(fault).partition(':')[0]}") from fault
 

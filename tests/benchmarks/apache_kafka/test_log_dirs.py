@@ -10,7 +10,8 @@ from typing import get_args
 import pytest
 
 from reference_impl.log.compression import Compression
-from reference_impl.log.record_batch import Header, batches, verified
+from reference_impl.log.consecutive_batches import batches
+from reference_impl.log.record_batch import Header, verified
 
 DATA = Path(__file__).parents[2] / "data" / "apache_kafka"
 MOMENTS = ("log_dirs_killed", "log_dirs_stopped")

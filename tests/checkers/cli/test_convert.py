@@ -7,6 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from deltalake import write_deltalake
+
+from checkers.histories.io.reading import whole
 from tools.history_format import examples
 
 SAMPLE = Path(__file__).parents[2] / "data" / "jepsen" / "001-lost.edn"
@@ -24,6 +27,19 @@ def test_a_converted_history_passes_the_check(call: Callable[..., Any], tmp_path
     assert "operations  51: txn 21, poll 15, assign 8, send 6, crash 1" in counts["text"]
 
 
+def test_runs_that_are_kept_in_the_folder_of_a_history_are_no_part_of_it(
+    call: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "h.ndjson").write_text("".join(f"{line}\n" for line in examples()))
+    (tmp_path / "runs" / "killed").mkdir(parents=True)
+    (tmp_path / "runs" / "killed" / "events.ndjson").write_text("{}\n")
+    refused = call("analyze", str(tmp_path), "--check-only")  # the folder of no run
+    assert (refused.exit_code, "column op is null" in refused.stderr) == (2, True)
+    (tmp_path / "runs" / "killed" / "run.json").write_text("{}")
+    for _ in "12":
+        assert call("analyze", str(tmp_path), "--check-only").exit_code == 0
+
+
 def test_every_broken_rule_is_named(call: Callable[..., Any], tmp_path: Path) -> None:
     rows = [json.loads(line) for line in examples()]
     rows[1]["offset"], rows[4]["key"], rows[6]["offset"] = -1001, None, -1
@@ -33,6 +49,25 @@ def test_every_broken_rule_is_named(call: Callable[..., Any], tmp_path: Path) ->
     assert "h.ndjson, row 5: column key is null, and a row of kind assigned" in output.stderr
     assert f"urteil analyze: {tmp_path}/h.ndjson, row 2: column offset is negative" in output.stderr
     assert "; 2 more values break a rule" in output.stderr
+
+
+def test_a_delta_table_is_analyzed_at_a_version(call: Callable[..., Any], tmp_path: Path) -> None:
+    rows = whole(SAMPLE)
+    table = str(tmp_path / "t")
+    write_deltalake(table, rows.slice(0, 100))
+    write_deltalake(table, rows.slice(100), mode="append")
+    newest = call("analyze", table, "--engine", "local")
+    assert newest.verdicts() == call("analyze", str(SAMPLE), "--engine", "local").verdicts()
+    assert {event["history"] for event in newest.named("anomaly_decided")} == {
+        f"{table}, version 1"
+    }
+    (counts,) = call("analyze", table, "--check-only", "--table-version", "0").named("evidence")
+    assert (counts["about"], "rows        100:" in counts["text"]) == (f"{table}, version 0", True)
+    converted = call("convert", table, str(tmp_path / "h"), "--table-version", "0")
+    assert converted.named("measured")[0]["value"] == 100
+    refused = call("analyze", str(SAMPLE), "--table-version", "0")
+    assert refused.exit_code == 2
+    assert f"--table-version 0: {SAMPLE} is no Delta table, which has a folder" in refused.stderr
 
 
 def test_a_history_without_rows_is_undecided(call: Callable[..., Any], tmp_path: Path) -> None:

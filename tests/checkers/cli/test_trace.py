@@ -80,6 +80,13 @@ def test_a_truncation_that_is_missing_is_shown_with_state_and_lines(
     assert "replay  urteil" not in output.stdout.partition("replay")[0]
     (kept,) = (tmp_path / "runs").glob("*/trace-tt-0.txt")
     assert "is forbidden" in kept.read_text()
+    # the values are kept too: the line opens in the page, with the state before it
+    (walked,) = (tmp_path / "runs").glob("*/tt-0-*.trace.json")
+    assert f"urteil explore {walked}" in output.stdout
+    shown = call("explore", str(walked.parent), "--print", json_events=False).stdout
+    assert f"no step of the spec explains {file}:" in shown
+    assert "broker 3: send a fetch (offset 134, leader_epoch 2, last_epoch 1)" in shown
+    assert "--scope Replica=3,LeaderEpoch=6,Offset=" in shown
 
 
 def test_a_high_watermark_that_is_too_high_is_forbidden(call: Call, logs: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +14,11 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 from checkers.counterexample_record import kept
-from checkers.explore.requests import Explorer
+from checkers.explore import traces
+from checkers.explore.requests import Explorer, where
 from checkers.explore.server import Server
 from tests.checkers.explore.conftest import BUG
+from tests.checkers.explore.test_recorded_lines import forbidden
 from tests.chromium import css, logs, shown, started
 
 STEPS = kept()["replication", "truncate-to-hw"].steps
@@ -27,14 +31,20 @@ def browser() -> Iterator[Chrome]:
     made.quit()
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server(Explorer(opened={**BUG, "path": ""})) as made:
+@contextmanager
+def serving(explorer: Explorer) -> Iterator[Server]:
+    with Server(explorer) as made:
         thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         yield made
         made.shutdown()
         thread.join()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with serving(Explorer(opened={**BUG, "path": ""})) as made:
+        yield made
 
 
 def until(browser: Chrome, what: Any) -> None:
@@ -94,6 +104,39 @@ def test_a_link_with_a_forbidden_step_names_the_step(browser: Chrome, server: Se
     (error,) = shown(browser, "#error")
     assert error.startswith("step 8, become_follower(b1, b0, leader_epoch 1), is not possible")
     assert steps(browser) == 7
+
+
+def test_a_trace_of_a_broker_is_walked_line_by_line(browser: Chrome, tmp_path: Path) -> None:
+    file = forbidden(tmp_path)
+    opened = where(traces.opened(file))
+    with serving(Explorer(opened=opened, traces=(file,))) as server:
+        logs(browser)
+        browser.get(server.link(opened))
+        until(browser, lambda: shown(browser, "#needs"))
+        # the forbidden line, in the state before it
+        assert css(browser, "#lines .elements")[0].text == "b0 is broker 1, b1 is broker 2"
+        assert shown(browser, "#lines .here.refused") != []
+        (needs,) = shown(browser, "#needs")
+        assert "No step of the spec explains this line: broker 1: advance the" in needs
+        assert "advance_high_watermark(b0, mark 1): for f b1: as b1 ∈ led[0].maximal_isr" in needs
+        assert steps(browser) == 2
+        # the line before it is explained by the last step
+        browser.find_element(By.TAG_NAME, "body").send_keys("[")
+        until(browser, lambda: not shown(browser, "#needs"))
+        (here,) = shown(browser, "#lines .here")
+        assert "broker 1: append" in here
+        assert here.endswith("1 step")
+        assert "line=5" in browser.current_url
+        # a line that changes nothing
+        css(browser, "#lines li button")[0].click()
+        until(browser, lambda: steps(browser) == 0)
+        assert shown(browser, "#lines .here")[0].endswith("no step")
+        # a step of the reader's own leaves the trace
+        css(browser, "#enabled .call")[0].click()
+        until(browser, lambda: steps(browser) == 1)
+        assert shown(browser, "#lines .off") == ["The path leaves the trace at step 1."]
+        console, _ = logs(browser)
+        assert console == []
 
 
 def test_a_search_marks_a_mistake_and_finds_a_state(browser: Chrome, server: Server) -> None:

@@ -108,7 +108,7 @@ def test_a_file_that_is_no_trace_is_refused(tmp_path: Path, text: str, message: 
 
 
 def test_a_folder_without_traces_and_a_missing_file_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputFault, match=r"no trace \*\.itf\.json in this folder"):
+    with pytest.raises(InputFault, match=r"no trace \*\.itf\.json or \*\.trace\.json in"):
         traces.files(tmp_path)
     with pytest.raises(InputFault, match="no such file; name a spec, a run folder"):
         traces.files(tmp_path / "b.itf.json")

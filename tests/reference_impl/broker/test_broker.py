@@ -14,7 +14,8 @@ from model.vocabulary import (
     PartitionEpoch,
     TopicPartition,
 )
-from reference_impl.broker.broker import Broker, BrokerConfig, Disk
+from reference_impl.broker.broker import Broker, Disk
+from reference_impl.broker.config import BrokerConfig
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import encode

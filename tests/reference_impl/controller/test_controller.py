@@ -39,7 +39,7 @@ SESSION_MS = BrokerSettings().session_timeout_ms
 
 class ControllerHarness:
     def __init__(self, bugs: Bugs = NO_BUGS) -> None:
-        self.controller, _ = Controller.start(0, timeouts=BrokerSettings(), bugs=bugs)
+        self.controller, _ = Controller.start(0, broker_settings=BrokerSettings(), bugs=bugs)
         self.now_ms = 0
         self.updates: list[UpdateMetadata] = []
 

@@ -39,7 +39,7 @@ def sent(
 
 @pytest.fixture
 def controller() -> Controller:
-    controller, _ = Controller.start(0, timeouts=KAFKA_SETTINGS)
+    controller, _ = Controller.start(0, broker_settings=KAFKA_SETTINGS)
     one = BrokerId(1)
     controller, _, _ = sent(controller, RegisterBroker(broker_id=one, incarnation=1), NodeId(1))
     epoch = controller.brokers[one].broker_epoch

@@ -68,8 +68,8 @@ def test_the_files_of_truncated_segments_are_left_until_the_next_start(tmp_path:
 def test_the_folder_of_a_deleted_topic_is_left_for_the_delay(
     tmp_path: Path, delay_ms: int, is_left: bool
 ) -> None:
-    timeouts = started_with([f"log.segment.delete.delay.ms={delay_ms}"])
-    options = ServeOptions(brokers=1, data_dir=tmp_path, timeouts=timeouts)
+    broker_settings = started_with([f"log.segment.delete.delay.ms={delay_ms}"])
+    options = ServeOptions(brokers=1, data_dir=tmp_path, broker_settings=broker_settings)
 
     def found() -> list[str]:
         return names(tmp_path / "broker-1", "gone*")

@@ -71,7 +71,7 @@ def record(root: Path, patched: pytest.MonkeyPatch) -> Recorded:
     found = Recorded(root, recorder.operations)
     for life in range(2):
         with (
-            serving(ServeOptions(brokers=1, data_dir=root, timeouts=TIMEOUTS)) as served,
+            serving(ServeOptions(brokers=1, data_dir=root, broker_settings=TIMEOUTS)) as served,
             connected(served.bootstrap_servers) as connection,
         ):
             if not life:

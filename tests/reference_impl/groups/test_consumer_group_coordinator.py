@@ -73,7 +73,7 @@ def test_a_new_assignment_waits_for_the_interval(start_cluster: StartCluster) ->
 
     Kafka: GroupMetadataManager.maybeUpdateTargetAssignment.
     """
-    cluster = start_cluster(timeouts=replace(TIMEOUTS, member_assignment_ms=1_000))
+    cluster = start_cluster(broker_settings=replace(TIMEOUTS, member_assignment_ms=1_000))
     cluster.create("t", 2)
     m, n = Member(cluster, "m"), Member(cluster, "n")
     assert (m.heartbeat(), m.epoch, m.part) == (NONE, 2, [0, 1])  # the first one does not wait

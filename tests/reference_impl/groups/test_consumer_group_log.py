@@ -27,7 +27,9 @@ def test_the_interval_outlives_the_coordinator(start_cluster: StartCluster) -> N
 
     Kafka: ConsumerGroupTargetAssignmentMetadataValue.
     """
-    cluster = start_cluster(brokers=3, timeouts=replace(TIMEOUTS, member_assignment_ms=60_000))
+    cluster = start_cluster(
+        brokers=3, broker_settings=replace(TIMEOUTS, member_assignment_ms=60_000)
+    )
     cluster.create("t", 2)
     m, n = Member(cluster, "m"), Member(cluster, "n")
     m.heartbeat()

@@ -48,7 +48,7 @@ def context(
         BROKER_1,
         now_ms=now_ms,
         correlation=now_ms,
-        timeouts=replace(KAFKA_SETTINGS, member_assignment_ms=interval_ms),
+        broker_settings=replace(KAFKA_SETTINGS, member_assignment_ms=interval_ms),
         bugs=bugs,
         coordinators=Coordinators(leaders),
     )

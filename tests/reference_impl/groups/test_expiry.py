@@ -39,7 +39,7 @@ TIMEOUTS = replace(conftest.TIMEOUTS, offsets_retention_ms=RETENTION_MS, offsets
 
 @pytest.fixture
 def start_cluster(start_cluster: StartCluster) -> StartCluster:
-    return partial(start_cluster, timeouts=TIMEOUTS)
+    return partial(start_cluster, broker_settings=TIMEOUTS)
 
 
 class Group:

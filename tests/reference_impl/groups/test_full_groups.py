@@ -22,7 +22,9 @@ QUICK = BrokerSettings(group_initial_delay_ms=0)
 @pytest.fixture
 def group(start_cluster: StartCluster) -> Group:
     """Returns a group that admits two members."""
-    cluster: InstantCluster = start_cluster(brokers=1, timeouts=replace(QUICK, group_max_size=2))
+    cluster: InstantCluster = start_cluster(
+        brokers=1, broker_settings=replace(QUICK, group_max_size=2)
+    )
     return Group(cluster)
 
 

@@ -23,17 +23,24 @@ from reference_impl.groups import offsets as group_offsets
 from reference_impl.groups.offsets import GroupOffsets
 from reference_impl.log import transaction_marker
 from reference_impl.log.compaction import compacted
+from reference_impl.log.consecutive_batches import batches
 from reference_impl.log.coordinator_records import encoded
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.producer_state import ProducerStates
 from reference_impl.log.record import Record
-from reference_impl.log.record_batch import batches, decode, encode, filter_records, header, stamped
+from reference_impl.log.record_batch import (
+    decode,
+    encode,
+    filter_records,
+    header,
+    stamped,
+)
 from reference_impl.log.segment import Batch
 from reference_impl.log.transaction_marker import Marker
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.node.context import Context
 from reference_impl.partition.follower import Follower
-from reference_impl.partition.roles import compact
+from reference_impl.partition.upkeep import compact
 from reference_impl.protocol.controller import PartitionState
 from reference_impl.protocol.coordinators import TRANSACTION_STATE
 from reference_impl.protocol.groups import CommittedOffset

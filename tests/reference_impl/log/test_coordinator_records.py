@@ -17,6 +17,7 @@ from reference_impl.groups import consumer_group_log
 from reference_impl.groups import offsets as group_offsets
 from reference_impl.groups.classic_group import ClassicGroup, GroupState, Member
 from reference_impl.groups.consumer_group import ConsumerGroup, ConsumerMember, MemberState
+from reference_impl.log.consecutive_batches import batches
 from reference_impl.log.coordinator_records import (
     CURRENT,
     SCHEMAS,
@@ -25,7 +26,7 @@ from reference_impl.log.coordinator_records import (
     encoded,
 )
 from reference_impl.log.record import Record
-from reference_impl.log.record_batch import batches, decode, header
+from reference_impl.log.record_batch import decode, header
 from reference_impl.protocol.groups import CommittedOffset
 from reference_impl.protocol.topic_id import topic_id
 from reference_impl.protocol.transactions import TransactionVersion

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.vocabulary import LeaderEpoch, Offset
+from reference_impl.log.consecutive_batches import batches
 from reference_impl.log.partition_log import SEGMENT_BATCHES, SEGMENT_BYTES, PartitionLog
 from reference_impl.log.producer_state import NO_PRODUCERS
 from reference_impl.log.record import Record
-from reference_impl.log.record_batch import batches, encode, header
+from reference_impl.log.record_batch import encode, header
 from reference_impl.log.segment import Batch
 from reference_impl.protocol.messages import EpochEndOffset
 from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig

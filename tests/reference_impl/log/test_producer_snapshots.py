@@ -217,8 +217,8 @@ def test_producer_state_of_records_deleted_inside_a_segment_lasts_until_a_restar
 def test_an_expired_producer_is_forgotten_and_its_retry_is_written_again(
     start_cluster: StartCluster,
 ) -> None:
-    timeouts = BrokerSettings(retention_check_ms=1_000, producer_expiration_ms=60_000)
-    cluster = start_cluster(brokers=3, timeouts=timeouts)
+    broker_settings = BrokerSettings(retention_check_ms=1_000, producer_expiration_ms=60_000)
+    cluster = start_cluster(brokers=3, broker_settings=broker_settings)
     cluster.create("orders")
     assert sent(cluster, 0).base_offset == 0
     cluster.pass_time(58_000)

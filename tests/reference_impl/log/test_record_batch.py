@@ -12,20 +12,22 @@ from hypothesis import strategies as st
 
 from model.vocabulary import LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence
 from reference_impl.log.compression import Compression
+from reference_impl.log.consecutive_batches import (
+    batches,
+    first_header,
+    last_header,
+    whole_batches,
+)
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import (
     SEQUENCE_NUMBERS,
     CorruptBatch,
     Header,
-    batches,
     decode,
     encode,
-    first_header,
     header,
-    last_header,
     stamped,
     verified,
-    whole_batches,
 )
 
 timestamps = st.integers(-1, 2**53)

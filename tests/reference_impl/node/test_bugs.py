@@ -13,7 +13,7 @@ from model.specs import variants_of
 from model.vocabulary import BrokerId
 from properties.anomalies.catalogue import CATALOGUE
 from properties.claims.catalogue import BY_ID
-from reference_impl.broker.broker import BrokerConfig
+from reference_impl.broker.config import BrokerConfig
 from reference_impl.node.bugs import NO_BUGS, Bug, bugs_named
 from reference_impl.node.seeded_bugs import SEEDED_BUGS
 

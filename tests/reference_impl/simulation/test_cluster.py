@@ -185,8 +185,8 @@ def test_a_power_loss_of_all_brokers_loses_acknowledged_records() -> None:
 def test_a_power_loss_of_all_brokers_keeps_what_the_settings_flush(
     config: LogConfig, flush_check_ms: int, kept: list[str]
 ) -> None:
-    timeouts = replace(QUICK, checkpoint_ms=60_000, flush_check_ms=flush_check_ms)
-    cluster = Cluster(timeouts=timeouts, brokers=1, log_config=config)
+    broker_settings = replace(QUICK, checkpoint_ms=60_000, flush_check_ms=flush_check_ms)
+    cluster = Cluster(broker_settings=broker_settings, brokers=1, log_config=config)
     cluster.run_for(1_000)
     producer = cluster.add_producer()
     for value in ("a", "b", "c"):

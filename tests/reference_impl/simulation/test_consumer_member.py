@@ -52,7 +52,7 @@ class Worker:
 
 
 def cluster_with_tasks() -> Cluster:
-    cluster = Cluster(timeouts=PATIENCE)
+    cluster = Cluster(broker_settings=PATIENCE)
     cluster.create_topic(CreateTopic(topic=TOPIC, topic_partitions=2, replication_factor=3))
     return cluster
 

@@ -56,7 +56,7 @@ def known_ids(cluster: InstantCluster) -> set[str]:
 def test_an_inactive_transactional_id_expires(
     start_cluster: StartCluster, result: TxnResult
 ) -> None:
-    cluster = begun(start_cluster, timeouts=A_MINUTE)
+    cluster = begun(start_cluster, broker_settings=A_MINUTE)
     client = Client(cluster, V2).begin()
     client.send(A, "one")
     client.end(result)
@@ -75,7 +75,7 @@ def test_an_inactive_transactional_id_expires(
 
 
 def test_an_expired_id_is_unknown_to_a_new_coordinator(start_cluster: StartCluster) -> None:
-    cluster = begun(start_cluster, brokers=3, timeouts=A_MINUTE)
+    cluster = begun(start_cluster, brokers=3, broker_settings=A_MINUTE)
     client = Client(cluster).begin()
     cluster.pass_time(70_000)
     assert known_ids(cluster) == set()
@@ -87,7 +87,7 @@ def test_an_expired_id_is_unknown_to_a_new_coordinator(start_cluster: StartClust
 def test_an_id_with_an_open_or_prepared_transaction_does_not_expire(
     start_cluster: StartCluster,
 ) -> None:
-    cluster = begun(start_cluster, brokers=3, timeouts=A_MINUTE)
+    cluster = begun(start_cluster, brokers=3, broker_settings=A_MINUTE)
     client = Client(cluster).begin(timeout_ms=300_000)
     client.send(A, "one")
     cluster.pass_time(90_000)
@@ -112,7 +112,7 @@ def test_a_zombie_of_an_expired_id_returns_if_its_client_initializes_again(
     The broker then has no state by which to fence it, so the client itself must not initialize
     again (KAFKA-18019).
     """
-    cluster = begun(start_cluster, timeouts=A_MINUTE)
+    cluster = begun(start_cluster, broker_settings=A_MINUTE)
     zombie = Client(cluster).begin()
     newer = Client(cluster).begin()
     assert zombie.add(A) is ErrorCode.PRODUCER_FENCED

@@ -6,8 +6,9 @@ import time
 from typing import Any
 
 from model.vocabulary import ProducerEpoch, ProducerId, Sequence
+from reference_impl.log.consecutive_batches import batches
 from reference_impl.log.record import Record
-from reference_impl.log.record_batch import batches, decode, encode
+from reference_impl.log.record_batch import decode, encode
 from reference_impl.wire.messages.apis import Api
 
 

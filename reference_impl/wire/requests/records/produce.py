@@ -18,7 +18,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from model.vocabulary import TopicPartition
-from reference_impl.log.record_batch import Header, first_header
+from reference_impl.log.consecutive_batches import first_header
+from reference_impl.log.record_batch import Header
 from reference_impl.protocol.messages import ACKS_NONE, NO_TIMESTAMP, ErrorCode, Produce, Produced
 from reference_impl.protocol.requests import Response
 from reference_impl.wire.messages.adapter import Call, milliseconds

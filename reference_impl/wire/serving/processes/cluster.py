@@ -47,8 +47,9 @@ from reference_impl.wire.serving.fault_log import FaultLog
 from reference_impl.wire.serving.options import CALM_WITHIN_S, CannotServe, ServeOptions
 from reference_impl.wire.serving.processes.child import NodeEnded, NodeProcess
 from reference_impl.wire.serving.processes.node_process import CANNOT_START
+from reference_impl.wire.serving.processes.places import ClusterPlaces
 from reference_impl.wire.serving.processes.remote_faults import calls_to, notices_to
-from reference_impl.wire.serving.processes.settings import NodeSettings, Places
+from reference_impl.wire.serving.processes.settings import NodeSettings
 
 if TYPE_CHECKING:
     from reference_impl.wire.control.port import ControlPort
@@ -75,14 +76,12 @@ class ProcessCluster:
     _secret: bytes = field(default_factory=lambda: secrets.token_bytes(SECRET_BYTES), repr=False)
     _processes: dict[NodeId, NodeProcess] = field(default_factory=dict)
     _started: int = 0  # the newest number of a broker's start
-    _clients: dict[BrokerId, Address] = field(default_factory=dict)  # where brokers listen
-    _links: dict[NodeId, Address] = field(default_factory=dict)  # where nodes listen
     _starting: set[NodeId] = field(default_factory=set)
     _paused: set[NodeId] = field(default_factory=set)
     _behind: set[NodeId] = field(default_factory=set)  # did not answer when the clock advanced
-    _split: set[frozenset[NodeId]] = field(default_factory=set)
     _temporary: TemporaryDirectory[str] | None = None
     _ahead_ms: int = 0  # of the cluster's clock before the machine's
+    _places: ClusterPlaces = field(init=False)
     _fault_log: FaultLog = field(init=False)
     faults: FaultsInForce = field(init=False)
     _credentials: Credentials = field(init=False)
@@ -90,6 +89,7 @@ class ProcessCluster:
 
     def __post_init__(self) -> None:
         options = self.options
+        self._places = ClusterPlaces(options)
         self._fault_log = FaultLog(options.fault_log)
         self.faults = FaultsInForce(
             self,
@@ -119,8 +119,7 @@ class ProcessCluster:
 
     @property
     def addresses(self) -> Mapping[BrokerId, Address]:
-        listens = self.options.advertised or [self._clients[one] for one in self.brokers]
-        return dict(zip(self.brokers, listens, strict=True))
+        return self._places.addresses
 
     @property
     def pids(self) -> Mapping[BrokerId, int]:
@@ -157,7 +156,7 @@ class ProcessCluster:
                 await self._open(CONTROLLER)
                 await self._begin(CONTROLLER)
                 await asyncio.gather(*(self._open(NodeId(one)) for one in self.brokers))
-                await self._call(CONTROLLER, "places", self._places(CONTROLLER))
+                await self._call(CONTROLLER, "places", self._places.of(CONTROLLER))
                 await asyncio.gather(*(self._begin(NodeId(one)) for one in self.brokers))
                 await self._are_ready()
             except NodeEnded as error:
@@ -180,40 +179,24 @@ class ProcessCluster:
 
     async def _open(self, node: NodeId) -> None:
         options = self.options
-        _, link_port = self._links.get(node, ("", self._link_port(node)))
         settings = NodeSettings(
             options=options,
             node=node,
-            link_port=link_port,
+            link_port=self._places.link_port(node),
             secret=self._secret,
             ahead_ms=self._ahead_ms,
         )
         if node != CONTROLLER:
-            first = options.port + node - 1 if options.port else 0
-            _, port = self._clients.get(BrokerId(node), ("", first))
             number, image = await self._call_controller("next_start", self._started)
             self._started = max(self._started, number)
+            port = self._places.client_port(BrokerId(node))
             settings = replace(settings, port=port, incarnation=number, image=image)
-        clients, self._links[node] = await self._processes[node].open(settings)
-        if clients is not None:
-            self._clients[BrokerId(node)] = clients
-
-    def _link_port(self, node: NodeId) -> int:
-        above = 0 if node == CONTROLLER else node
-        return self.options.link_port + above if self.options.link_port else 0
+        self._places.found(node, *await self._processes[node].open(settings))
 
     async def _begin(self, node: NodeId) -> None:
-        await self._call(node, "begin", self._places(node))
+        await self._call(node, "begin", self._places.of(node))
         if self._library is not None and node != CONTROLLER:
             await self._call(node, "read_records_with", self._library)
-
-    def _places(self, node: NodeId) -> Places:
-        links = self.options.links
-        return Places(
-            clients={} if node == CONTROLLER else self.addresses,
-            links={to: links.get((node, to), listens) for to, listens in self._links.items()},
-            separated=self._separated(node),
-        )
 
     async def _call(self, node: NodeId, name: str, *args: Any) -> Any:
         return await self._processes[node].call(name, *args)
@@ -327,24 +310,19 @@ class ProcessCluster:
 
     async def split(self, one_side: Iterable[NodeId], other_side: Iterable[NodeId]) -> None:
         """Splits the two sides: when this returns, the running nodes lose messages between them."""
-        others = [*other_side]
-        self._split |= {frozenset({one, other}) for one in one_side for other in others}
+        self._places.split(one_side, other_side)
         await self._separate()
 
     async def heal(self) -> None:
-        self._split.clear()
+        self._places.heal()
         await self._separate()
 
     async def _separate(self) -> None:
         # A stopped node does not answer, and does nothing before it has read its list. The other
         # nodes have read theirs, and one list of the two is enough. A node that starts gets the
         # list in its `Places`.
-        lists = {node: (self._separated(node),) for node in self._processes}
+        lists = {node: (self._places.separated(node),) for node in self._processes}
         await self._call_all("separate", lists, self._paused)
-
-    def _separated(self, node: NodeId) -> frozenset[NodeId]:
-        pairs = (pair for pair in self._split if node in pair)
-        return frozenset(other for pair in pairs for other in pair if other != node)
 
     async def advance_clock(self, ms: int) -> None:
         """Advances all clocks in small steps; the nodes exchange messages in between.

@@ -53,7 +53,7 @@ class Node:
         self.settings = settings
         self._parent = parent
         self.host = Host(
-            options.broker_ids, self.note, options.bugs, options.timeouts, options.link_ms
+            options.broker_ids, self.note, options.bugs, options.broker_settings, options.link_ms
         )
         self._links = Links(
             settings.node, settings.secret, self.receive, self.note, link_ms=options.link_ms

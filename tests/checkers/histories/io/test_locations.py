@@ -8,9 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
 from checkers.histories.analysis import analyze
-from checkers.histories.io import locations, reading
+from checkers.histories.io import delta, locations, reading
 from checkers.histories.io.locations import FileSet, Remote, UnreadableLocation, location
 from checkers.histories.io.partitions import row_groups
 from checkers.histories.io.reading import parquet_parts, whole
@@ -147,8 +148,8 @@ def test_the_error_of_a_store_names_the_next_move(error: str, move: str) -> None
     ("files", "message"),
     [
         (["run/history/history.json"], "history.json belongs to a recording; pass the folder of"),
-        (["t/_delta_log/0.json", "t/a.parquet"], "this is an Iceberg or Delta table"),
-        (["t/metadata/v1.metadata.json", "t/a.parquet"], "this is an Iceberg or Delta table"),
+        (["t/_delta_log/0.json", "t/a.parquet"], "t/_delta_log belongs to a Delta table; pass the"),
+        (["t/metadata/v1.metadata.json", "t/a.parquet"], "belongs to an Iceberg table, some of"),
         (["a.parquet", "b.ndjson"], "files of several formats (.ndjson, .parquet); pass those"),
         (["_hidden.parquet", "notes.txt"], "contains neither history.json nor *.parquet nor"),
     ],
@@ -198,6 +199,21 @@ def test_a_store_gives_the_same_verdicts(store: Store, tmp_path: Path) -> None:
     for address in ("s3://b/dates", "s3://b/dates/date=*", "s3://b/**/part-0.parquet"):
         assert whole(location(address)).drop_columns(["f"]).num_rows >= TABLE.num_rows
     assert whole(location("s3://b/dates")).equals(TABLE)
+
+
+def test_a_delta_table_in_a_store_is_read_at_its_version(store: Store, tmp_path: Path) -> None:
+    day = pa.array(["a b/c%"] * TABLE.num_rows)
+    table = TABLE.append_column("day", day)
+    write_deltalake(tmp_path / "t", table.slice(0, 1), partition_by=["day"])
+    write_deltalake(tmp_path / "t", table.slice(1), mode="append")
+    DeltaTable(tmp_path / "t").create_checkpoint()
+    store.put("b", "tables/t", tmp_path / "t")
+    found = whole(location("s3://b/tables/t"))
+    assert found.sort_by([("op", "ascending"), ("position", "ascending")]).equals(TABLE)
+    first = delta.files_of(Remote("s3", "b", "tables/t"), 0)
+    assert (str(first), whole(first).num_rows) == ("s3://b/tables/t, version 0", 1)
+    with pytest.raises(UnreadableHistory, match="s3://b/tables/t/_delta_log belongs to a Delta"):
+        whole(location("s3://b/tables"))
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,9 @@ from checkers.systems.apache_kafka.power_loss import (
 )
 from checkers.systems.system import Ability, Layout, Unable
 from model.vocabulary import Offset
+from reference_impl.log.consecutive_batches import batches
 from reference_impl.log.record import Record
-from reference_impl.log.record_batch import batches, encode, header
+from reference_impl.log.record_batch import encode, header
 
 AT: Final = "2026-11-23T04:10:00,001 [UnifiedLog"
 

@@ -63,7 +63,7 @@ class WatchedHost(Host):
     """
 
     def __init__(self) -> None:
-        super().__init__(BROKERS, print, timeouts=SERVED)
+        super().__init__(BROKERS, print, broker_settings=SERVED)
         self.on_unfenced = lambda broker: self.accepting.add(NodeId(broker))
         self.accepting: set[NodeId] = set()
         self.nameless: set[NodeId] = set()

@@ -61,7 +61,7 @@ def run(scenario: Scenario) -> None:
     """Runs the scenario on three brokers with 30 partitions of three replicas."""
 
     async def hosted() -> None:
-        host = Host(BROKERS, print, timeouts=QUICK)
+        host = Host(BROKERS, print, broker_settings=QUICK)
         host.start()
         await until(lambda: host.is_calm)
         created = await host.requests.call(

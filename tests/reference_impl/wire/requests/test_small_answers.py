@@ -15,8 +15,9 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from model.vocabulary import ProducerEpoch, ProducerId, Sequence
+from reference_impl.log.consecutive_batches import whole_batches
 from reference_impl.log.record import Record
-from reference_impl.log.record_batch import encode, whole_batches
+from reference_impl.log.record_batch import encode
 from reference_impl.protocol.messages import DEBUGGING_CONSUMER, ErrorCode
 from reference_impl.protocol.topic_id import topic_id
 from reference_impl.wire.messages.apis import Api

@@ -11,8 +11,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from reference_impl.log.consecutive_batches import batches
 from reference_impl.log.record import Record
-from reference_impl.log.record_batch import batches, decode, encode, header
+from reference_impl.log.record_batch import decode, encode, header
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.serving.serving import Served
 from tests.reference_impl.wire.group_members import committed, member, share

@@ -38,7 +38,9 @@ def data(tmp_path: Path) -> Path:
 @contextmanager
 def cluster(data: Path, connect: Connect, *, brokers: int = 1) -> Generator[tuple[Any, Any]]:
     """Serves a cluster; yields it and a connection to its first broker."""
-    with serving(ServeOptions(brokers=brokers, data_dir=data, timeouts=SHORT_SESSIONS)) as served:
+    with serving(
+        ServeOptions(brokers=brokers, data_dir=data, broker_settings=SHORT_SESSIONS)
+    ) as served:
         yield served, connect(served.bootstrap_servers)
 
 

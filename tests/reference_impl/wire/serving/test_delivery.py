@@ -95,7 +95,7 @@ SHORT_SESSIONS = replace(SERVED, group_min_session_ms=1_000)
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Served]:
-    with serving(ServeOptions(brokers=1, timeouts=SHORT_SESSIONS)) as served:
+    with serving(ServeOptions(brokers=1, broker_settings=SHORT_SESSIONS)) as served:
         yield served
 
 

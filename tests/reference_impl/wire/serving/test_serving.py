@@ -90,8 +90,8 @@ def test_a_restarted_broker_refuses_connections_until_it_is_unfenced(connect: Co
 
     librdkafka would then forget all brokers, and could not send for minutes.
     """
-    timeouts = replace(SERVED, heartbeat_ms=50, session_timeout_ms=400)
-    with serving(ServeOptions(brokers=2, timeouts=timeouts)) as cluster:
+    broker_settings = replace(SERVED, heartbeat_ms=50, session_timeout_ms=400)
+    with serving(ServeOptions(brokers=2, broker_settings=broker_settings)) as cluster:
         interruptions_of(cluster).split([NodeId(1)], [CONTROLLER])
         cluster.kill(BrokerId(1))
         cluster.start(BrokerId(1))
@@ -106,9 +106,9 @@ def test_a_restarted_broker_refuses_connections_until_it_is_unfenced(connect: Co
 
 def test_a_port_that_is_taken_before_a_broker_accepts_is_an_error(connect: Connect) -> None:
     def kept_from_its_port() -> None:
-        timeouts = replace(SERVED, heartbeat_ms=50, session_timeout_ms=400)
+        broker_settings = replace(SERVED, heartbeat_ms=50, session_timeout_ms=400)
         with (
-            serving(ServeOptions(brokers=2, timeouts=timeouts)) as cluster,
+            serving(ServeOptions(brokers=2, broker_settings=broker_settings)) as cluster,
             socket.socket() as squatter,
         ):
             host, port = cluster.bootstrap_servers.split(",")[0].split(":")

@@ -28,7 +28,7 @@ HEARTBEAT = "group.consumer.heartbeat.interval.ms"
 
 @pytest.fixture(scope="module")
 def alone() -> Iterator[Served]:
-    options = ServeOptions(brokers=1, timeouts=started_with([f"{HEARTBEAT}=123"]))
+    options = ServeOptions(brokers=1, broker_settings=started_with([f"{HEARTBEAT}=123"]))
     with serving(options) as served:
         yield served
 
@@ -170,8 +170,10 @@ LIMITS = {
 @pytest.fixture(scope="module")
 def limited() -> Iterator[Served]:
     """Yields a broker that was started with low limits."""
-    timeouts = started_with([f"{name}={value}" for name, value in LIMITS.items()])
-    with serving(ServeOptions(brokers=1, timeouts=timeouts, auto_creates_topics=True)) as served:
+    broker_settings = started_with([f"{name}={value}" for name, value in LIMITS.items()])
+    with serving(
+        ServeOptions(brokers=1, broker_settings=broker_settings, auto_creates_topics=True)
+    ) as served:
         yield served
 
 

@@ -12,8 +12,9 @@ from uuid import UUID
 import pytest
 
 from model.vocabulary import BrokerId
+from reference_impl.log.consecutive_batches import batches
 from reference_impl.log.record import Record
-from reference_impl.log.record_batch import batches, decode, encode
+from reference_impl.log.record_batch import decode, encode
 from reference_impl.protocol.messages import ErrorCode, Fetched
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.requests.broker.topic_ids import TopicIds

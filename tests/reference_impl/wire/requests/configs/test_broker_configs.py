@@ -86,9 +86,9 @@ def test_the_timeouts_are_those_of_the_broker(connect: Connect) -> None:
     options = ServeOptions(brokers=1, auto_creates_topics=True)
     with serving(options) as served:
         found = settings(connect(served.bootstrap_servers), BROKER, "1")
-        timeouts = options.timeouts
-        assert found["broker.session.timeout.ms"][0] == str(timeouts.session_timeout_ms)
-        assert found["replica.lag.time.max.ms"][0] == str(timeouts.replica_lag_ms)
+        broker_settings = options.broker_settings
+        assert found["broker.session.timeout.ms"][0] == str(broker_settings.session_timeout_ms)
+        assert found["replica.lag.time.max.ms"][0] == str(broker_settings.replica_lag_ms)
         assert found["auto.create.topics.enable"] == ("true", DEFAULT, True)
         assert found["default.replication.factor"][0] == "1"
 
@@ -128,7 +128,7 @@ def test_settings_of_a_start_are_not_kept_at_the_next_start(
     becomes a dynamic default, which the next start keeps.
     """
     at_start = ["log.retention.ms=5000", "log.roll.hours=2", "min.insync.replicas=2"]
-    first = ServeOptions(brokers=1, data_dir=tmp_path, timeouts=started_with(at_start))
+    first = ServeOptions(brokers=1, data_dir=tmp_path, broker_settings=started_with(at_start))
     with serving(first) as served:
         broker = connect(served.bootstrap_servers)
         created(broker, "plain")
@@ -145,7 +145,7 @@ def test_settings_of_a_start_are_not_kept_at_the_next_start(
         until(lambda: of_topic(broker, "plain", "retention.ms") == ("6000", FOR_ALL))
         assert altered(broker, "log.retention.ms", None, operation=DELETE) == (0, "")
         until(lambda: of_topic(broker, "plain", "retention.ms") == ("5000", STATIC))
-    with serving(replace(first, timeouts=SERVED)) as served:
+    with serving(replace(first, broker_settings=SERVED)) as served:
         broker = connect(served.bootstrap_servers)
         until(lambda: of_topic(broker, "plain", "retention.ms") == ("604800000", DEFAULT))
         assert of_topic(broker, "plain", "segment.ms") == ("604800000", DEFAULT)

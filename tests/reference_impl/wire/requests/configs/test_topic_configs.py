@@ -204,7 +204,7 @@ def test_a_setting_that_was_never_set_is_described_as_a_default() -> None:
 
 def test_an_administrator_changes_a_topic_and_reads_the_change() -> None:
     with serving(
-        ServeOptions(brokers=3, timeouts=replace(SERVED, retention_check_ms=200))
+        ServeOptions(brokers=3, broker_settings=replace(SERVED, retention_check_ms=200))
     ) as served:
         servers = served.bootstrap_servers
         admin = AdminClient({"bootstrap.servers": servers})
@@ -255,7 +255,7 @@ def test_an_administrator_changes_a_topic_and_reads_the_change() -> None:
 
 def test_expired_records_are_deleted() -> None:
     with serving(
-        ServeOptions(brokers=1, timeouts=replace(SERVED, retention_check_ms=200))
+        ServeOptions(brokers=1, broker_settings=replace(SERVED, retention_check_ms=200))
     ) as served:
         servers = served.bootstrap_servers
         new = NewTopic("brief", 1, 1, config={"retention.ms": "500"})

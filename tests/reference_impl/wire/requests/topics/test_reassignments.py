@@ -92,7 +92,7 @@ def test_a_partition_moves_to_another_broker_with_its_records(connect: Connect) 
 def test_a_reassignment_waits_for_a_dead_broker_and_is_listed_and_cancelled(
     connect: Connect,
 ) -> None:
-    with serving(ServeOptions(brokers=3, timeouts=QUICK)) as served:
+    with serving(ServeOptions(brokers=3, broker_settings=QUICK)) as served:
         first = connect(served.bootstrap_servers)
         created(first, "t", 1, 2)
         created(first, "calm", 1)
@@ -143,7 +143,7 @@ def folders(data: Path, topic: str) -> list[int]:
 def test_a_restart_continues_a_reassignment_and_removed_replicas_delete_their_files(
     stops: str, connect: Connect, tmp_path: Path
 ) -> None:
-    options = ServeOptions(brokers=3, data_dir=tmp_path, timeouts=QUICK)
+    options = ServeOptions(brokers=3, data_dir=tmp_path, broker_settings=QUICK)
     with serving(options) as served:
         first = connect(served.bootstrap_servers)
         created(first, "t", 1, 2)

@@ -117,6 +117,6 @@ def test_a_controller_in_the_process_of_all_brokers_cannot_be_killed() -> None:
 def test_stored_brokers_have_the_time_of_a_session_for_a_heartbeat() -> None:
     known = BrokerState(broker_id=BrokerId(1), broker_epoch=BrokerEpoch(1), fenced=False)
     image = replace(NO_METADATA, version=1, brokers=(known,))
-    (_, (timer,)) = Controller.start(1_000, timeouts=KAFKA_SETTINGS, image=image)
+    (_, (timer,)) = Controller.start(1_000, broker_settings=KAFKA_SETTINGS, image=image)
     assert isinstance(timer, SetTimer)
     assert timer.at_ms == 1_000 + KAFKA_SETTINGS.session_timeout_ms

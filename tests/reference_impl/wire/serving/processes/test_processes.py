@@ -34,7 +34,7 @@ Connect = Callable[..., Any]  # the fixture of the folder above
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
-    with serving(ServeOptions(processes=True, timeouts=SHORT)) as cluster:
+    with serving(ServeOptions(processes=True, broker_settings=SHORT)) as cluster:
         yield cluster
 
 
@@ -154,7 +154,9 @@ def test_a_broker_that_acknowledges_too_early_loses_a_record_when_it_is_killed(
     connect: Connect,
 ) -> None:
     bugs = bugs_named("ack-before-replication")
-    with serving(ServeOptions(brokers=2, processes=True, timeouts=SHORT, bugs=bugs)) as cluster:
+    with serving(
+        ServeOptions(brokers=2, processes=True, broker_settings=SHORT, bugs=bugs)
+    ) as cluster:
         asked = connect(cluster.bootstrap_servers)
         create_on_two(asked, "t")
         first = leader(asked, "t")
@@ -224,7 +226,7 @@ def test_a_terminated_broker_hands_its_leaderships_over_and_stops_cleanly(
     tmp_path: Path, connect: Connect
 ) -> None:
     data = tmp_path / "data"
-    options = ServeOptions(brokers=2, processes=True, data_dir=data, timeouts=SERVED)
+    options = ServeOptions(brokers=2, processes=True, data_dir=data, broker_settings=SERVED)
     with serving(options) as cluster:
         asked = connect(cluster.bootstrap_servers)
         create_on_two(asked, "t")

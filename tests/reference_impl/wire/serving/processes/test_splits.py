@@ -69,7 +69,7 @@ def two() -> Iterator[Two]:
             brokers=2,
             processes=True,
             control=0,
-            timeouts=SHORT,
+            broker_settings=SHORT,
             link_port=port,
             links={(TWO, ONE): relay.address},
         )

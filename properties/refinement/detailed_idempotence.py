@@ -53,31 +53,34 @@ class Walk:
 
 @dataclass(frozen=True)
 class Simulation:
-    """The detailed spec (`rich`), and the abstract spec that should allow each of its steps."""
+    """The detailed spec (`detailed`), and the abstract spec that should allow each of its steps."""
 
-    rich: IdempotentProducer
+    detailed: IdempotentProducer
     version: type[WithRestarts] = WithRestarts
 
     @cached_property
     def abstract(self) -> WithRestarts:
-        offsets = self.rich.batches * (1 + self.rich.max_epoch) + 1
+        offsets = self.detailed.batches * (1 + self.detailed.max_epoch) + 1
         return self.version(
-            batches=self.rich.batches,
-            epochs=self.rich.max_epoch + 1,
-            sequences=self.rich.batches + 1,
+            batches=self.detailed.batches,
+            epochs=self.detailed.max_epoch + 1,
+            sequences=self.detailed.batches + 1,
             offsets=max(2, offsets),
         )
 
     def walk(self) -> Walk:
         """Explores both specs together, from their initial states."""
-        rich = Interpreter.of(self.rich)
-        (start,), (abstract,) = rich.initial(self.rich), self._interpreter.initial(self.abstract)
+        detailed = Interpreter.of(self.detailed)
+        (start,), (abstract,) = (
+            detailed.initial(self.detailed),
+            self._interpreter.initial(self.abstract),
+        )
         explained, unexplained = Counter[str](), Counter[str]()
         todo = [(start, abstract)]
         seen = {(frozenset(start.items()), frozenset(abstract.items()))}
         while todo:
             before, mapped = todo.pop()
-            for action, values, after in rich.steps(self.rich, before):
+            for action, values, after in detailed.steps(self.detailed, before):
                 calls = tuple(self.steps_of(action.name, values, before, after))
                 reached = self._follow(mapped, calls)
                 if reached is None or not self.matches(after, reached):
@@ -93,7 +96,7 @@ class Simulation:
     def steps_of(
         self, name: str, values: tuple[int, ...], before: State, after: State
     ) -> Iterator[Call]:
-        """Yields abstract actions, with arguments, that should explain a step of `rich`."""
+        """Yields abstract actions, with arguments, that should explain a step of `detailed`."""
         end = as_int(before["log.end_offset", (PARTITION,)])
         match name:
             case "send":
@@ -122,14 +125,14 @@ class Simulation:
                 return
 
     def _renumbered(self, before: State, after: State) -> Iterator[Call]:
-        for batch in range(self.rich.batches):
+        for batch in range(self.detailed.batches):
             old, new = self._number(before, batch), self._number(after, batch)
             if before["status", (batch,)] == IN_FLIGHT and old != new:
                 yield "renumber", (PRODUCER, *old, new[1])
 
-    def matches(self, rich: State, abstract: State) -> bool:
+    def matches(self, detailed: State, abstract: State) -> bool:
         """True if both states have the same log, high watermark, client epoch and open batches."""
-        end = as_int(rich["log.end_offset", (PARTITION,)])
+        end = as_int(detailed["log.end_offset", (PARTITION,)])
         records = [
             (
                 abstract["stamp.producer_epoch", (o,)],
@@ -139,17 +142,19 @@ class Simulation:
         ]
         return (
             abstract["end_offset", ()] == end
-            and abstract["high_watermark", ()] == rich["log.high_watermark", (PARTITION,)]
-            and abstract["current_epoch", (PRODUCER,)] == rich["producer_epoch", ()]
-            and records == [_record(rich, o) for o in range(end)]
-            and all(self._is_answered_alike(rich, abstract, b) for b in range(self.rich.batches))
+            and abstract["high_watermark", ()] == detailed["log.high_watermark", (PARTITION,)]
+            and abstract["current_epoch", (PRODUCER,)] == detailed["producer_epoch", ()]
+            and records == [_record(detailed, o) for o in range(end)]
+            and all(
+                self._is_answered_alike(detailed, abstract, b) for b in range(self.detailed.batches)
+            )
         )
 
-    def _is_answered_alike(self, rich: State, abstract: State, batch: int) -> bool:
-        status = rich["status", (batch,)]
+    def _is_answered_alike(self, detailed: State, abstract: State, batch: int) -> bool:
+        status = detailed["status", (batch,)]
         if not abstract["is_sent", (batch,)]:
             return status not in (IN_FLIGHT, ACKED)
-        number = (PRODUCER, *self._number(rich, batch))
+        number = (PRODUCER, *self._number(detailed, batch))
         return (
             abstract["batch", number] == batch
             and bool(abstract["is_number", number])

@@ -1,13 +1,13 @@
 """The spec `transactions` takes only steps of `coordinator-abstract`.
 
-So the proof of the abstract spec also covers the detailed (rich) spec, `transactions`. This spec
+So the proof of the abstract spec also covers the detailed spec, `transactions`. This spec
 has logs of partitions, errors and verification. Each explored step must be some abstract actions. A
-rich step in which a client requests something that the coordinator does at once is two abstract
+detailed step in which a client requests something that the coordinator does at once is two abstract
 ones, and a third one commits the append if no coordinator fails. In both states, the partitions
 must accept the same markers.
 
 An abstract record without a transaction keeps the last transaction, and a tombstone keeps the last
-producer id. The rich records forget them. So they are computed from all decisions and from the
+producer id. The detailed records forget them. So they are computed from all decisions and from the
 producer ids that were assigned.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
@@ -44,7 +44,7 @@ DEAD, EMPTY, ONGOING, PREPARE, COMPLETE = TransactionState.labels
 COMMIT: Final = Outcome.labels.index("COMMIT")
 ABORT: Final = Outcome.labels.index("ABORT")
 ID: Final = 0  # the only transactional id
-RICH: Final = (
+DETAILED: Final = (
     t.Local(TopicPartition.info, "p"),
     t.Local(ProducerId.info, "i"),
     t.Local(ProducerEpoch.info, "e"),
@@ -65,38 +65,38 @@ class Refinement(StateMapping[Transactions]):
     def abstract(self) -> AbstractCoordinator:
         return AbstractCoordinator(
             transactional_ids=1,
-            instances=self.rich.instances,
-            transactions=self.rich.transactions,
-            partitions=self.rich.partitions,
-            producer_ids=self.rich.producer_ids,
-            producer_epochs=self.rich.max_epoch + 1,
-            coordinator_epochs=self.rich.coordinator_failures + 1,
+            instances=self.detailed.instances,
+            transactions=self.detailed.transactions,
+            partitions=self.detailed.partitions,
+            producer_ids=self.detailed.producer_ids,
+            producer_epochs=self.detailed.max_epoch + 1,
+            coordinator_epochs=self.detailed.coordinator_failures + 1,
         )
 
     # ---- states
 
     def abstraction(self, state: State) -> State:
-        """Returns the abstract state that corresponds to a state of the rich spec."""
+        """Returns the abstract state that corresponds to a state of the detailed spec."""
         out: Cells = {
-            ("last_epoch", ()): self.rich.max_epoch,
+            ("last_epoch", ()): self.detailed.max_epoch,
             ("coordinator_epoch", ()): state["coordinator_epoch", ()],
             ("answering", (ID,)): state["answering", ()],
             ("is_appending", (ID,)): _is_appending(state),
         }
         self._metadata(state, "transaction_state.committed.", "log.", out)
         self._metadata(state, "transaction_state.appended.", "appended.", out)
-        for i in range(self.rich.instances):
+        for i in range(self.detailed.instances):
             producer_id = state["producer.producer_id", (i,)]
             out["is_ready", (i,)] = producer_id is not None
             out["held.transactional_id", (i,)] = ID
             out["held.producer_id", (i,)] = producer_id or 0
             out["held.producer_epoch", (i,)] = state["producer.producer_epoch", (i,)]
-        for p in range(self.rich.producer_ids):
+        for p in range(self.detailed.producer_ids):
             assigned = p < as_int(state["next_producer_id", ()])
             out["assigned", (p,)] = ID if assigned else None
-        for k in range(self.rich.transactions):
+        for k in range(self.detailed.transactions):
             self._transaction(state, k, out)
-        for p in range(self.rich.partitions):
+        for p in range(self.detailed.partitions):
             self._partition(state, p, out)
         return out
 
@@ -105,7 +105,7 @@ class Refinement(StateMapping[Transactions]):
         known_as = TransactionState.labels[as_int(m["state"])]
         is_decided = known_as in {PREPARE, COMPLETE}
         rotates = is_decided and m["next_id"] != m["previous_id"]
-        marked = self.rich.max_epoch if rotates else as_int(m["producer_epoch"])
+        marked = self.detailed.max_epoch if rotates else as_int(m["producer_epoch"])
         producer_id = m["next_id"] if known_as != DEAD else self._last_id(state)
         has_transaction = is_decided or known_as == ONGOING
         values = {
@@ -122,13 +122,13 @@ class Refinement(StateMapping[Transactions]):
             "marker_epoch": marked if is_decided else 0,
         }
         out.update({(to + name, (ID,)): value for name, value in values.items()})
-        for p in range(self.rich.partitions):
+        for p in range(self.detailed.partitions):
             out[f"{to}partitions", (ID, p)] = state[f"{of}partitions", (p,)]
 
     def _last_id(self, state: State) -> int:
         """Returns the producer id of a tombstone: the last assigned one; 0 if there is none yet."""
         assigned = as_int(state["next_producer_id", ()])
-        return max(0, assigned - 1) if self.rich.ids_expire else 0
+        return max(0, assigned - 1) if self.detailed.ids_expire else 0
 
     def _last_decided(self, state: State) -> int:
         """Returns the transaction that was decided last: its markers have the newest stamp."""
@@ -138,7 +138,7 @@ class Refinement(StateMapping[Transactions]):
                 as_int(state["marker_stamp.producer_epoch", (k,)]),
                 k,
             )
-            for k in range(self.rich.transactions)
+            for k in range(self.detailed.transactions)
             if state["decided", (k,)] is not None
         ]
         return max(decided, default=(0, 0, 0))[-1]
@@ -161,20 +161,20 @@ class Refinement(StateMapping[Transactions]):
         out["marker_epoch", (k,)] = (
             state["marker_stamp.producer_epoch", (k,)] if decided is not None else 0
         )
-        for p in range(self.rich.partitions):
+        for p in range(self.detailed.partitions):
             now = is_ongoing and state["metadata.partitions", (p,)]
             out["added", (k, p)] = now or state["addressed", (k, p)]
 
     def _partition(self, state: State, p: int, out: Cells) -> None:
         records = _records(state, p)
-        for i in range(self.rich.producer_ids):
+        for i in range(self.detailed.producer_ids):
             of_id = [r for r in records if r["producer_id"] == i]
             markers = [r for r in of_id if r["outcome"] is not None]
             out["seen_epoch", (p, i)] = max((as_int(r["producer_epoch"]) for r in of_id), default=0)
             out["seen_coordinator", (p, i)] = max(
                 (as_int(r["coordinator_epoch"]) for r in markers), default=0
             )
-        for k in range(self.rich.transactions):
+        for k in range(self.detailed.transactions):
             ends = [_outcome(records, o) for o, r in enumerate(records) if _is_of(r, k)]
             out["marked", (k, p)] = any(
                 r["outcome"] is not None and r["transaction"] == k for r in records
@@ -186,12 +186,12 @@ class Refinement(StateMapping[Transactions]):
     # ---- steps
 
     def calls(self, step: Step) -> list[Call]:
-        """Returns the abstract actions of a rich step; none if a client only sends or closes."""
+        """Returns the abstract actions of a step; none if a client only sends or closes."""
         return [*self._requests(step), *self._actions_of(step), *self._commits(step)]
 
     def _requests(self, step: Step) -> Iterator[Call]:
         """Yields the request to end a transaction, if a client makes it in this step."""
-        for k in range(self.rich.transactions):
+        for k in range(self.detailed.transactions):
             outcome = step.after["requested", (k,)]
             if step.before["requested", (k,)] != outcome:
                 yield Call("request_commit" if outcome == COMMIT else "request_abort", (k,))
@@ -226,14 +226,14 @@ class Refinement(StateMapping[Transactions]):
 
     def _commits(self, step: Step) -> Iterator[Call]:
         """Yields the commit of an append that does not wait, because no coordinator fails."""
-        if step.action in _APPENDS and not self.rich.appends_wait():
+        if step.action in _APPENDS and not self.detailed.appends_wait():
             yield Call("commit_append", (ID,))
 
     # ---- markers
 
     def agreements(self) -> list[Agreement]:
-        p, i, e = RICH
-        rich = self.rich.accepts_marker(
+        p, i, e = DETAILED
+        detailed = self.detailed.accepts_marker(
             wrap(TopicPartition, p), wrap(ProducerId, i), wrap(ProducerEpoch, e)
         )
         q, j, f = ABSTRACT
@@ -241,16 +241,16 @@ class Refinement(StateMapping[Transactions]):
             wrap(AbstractPartition, q), wrap(AbstractId, j), wrap(AbstractEpoch, f)
         )
         choices = product(
-            range(self.rich.partitions),
-            range(self.rich.producer_ids),
-            range(self.rich.max_epoch + 1),
+            range(self.detailed.partitions),
+            range(self.detailed.producer_ids),
+            range(self.detailed.max_epoch + 1),
         )
-        uids = [(a.uid, b.uid) for a, b in zip(RICH, ABSTRACT, strict=True)]
+        uids = [(a.uid, b.uid) for a, b in zip(DETAILED, ABSTRACT, strict=True)]
         of = [
             {uid: value for pair, value in zip(uids, chosen, strict=True) for uid in pair}
             for chosen in choices
         ]
-        return [Agreement(rich=rich.node, abstract=abstract.node, of=of)]
+        return [Agreement(detailed=detailed.node, abstract=abstract.node, of=of)]
 
 
 _SCALARS: Final = (

@@ -1,6 +1,6 @@
 """Each step of the spec `transactions` is none or more steps of `coordinator-abstract`.
 
-Here `transactions` is called the rich spec, because it is more detailed than the abstract one.
+Here `transactions` is called the detailed spec, because it is more detailed than the abstract one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from model.transactions.state import QUIET
 from model.transactions.versions import LaxMarkers, Transactions
 from model.variants import Constants
 from properties.refinement.behaviour import Call
-from properties.refinement.rich_coordinator import Refinement
+from properties.refinement.detailed_coordinator import Refinement
 from properties.refinement.state_mapping import Step
 
 ONE: Constants = {**QUIET, "transactions": 1}

@@ -17,11 +17,11 @@ from model.consumer_group.bugs import (
 )
 from model.consumer_group.versions import ConsumerGroup
 from properties.refinement.behaviour import Call
-from properties.refinement.rich_consumer_group import Refinement
+from properties.refinement.detailed_consumer_group import Refinement
 from properties.refinement.state_mapping import Step
 
 
-def test_every_step_of_the_rich_spec_is_explained() -> None:
+def test_every_step_of_the_detailed_spec_is_explained() -> None:
     refinement = Refinement(ConsumerGroup(epochs=3))
     walk = refinement.walk()
     assert not walk.unexplained

@@ -12,7 +12,7 @@ from model.idempotence.state import QUIET
 from model.idempotence.versions import IdempotentProducer, Kip360
 from model.idempotence_abstract.versions import SnapshotKeepsNewest as AbstractSnapshot
 from model.variants import Constants
-from properties.refinement.rich_idempotence import Simulation
+from properties.refinement.detailed_idempotence import Simulation
 
 CHANGES: Constants = {**QUIET, "leader_changes": 2}
 

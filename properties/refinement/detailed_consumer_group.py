@@ -26,7 +26,7 @@ from properties.refinement.behaviour import Call, as_int
 from properties.refinement.state_mapping import Agreement, StateMapping, Step
 
 PARTITION: Final = 0
-RICH: Final = t.Local(Member.info, "m")
+DETAILED: Final = t.Local(Member.info, "m")
 ABSTRACT: Final = t.Local(AbstractMember.info, "m")
 IN: Final = t.Local(TopicPartition.info, "p")
 
@@ -37,7 +37,7 @@ class Refinement(StateMapping[ConsumerGroup]):
     @cached_property
     def abstract(self) -> AbstractConsumerGroup:
         return AbstractConsumerGroup(
-            members=self.rich.members, partitions=1, epochs=self.rich.epochs + 1
+            members=self.detailed.members, partitions=1, epochs=self.detailed.epochs + 1
         )
 
     def abstraction(self, state: State) -> State:
@@ -47,7 +47,7 @@ class Refinement(StateMapping[ConsumerGroup]):
             ("target", (PARTITION,)): state["target", ()],
             ("taken", (PARTITION,)): state["partition_epoch", ()] is not None,
         }
-        for m in range(self.rich.members):
+        for m in range(self.detailed.members):
             assigned = state["member.assigned", (m,)]
             revoking = state["member.revoking", (m,)]
             since = assigned if assigned is not None else revoking
@@ -81,19 +81,20 @@ class Refinement(StateMapping[ConsumerGroup]):
                 raise ValueError(f"{name} has no abstract action")
 
     def agreements(self) -> list[Agreement]:
-        m, n = wrap(Member, RICH), wrap(AbstractMember, ABSTRACT)
+        m, n = wrap(Member, DETAILED), wrap(AbstractMember, ABSTRACT)
         p = wrap(TopicPartition, IN)
         members = [
-            {RICH.uid: k, ABSTRACT.uid: k, IN.uid: PARTITION} for k in range(self.rich.members)
+            {DETAILED.uid: k, ABSTRACT.uid: k, IN.uid: PARTITION}
+            for k in range(self.detailed.members)
         ]
         return [
             Agreement(
-                rich=self.rich.accepts_heartbeat(m).node,
+                detailed=self.detailed.accepts_heartbeat(m).node,
                 abstract=self.abstract.accepts_heartbeat(n).node,
                 of=members,
             ),
             Agreement(
-                rich=self.rich.accepts_commit(m).node,
+                detailed=self.detailed.accepts_commit(m).node,
                 abstract=self.abstract.accepts_commit(n, p).node,
                 of=members,
             ),

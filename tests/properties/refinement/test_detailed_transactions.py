@@ -14,7 +14,7 @@ from model.language.interpreter import Interpreter
 from model.transactions.state import QUIET
 from model.transactions.versions import LaxMarkers, Transactions, Version1
 from model.variants import Constants
-from properties.refinement.rich_transactions import Refinement
+from properties.refinement.detailed_transactions import Refinement
 
 LATE: Constants = {**QUIET, "records_late": True, "ends_late": True, "markers_late": True}
 UNEXPLAINED = "unexplained"
@@ -70,9 +70,9 @@ def test_versions_that_break_the_proof_take_unexplained_steps(version: type[Tran
 
 def test_initial_states_agree() -> None:
     refinement = Refinement(Transactions(**QUIET))
-    (rich,) = Interpreter.of(refinement.rich).initial(refinement.rich)
+    (detailed,) = Interpreter.of(refinement.detailed).initial(refinement.detailed)
     (abstract,) = Interpreter.of(refinement.abstract).initial(refinement.abstract)
-    assert refinement.abstraction(rich) == abstract
+    assert refinement.abstraction(detailed) == abstract
 
 
 def test_every_mapped_state_satisfies_the_invariants_of_the_proof() -> None:

@@ -43,12 +43,14 @@ Steps = dict[tuple[frozenset[object], frozenset[object]], Actions | None]
 class Refinement:
     """Maps states of the spec `transactions` to states of the abstract spec, at finite scopes."""
 
-    rich: Transactions
+    detailed: Transactions
 
     @cached_property
     def abstract(self) -> AbstractTransactions:
         return AbstractTransactions(
-            transactions=self.rich.transactions, partitions=self.rich.partitions, epochs=EPOCHS
+            transactions=self.detailed.transactions,
+            partitions=self.detailed.partitions,
+            epochs=EPOCHS,
         )
 
     @cached_property
@@ -66,11 +68,11 @@ class Refinement:
         out: dict[tuple[str, tuple[int, ...]], Value] = {}
         stamp = (state["metadata.producer_id", ()], state["metadata.producer_epoch", ()])
         out["current_epoch", (PRODUCER,)] = self._epoch(*stamp)
-        for p in range(self.rich.partitions):
+        for p in range(self.detailed.partitions):
             records = _records(state, p)
             seen = [self._epoch(r["producer_id"], r["producer_epoch"]) for r in records]
             out["seen_epoch", (p, PRODUCER)] = max(seen, default=0)
-        for k in range(self.rich.transactions):
+        for k in range(self.detailed.transactions):
             self._transaction(state, k, out)
         return out
 
@@ -93,7 +95,7 @@ class Refinement:
         out["complete", (k,)] = decided is not None and not (
             current and state["metadata.state", ()] == PREPARE
         )
-        for p in range(self.rich.partitions):
+        for p in range(self.detailed.partitions):
             records = _records(state, p)
             added = state["metadata.partitions", (p,)] if open_now else state["addressed", (k, p)]
             closed = [_outcome(records, o) for o, r in enumerate(records) if _is_of(r, k)]
@@ -107,7 +109,7 @@ class Refinement:
             out["dropped", (k, p)] = ABORT in closed
 
     def _epoch(self, producer_id: Value, producer_epoch: Value) -> int:
-        return as_int(producer_id) * (self.rich.max_epoch + 1) + as_int(producer_epoch)
+        return as_int(producer_id) * (self.detailed.max_epoch + 1) + as_int(producer_epoch)
 
     # ---- the check
 

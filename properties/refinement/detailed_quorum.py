@@ -37,16 +37,16 @@ class Refinement(HistoryMapping[Quorum]):
     def abstract(self) -> QuorumProof:
         """The abstract spec; its set of epochs is larger by one, and its set of offsets smaller."""
         return QuorumProof(
-            replicas=self.rich.replicas,
-            epochs=self.rich.max_epoch + 2,
-            offsets=max(self.rich.log_size, 2),
+            replicas=self.detailed.replicas,
+            epochs=self.detailed.max_epoch + 2,
+            offsets=max(self.detailed.log_size, 2),
         )
 
     # ---- the mapping
 
     def first_calls(self, state: State) -> list[Call]:
         """Returns the abstract steps that elect the leader with which the detailed spec begins."""
-        replicas = range(self.rich.replicas)
+        replicas = range(self.detailed.replicas)
         (leader,) = (r for r in replicas if state["member.role", (r,)] == LEADER)
         others = [r for r in replicas if r != leader]
         return [
@@ -93,29 +93,29 @@ class Refinement(HistoryMapping[Quorum]):
             case name, _:
                 raise ValueError(f"{name} has no abstract step")
 
-    def compared(self, rich: State, abstract: State) -> Iterator[Difference]:
-        replicas = range(self.rich.replicas)
+    def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
+        replicas = range(self.detailed.replicas)
         for r in replicas:
-            own, end = epoch_of(rich, r), end_of(rich, r)
-            leads = rich["member.role", (r,)] == LEADER
+            own, end = epoch_of(detailed, r), end_of(detailed, r)
+            leads = detailed["member.role", (r,)] == LEADER
             voted = {x for x in replicas if abstract["voted", (own, r, x)]}
             yield f"the epoch of c{r}", own, abstract["replica.epoch", (r,)]
             yield f"whether c{r} leads", leads, abstract["replica.is_leader", (r,)]
             yield f"the log end of c{r}", end, abstract["replica.end_offset", (r,)]
-            flushed = as_int(rich["log.flushed", (r,)]) - 1
+            flushed = as_int(detailed["log.flushed", (r,)]) - 1
             yield f"what c{r} has flushed", flushed, abstract["replica.flushed", (r,)]
             for o in range(end):
-                record = as_int(rich["log.entry.epoch", (r, o + 1)]) + 1
+                record = as_int(detailed["log.entry.epoch", (r, o + 1)]) + 1
                 yield f"record {o} of c{r}", record, abstract["replica.entry", (r, o)]
             if own > 1:
-                vote = rich["member.voted", (r,)]
+                vote = detailed["member.voted", (r,)]
                 yield f"the vote of c{r}", set() if vote is None else {vote}, voted
         marks = {e: as_int(abstract["led.high_watermark", (e,)]) for e in self._epochs}
         last = max(marks, key=lambda e: marks[e])
-        committed = as_int(rich["committed_end", ()]) - 1
+        committed = as_int(detailed["committed_end", ()]) - 1
         yield "the number of committed records", committed, marks[last]
         for o in range(committed):
-            record = as_int(rich["committed", (o + 1,)]) + 1
+            record = as_int(detailed["committed", (o + 1,)]) + 1
             yield f"the committed record {o}", record, abstract["led.entry", (last, o)]
 
     @cached_property

@@ -10,11 +10,11 @@ import pytest
 from model.classic_group.bugs import AcceptsAnyone, AddsInstances, ForgetsReplacement
 from model.classic_group.versions import ClassicGroup
 from properties.refinement.behaviour import Call
-from properties.refinement.rich_classic_group import Refinement
+from properties.refinement.detailed_classic_group import Refinement
 from properties.refinement.state_mapping import Step
 
 
-def test_every_step_of_the_rich_spec_is_explained() -> None:
+def test_every_step_of_the_detailed_spec_is_explained() -> None:
     refinement = Refinement(ClassicGroup(generations=2))
     walk = refinement.walk()
     assert not walk.unexplained

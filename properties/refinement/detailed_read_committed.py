@@ -56,26 +56,26 @@ class Walk:
 class Simulation:
     """A version of `transactions` and the abstract spec that should simulate it."""
 
-    rich: Transactions
+    detailed: Transactions
 
     @cached_property
     def abstract(self) -> ReadCommitted:
         return ReadCommitted(
-            producers=self.rich.producer_ids + 1,
-            transactions=self.rich.transactions,
-            offsets=len(self._rich.elements(Offset.info)),
+            producers=self.detailed.producer_ids + 1,
+            transactions=self.detailed.transactions,
+            offsets=len(self._detailed.elements(Offset.info)),
         )
 
     def walk(self) -> Walk:
         """Explores both specs together, from their initial states."""
-        (start,) = self._rich.initial(self.rich)
+        (start,) = self._detailed.initial(self.detailed)
         abstract = self._interpreter.initial(self.abstract)[0]
         explained, unexplained = Counter[str](), Counter[str]()
         todo = [(start, abstract)]
         seen = {(frozenset(start.items()), frozenset(abstract.items()))}
         while todo:
             before, mapped = todo.pop()
-            for action, _, after in self._rich.steps(self.rich, before):
+            for action, _, after in self._detailed.steps(self.detailed, before):
                 calls = [*self.calls(before, after), *self.reads(mapped, after)]
                 reached = self._follow(mapped, calls)
                 if reached is None or not self.matches(after, reached):
@@ -96,7 +96,7 @@ class Simulation:
         These are actions of clients, coordinator and leader, such as `append_first`, not of the
         reader.
         """
-        for k in range(self.rich.transactions):
+        for k in range(self.detailed.transactions):
             if _changed("owner", (k,), before, after):
                 yield Call("begin", (k, as_int(after["stamp.producer_id", (k,)])))
             if _changed("decided", (k,), before, after):
@@ -117,20 +117,20 @@ class Simulation:
         position = as_int(abstract["position", ()])
         yield from (Call("read", (o + 1,)) for o in range(position, self.read_end(after)))
 
-    def read_end(self, rich: State) -> int:
+    def read_end(self, detailed: State) -> int:
         """Returns `read_committed_end` of the detailed spec: the offset at which a reader stops."""
-        return as_int(self._rich.value(self._end, rich, {IN.uid: PARTITION}))
+        return as_int(self._detailed.value(self._end, detailed, {IN.uid: PARTITION}))
 
-    def is_read(self, rich: State, offset: int) -> bool:
+    def is_read(self, detailed: State, offset: int) -> bool:
         """True if the detailed spec lets a read_committed reader receive the record at `offset`."""
-        return self._rich.holds(self._read, rich, {IN.uid: PARTITION, AT.uid: offset})
+        return self._detailed.holds(self._read, detailed, {IN.uid: PARTITION, AT.uid: offset})
 
-    def matches(self, rich: State, abstract: State) -> bool:
+    def matches(self, detailed: State, abstract: State) -> bool:
         """True if both states have the same decisions, the same log, and the same reads.
 
         The abstract reader must have no further record to read.
         """
-        end, transactions = end_of(rich), range(self.rich.transactions)
+        end, transactions = end_of(detailed), range(self.detailed.transactions)
         log = [
             (abstract["record.transaction", (o,)], abstract["record.is_marker", (o,)])
             for o in range(end)
@@ -139,12 +139,14 @@ class Simulation:
         further = self._interpreter.step(self._actions["read"], abstract, (position + 1,))
         return (
             abstract["end_offset", ()] == end
-            and abstract["high_watermark", ()] == rich["log.high_watermark", (PARTITION,)]
-            and log == [(transaction_of(rich, o), is_marker(rich, o)) for o in range(end)]
+            and abstract["high_watermark", ()] == detailed["log.high_watermark", (PARTITION,)]
+            and log == [(transaction_of(detailed, o), is_marker(detailed, o)) for o in range(end)]
             and [_decision(abstract, k) for k in transactions]
-            == [rich["decided", (k,)] for k in transactions]
-            and position == self.read_end(rich)
-            and all(abstract["delivered", (o,)] == self.is_read(rich, o) for o in range(position))
+            == [detailed["decided", (k,)] for k in transactions]
+            and position == self.read_end(detailed)
+            and all(
+                abstract["delivered", (o,)] == self.is_read(detailed, o) for o in range(position)
+            )
             and further is None
         )
 
@@ -157,8 +159,8 @@ class Simulation:
         return state
 
     @cached_property
-    def _rich(self) -> Interpreter:
-        return Interpreter.of(self.rich)
+    def _detailed(self) -> Interpreter:
+        return Interpreter.of(self.detailed)
 
     @cached_property
     def _interpreter(self) -> Interpreter:
@@ -170,23 +172,23 @@ class Simulation:
 
     @cached_property
     def _end(self) -> t.Node:
-        return self.rich.read_committed_end(wrap(TopicPartition, IN)).node
+        return self.detailed.read_committed_end(wrap(TopicPartition, IN)).node
 
     @cached_property
     def _read(self) -> t.Node:
-        return self.rich.is_read_committed(wrap(TopicPartition, IN), wrap(Offset, AT)).node
+        return self.detailed.is_read_committed(wrap(TopicPartition, IN), wrap(Offset, AT)).node
 
 
-def end_of(rich: State) -> int:
-    return as_int(rich["log.end_offset", (PARTITION,)])
+def end_of(detailed: State) -> int:
+    return as_int(detailed["log.end_offset", (PARTITION,)])
 
 
-def transaction_of(rich: State, offset: int) -> int:
-    return as_int(rich["log.record.transaction", (PARTITION, offset)])
+def transaction_of(detailed: State, offset: int) -> int:
+    return as_int(detailed["log.record.transaction", (PARTITION, offset)])
 
 
-def is_marker(rich: State, offset: int) -> bool:
-    return rich["log.record.outcome", (PARTITION, offset)] is not None
+def is_marker(detailed: State, offset: int) -> bool:
+    return detailed["log.record.outcome", (PARTITION, offset)] is not None
 
 
 def _decision(abstract: State, transaction: int) -> Value:

@@ -31,24 +31,27 @@ class Refinement(HistoryMapping[ElrOfReplicas]):
 
     @cached_property
     def abstract(self) -> AbstractPartition:
-        rich = self.rich
+        detailed = self.detailed
         return AbstractPartition(
-            brokers=rich.replicas,
-            leader_epochs=2 * (rich.max_unclean + rich.max_disruptions + rich.max_losses)
-            + 2 * rich.max_reassignments
+            brokers=detailed.replicas,
+            leader_epochs=2
+            * (detailed.max_unclean + detailed.max_disruptions + detailed.max_losses)
+            + 2 * detailed.max_reassignments
             + 2,
-            records=rich.max_records,
-            min_isr=rich.min_isr,
-            disturbances=2 * rich.max_reassignments + rich.max_unclean + rich.max_losses,
+            records=detailed.max_records,
+            min_isr=detailed.min_isr,
+            disturbances=2 * detailed.max_reassignments
+            + detailed.max_unclean
+            + detailed.max_losses,
         )
 
     @cached_property
     def _brokers(self) -> range:
-        return range(self.rich.replicas)
+        return range(self.detailed.replicas)
 
     @cached_property
     def _records(self) -> range:
-        return range(self.rich.max_records)
+        return range(self.detailed.max_records)
 
     # ---- the mapping
 
@@ -171,46 +174,48 @@ class Refinement(HistoryMapping[ElrOfReplicas]):
 
     # ---- the comparison
 
-    def compared(self, rich: State, abstract: State) -> Iterator[Difference]:
+    def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
         newest = as_int(abstract["newest", ()])
-        yield "the leader epoch", rich["partition_registration.leader_epoch", ()], newest
+        yield "the leader epoch", detailed["partition_registration.leader_epoch", ()], newest
         is_vacant = abstract["vacant", (newest,)]
         leader = None if is_vacant else abstract["leader", (newest,)]
-        yield "the leader", rich["partition_registration.leader", ()], leader
+        yield "the leader", detailed["partition_registration.leader", ()], leader
         for name in ("isr", "elr"):
-            ours = self._members(rich, f"partition_registration.{name}")
+            ours = self._members(detailed, f"partition_registration.{name}")
             yield f"the {name.upper()}", ours, self._set(abstract, name, newest)
         for name in ("replicas", "adding", "removing"):
-            yield name, self._members(rich, f"assignment.{name}"), self._set(abstract, name)
-        committed = frozenset(x for x in self._records if rich["committed", (x,)])
+            yield name, self._members(detailed, f"assignment.{name}"), self._set(abstract, name)
+        committed = frozenset(x for x in self._records if detailed["committed", (x,)])
         theirs = (self._set(abstract, "led.committed", e) for e in range(newest + 1))
         yield "the committed records", committed, frozenset[int]().union(*theirs)
         for r in self._brokers:
             if not abstract["broker.is_stopped", (r,)]:
                 log = self._set(abstract, "broker.log", r)
-                yield f"the log of b{r}", log_of(rich, r), log
-            if rich["broker.is_up", (r,)] and rich["broker.leader", (r,)] is not None:
-                epoch = as_int(rich["broker.leader_epoch", (r,)])
+                yield f"the log of b{r}", log_of(detailed, r), log
+            if detailed["broker.is_up", (r,)] and detailed["broker.leader", (r,)] is not None:
+                epoch = as_int(detailed["broker.leader_epoch", (r,)])
                 known = abstract["broker.leader_epoch", (r,)]
                 yield f"the leader epoch of b{r}", epoch, known
-                if rich["broker.leader", (r,)] == r:
+                if detailed["broker.leader", (r,)] == r:
                     yield f"whether b{r} leads", True, abstract["broker.is_leader", (r,)]
-                    yield from self._known_by(rich, abstract, r, epoch)
+                    yield from self._known_by(detailed, abstract, r, epoch)
 
-    def _known_by(self, rich: State, abstract: State, r: int, epoch: int) -> Iterator[Difference]:
+    def _known_by(
+        self, detailed: State, abstract: State, r: int, epoch: int
+    ) -> Iterator[Difference]:
         """Compares what a leader knows of its followers and of the ISR."""
         known = self._set(abstract, "led.isr", epoch)
-        isr = frozenset(f for f in self._brokers if rich["broker.isr", (r, f)])
+        isr = frozenset(f for f in self._brokers if detailed["broker.isr", (r, f)])
         yield f"the ISR that b{r} knows", isr, known
-        if rich["broker.is_current", (r,)]:
+        if detailed["broker.is_current", (r,)]:
             awaited = self._set(abstract, "led.maximal_isr", epoch)
-            proposed = frozenset(f for f in self._brokers if rich["broker.proposed", (r, f)])
-            maximal = isr | (proposed if rich["broker.is_pending", (r,)] else frozenset())
+            proposed = frozenset(f for f in self._brokers if detailed["broker.proposed", (r, f)])
+            maximal = isr | (proposed if detailed["broker.is_pending", (r,)] else frozenset())
             yield f"the maximal ISR of b{r}", maximal, awaited
         for f in self._brokers:
             if f != r:
-                end = as_int(rich["broker.follower.end_offset", (r, f)])
-                fetched = frozenset(as_int(rich["broker.record", (r, o)]) for o in range(end))
+                end = as_int(detailed["broker.follower.end_offset", (r, f)])
+                fetched = frozenset(as_int(detailed["broker.record", (r, o)]) for o in range(end))
                 acknowledged = self._set(abstract, "led.acknowledged", epoch, f)
                 yield f"what b{f} has acknowledged to b{r}", fetched, acknowledged
 
@@ -221,7 +226,7 @@ class Refinement(HistoryMapping[ElrOfReplicas]):
         """Returns the elements of an abstract set."""
         return frozenset(
             x
-            for x in range(max(self.rich.replicas, self.rich.max_records))
+            for x in range(max(self.detailed.replicas, self.detailed.max_records))
             if state.get((name, (*keys, x)))
         )
 

@@ -25,7 +25,7 @@ from properties.refinement.behaviour import Call, as_int
 from properties.refinement.state_mapping import Agreement, StateMapping, Step
 
 PARTITION: Final = 0
-RICH: Final = t.Local(Member.info, "m")
+DETAILED: Final = t.Local(Member.info, "m")
 ABSTRACT: Final = t.Local(AbstractMember.info, "m")
 
 
@@ -35,10 +35,10 @@ class Refinement(StateMapping[ClassicGroup]):
     @cached_property
     def abstract(self) -> AbstractClassicGroup:
         return AbstractClassicGroup(
-            members=self.rich.members,
-            instances=self.rich.instances,
+            members=self.detailed.members,
+            instances=self.detailed.instances,
             partitions=1,
-            generations=self.rich.generations + 1,
+            generations=self.detailed.generations + 1,
         )
 
     def abstraction(self, state: State) -> State:
@@ -52,7 +52,7 @@ class Refinement(StateMapping[ClassicGroup]):
                 "is_assigned",
             )
         }
-        for m in range(self.rich.members):
+        for m in range(self.detailed.members):
             for group in ("group", "persisted"):
                 out[f"{group}.members", (m,)] = state[f"{group}.members", (m,)]
                 out[f"{group}.owners", (m, PARTITION)] = state[f"{group}.owners", (m,)]
@@ -88,8 +88,8 @@ class Refinement(StateMapping[ClassicGroup]):
     def agreements(self) -> list[Agreement]:
         return [
             Agreement(
-                rich=self.rich.accepts(wrap(Member, RICH)).node,
+                detailed=self.detailed.accepts(wrap(Member, DETAILED)).node,
                 abstract=self.abstract.accepts(wrap(AbstractMember, ABSTRACT)).node,
-                of=[{RICH.uid: k, ABSTRACT.uid: k} for k in range(self.rich.members)],
+                of=[{DETAILED.uid: k, ABSTRACT.uid: k} for k in range(self.detailed.members)],
             )
         ]

@@ -11,7 +11,7 @@ from model.transactions.bugs import ReadsHighWatermarkTwice, StableAtFirstOpen
 from model.transactions.state import QUIET
 from model.transactions.versions import LaxMarkers, Transactions
 from model.variants import Constants
-from properties.refinement.rich_read_committed import Simulation
+from properties.refinement.detailed_read_committed import Simulation
 
 CHANGES: Constants = {
     **QUIET,

@@ -10,8 +10,8 @@ from model.language.interpreter import State
 from model.quorum.bugs import LeadsAfterRestart
 from model.quorum.versions import Kafka43, Quorum
 from properties.refinement.behaviour import Call
+from properties.refinement.detailed_quorum import Refinement
 from properties.refinement.history_mapping import Transition
-from properties.refinement.rich_quorum import Refinement
 
 TWO: Mapping[str, int] = {"replicas": 2}
 

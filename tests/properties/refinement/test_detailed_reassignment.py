@@ -11,8 +11,8 @@ from model.language import Bool, false, true
 from model.language.interpreter import State
 from model.reassignment.versions import ElrOfReplicas
 from properties.refinement.behaviour import Call
+from properties.refinement.detailed_reassignment import Refinement
 from properties.refinement.history_mapping import Transition
-from properties.refinement.rich_reassignment import Refinement
 
 ONE_REPLICA: Mapping[str, int | bool] = {
     "replicas": 2,

@@ -1,0 +1,80 @@
+"""A scope as text, such as `Replica=3,Offset=185`, and the values that are tried in a wide sort.
+
+A recorded trace needs as many offsets as its logs have, so its scope is larger than one that can be
+explored. A sort with more than `WIDE` elements is *wide*. Not every element of a wide sort is tried
+as an argument: only those near the values of the state (`near`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from model.faults import InputFault, UnknownName
+from model.language import terms as t
+from model.language.rows import Held, Row, RowState
+from model.language.scope import Ranges
+from model.language.spec import Spec
+
+WIDE: Final = 32
+LARGEST_KEY: Final = 100_000  # elements of a sort that is a key of a variable
+LARGEST: Final = 2**63  # elements of a sort whose elements are only values
+
+
+def scope_ranges(spec: Spec, text: str) -> Ranges:
+    """Returns the elements of each sort; a sort that the text leaves out has its usual elements.
+
+    Raises InputFault for an unknown sort or an unusable number of elements.
+    """
+    usual = {
+        sort if isinstance(sort, str) else sort.__name__: size
+        for sort, size in spec.scope().items()
+    }
+    found = {n: s if isinstance(s, range) else range(s) for n, s in usual.items()}
+    keys = {key.name for variable in spec.variables for key in variable.keys}
+    for part in filter(None, text.split(",")):
+        name, _, size = part.partition("=")
+        if name not in found:
+            raise UnknownName("sort in the scope", name, found)
+        most = LARGEST_KEY if name in keys else LARGEST
+        if not size.isdecimal() or not 1 <= int(size) <= most:
+            raise InputFault(f"scope {part}: write SORT=ELEMENTS, with a number from 1 to {most:,}")
+        start = found[name].start
+        found[name] = range(start, start + int(size))
+    return {"Bool": range(2), **found}
+
+
+def scope_text(scope: Mapping[str, int]) -> str:
+    return ",".join(f"{sort}={size}" for sort, size in scope.items())
+
+
+def is_wide(elements: range) -> bool:
+    return elements.stop - elements.start > WIDE
+
+
+def near(state: RowState, sort: t.SortInfo, spec: Spec, ranges: Ranges) -> list[int]:
+    """Returns the elements of a wide sort that the state names, those next to them, and the least.
+
+    A value of a variable with a wide key is not counted: there are too many of them. If the state
+    names an element only in such variables, the result has the least element and the first one that
+    is greater than all of them.
+    """
+    elements = ranges[sort.name]
+    of_sort = [v for v in spec.variables if v.value.name == sort.name]
+    plain = [v for v in of_sort if not any(is_wide(ranges[key.name]) for key in v.keys)]
+    found = {elements.start}
+    for variable in plain or of_sort:
+        found.update(_values(state.held[variable.name]))
+    if plain:
+        found |= {value + step for value in found for step in (-1, 1)}
+    else:
+        found = {elements.start, max(found) + 1}
+    return sorted(value for value in found if value in elements)
+
+
+def _values(held: Held) -> Iterator[int]:
+    if isinstance(held, Row):
+        for inner in held:
+            yield from _values(inner)
+    elif held is not None:
+        yield int(held)

@@ -1,0 +1,195 @@
+"""The Parquet files of one version of a Delta table, from the table's log.
+
+    _delta_log/00000000000000000012.json                                       version 12
+    _delta_log/00000000000000000010.checkpoint.parquet                         versions 0 to 10
+    _delta_log/00000000000000000010.checkpoint.0000000001.0000000003.parquet   the first of 3 parts
+
+A version is a commit: its file has one action on each line. `add` adds a file to the table,
+`remove` removes it, `metaData` sets the schema and the properties, and `protocol` sets what a
+reader must support. A checkpoint has all actions that are in force at its version, so older commits
+may be deleted. The files that are in force at a version are one history.
+
+Some features change the rows of a file, or the names of its columns. A table that uses such a
+feature is refused by the feature's name.
+
+Source: the Delta transaction log protocol, github.com/delta-io/delta, PROTOCOL.md.
+Simplified: compacted commits (`12.15.compacted.json`) are not read; the commits have the same
+actions. Checksum files are not read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import unquote
+
+import pyarrow.parquet as pq
+
+from checkers.histories.io.locations import FileSet, Place, file_or_folder, readable
+from checkers.histories.io.recorded import UnreadableHistory, reading_parquet, shown
+from model.histories import COLUMNS
+
+LOG: Final = "_delta_log"
+MAX_READER_VERSION: Final = 3  # from 3 on, a table names the features that a reader must support
+# the last two are refused only if the version uses them
+READER_FEATURES: Final = ("timestampNtz", "vacuumProtocolCheck", "columnMapping", "deletionVectors")
+MAPPING: Final = "delta.columnMapping.mode"
+_COMMIT: Final = re.compile(r"(\d{20})\.json")
+_CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?\.parquet")
+_CHECKPOINT_2: Final = re.compile(r"\d{20}\.checkpoint\.[0-9a-f-]{36}\.(json|parquet)")
+_OF_CHECKPOINT: Final = ("add.path", "add.deletionVector", "metaData", "protocol")
+_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+_COPY: Final = "copy the whole table again"
+_REWRITE: Final = "write its current rows as Parquet files and pass their folder"
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """The files, the metadata and the protocol that are in force after some actions of a log.
+
+    A file has the text of its deletion vector, which names the deleted rows, or None.
+    """
+
+    files: dict[str, str | None] = field(default_factory=dict[str, str | None])
+    metadata: Mapping[str, Any] | None = None
+    protocol: Mapping[str, Any] | None = None
+
+    def apply(self, action: object) -> None:
+        """Takes the effect of one action; actions of other kinds have no effect.
+
+        Raises ValueError if the action lacks a field, or has one of a wrong type.
+        """
+        match action:
+            case {"add": {"path": str(path)} as of_file} if unquote(path).isprintable():
+                self.files[path] = _vector(of_file)
+            case {"remove": {"path": str(path)} as of_file}:
+                # a commit that deletes rows of a file adds it with a vector, and removes the other
+                if path in self.files and self.files[path] == _vector(of_file):
+                    del self.files[path]
+            case {"metaData": {"configuration": dict(), "partitionColumns": list()} as metadata}:
+                self.metadata = metadata
+            case {"protocol": {"minReaderVersion": int()} as protocol} if isinstance(
+                protocol.get("readerFeatures") or [], list
+            ):
+                self.protocol = protocol
+            case {"add": _} | {"remove": _} | {"metaData": _} | {"protocol": _}:
+                raise ValueError(f"not an action of Delta: {shown(action)}")
+            case dict():
+                pass
+            case _:
+                raise ValueError(f"not an action of Delta: {shown(action)}")
+
+
+def _vector(of_file: Mapping[str, Any]) -> str | None:
+    vector = of_file.get("deletionVector")
+    return None if vector is None else json.dumps(vector, sort_keys=True)
+
+
+def is_table(folder: Place) -> bool:
+    return (folder / LOG).is_dir()
+
+
+def files_of(table: Place, version: int | None = None) -> FileSet:
+    """Returns the files of a Delta table at the version; without one, at the newest version.
+
+    Raises UnreadableHistory if the log is damaged, lacks the version, or needs a feature that
+    Urteil does not support.
+    """
+    commits, checkpoints = _log(table)
+    newest = max([*commits, *checkpoints], default=0)
+    wanted = newest if version is None else version
+    start = max((number for number in checkpoints if number <= wanted), default=-1)
+    missing = next((n for n in range(start + 1, wanted + 1) if n not in commits), None)
+    if missing is not None:
+        raise UnreadableHistory(
+            f"{table}: its log cannot give version {wanted}: it lacks version {missing}, and the "
+            f"newest is {newest}; name another by --table-version, or {_COPY}"
+        )
+    snapshot = Snapshot()
+    for part in checkpoints.get(start, ()):
+        _apply(snapshot, part, _checkpointed(part))
+    for number in range(start + 1, wanted + 1):
+        _apply(snapshot, commits[number], _committed(commits[number]))
+    for what, move in _obstacles(snapshot):
+        raise UnreadableHistory(
+            f"{table}: Urteil cannot read this Delta table at version {wanted}: {what}; {move}"
+        )
+    files = tuple(_place(table, path) for path in sorted(snapshot.files))
+    return FileSet(f"{table}, version {wanted}", files)
+
+
+def _log(table: Place) -> tuple[dict[int, Place], dict[int, list[Place]]]:
+    """Returns the commits, and the parts of complete checkpoints, by version."""
+    commits: dict[int, Place] = {}
+    parts: dict[tuple[int, int], list[Place]] = {}
+    for file in (table / LOG).glob("*"):
+        if commit := _COMMIT.fullmatch(file.name):
+            commits[int(commit[1])] = file
+        elif checkpoint := _CHECKPOINT.fullmatch(file.name):
+            parts.setdefault((int(checkpoint[1]), int(checkpoint[3] or 1)), []).append(file)
+        elif _CHECKPOINT_2.fullmatch(file.name):
+            raise UnreadableHistory(
+                f"{table}: Urteil does not support the feature v2Checkpoint of {file.name}; "
+                + _REWRITE
+            )
+    return commits, {at: some for (at, count), some in parts.items() if len(some) == count}
+
+
+def _apply(snapshot: Snapshot, file: Place, actions: Iterable[object]) -> None:
+    for number, action in enumerate(actions, 1):
+        try:
+            snapshot.apply(action)
+        except ValueError as error:
+            raise UnreadableHistory(f"{file}, action {number}: {error}; {_COPY}") from error
+
+
+def _committed(file: Place) -> Iterator[object]:
+    for number, line in enumerate(file.read_bytes().splitlines(), 1):
+        try:
+            yield json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise UnreadableHistory(f"{file}, line {number}: {error}; {_COPY}") from error
+
+
+def _checkpointed(file: Place) -> Iterator[object]:
+    with reading_parquet(file), pq.ParquetFile(readable(file)) as rows:
+        for batch in rows.iter_batches(columns=list(_OF_CHECKPOINT)):
+            for row in batch.to_pylist(maps_as_pydicts="lossy"):
+                yield {name: action for name, action in row.items() if action is not None}
+
+
+def _obstacles(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """Yields each reason why the files alone are not the rows of the table, with the next move."""
+    protocol, metadata = snapshot.protocol, snapshot.metadata
+    if protocol is None or metadata is None:
+        yield "its log has no protocol or no metadata", _COPY
+        return
+    needed = protocol["minReaderVersion"]
+    if needed > MAX_READER_VERSION:
+        yield f"its protocol needs a reader of version {needed}", _REWRITE
+    for name in protocol.get("readerFeatures") or ():
+        if name not in READER_FEATURES:
+            yield f"its protocol needs the feature {name}", _REWRITE
+    mapping = metadata["configuration"].get(MAPPING) or "none"
+    if mapping != "none":
+        yield f"its columns have other names in its files ({MAPPING} is {mapping})", _REWRITE
+    for path, vector in snapshot.files.items():
+        if vector is not None:
+            purge = f"run REORG TABLE … APPLY (PURGE), or {_REWRITE}"
+            yield f"{path} has deleted rows (feature deletionVectors)", purge
+    for name in COLUMNS:
+        if name in metadata["partitionColumns"]:
+            yield f"it is partitioned by {name}, so its files lack this column", _REWRITE
+    if not snapshot.files:
+        yield "it has no rows", "name an earlier version by --table-version"
+
+
+def _place(table: Place, path: str) -> Place:
+    # percent-encoded; absolute in a shallow clone
+    if _ADDRESS.match(path):
+        scheme, rest = path.split(":", 1)
+        return file_or_folder(path if rest.startswith("//") else f"{scheme}://{rest}")
+    return table / unquote(path)

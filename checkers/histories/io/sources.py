@@ -1,0 +1,237 @@
+"""The files of a history, each with the function that reads its format.
+
+    a folder of `urteil record`    its files are described in `recorded`
+    a folder of files              Parquet or NDJSON, also in nested folders, such as `date=…`
+    the folder of a Delta table    the Parquet files of its newest version (`delta`)
+    a .parquet file                it has the columns of `COLUMNS`
+    a .ndjson or .jsonl file       each line is an object; its fields are the columns
+    a .edn file                    a history of Jepsen
+
+The format of any other file is detected from its first bytes. A run folder of Urteil below a folder
+of files is no part of the history.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.json as paj
+import pyarrow.parquet as pq
+
+from checkers.histories.io import delta, jepsen, recorded
+from checkers.histories.io.json_faults import LONGEST_LINE, first_fault, unknown_column
+from checkers.histories.io.locations import FileSet, Location, Place, Remote, readable
+from checkers.histories.io.recorded import (
+    SCHEMA,
+    SHOWN,
+    UnreadableHistory,
+    as_table,
+    reading_parquet,
+)
+from checkers.report.run_files import DESCRIPTION, HISTORY
+from model.histories import COLUMNS, NEW_IN_2
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+Reader = Callable[[Place], Iterator[pa.Table]]
+ROWS_AT_ONCE: Final = 200_000
+OPERATIONS_AT_ONCE: Final = 5_000  # more would reach the garbage collector's old generation first
+ICEBERG: Final = ".metadata.json"
+
+
+def sources(history: Location) -> list[tuple[Reader, Place]]:
+    """Returns the files of a history, each with the function that reads it.
+
+    The folder of a recording counts as one file. Raises UnreadableHistory.
+    """
+    if isinstance(history, FileSet):
+        return _alike(history, [place for one in history.files for place in _files_at(one)])
+    if history.is_dir():
+        if (history / recorded.METADATA).exists():
+            return [(recorded.tables, history)]
+        if delta.is_table(history):
+            return sources(delta.files_of(history))
+        return _alike(history, _files_at(history))
+    return [(_reader(history), history)]
+
+
+def _files_at(place: Place) -> list[Place]:
+    if not place.is_dir():
+        return [place]
+    found: list[Place] = [*(_below(place) if isinstance(place, Path) else _remote_below(place))]
+    for one in found:
+        if one.name == recorded.METADATA:
+            raise UnreadableHistory(
+                f"{place}: {one} belongs to a recording; pass the folder of that file alone"
+            )
+        if one.name == delta.LOG:
+            raise UnreadableHistory(
+                f"{place}: {one} belongs to a Delta table; pass the folder of that table alone"
+            )
+        if one.name.endswith(ICEBERG):
+            raise UnreadableHistory(
+                f"{place}: {one} belongs to an Iceberg table, some of whose files are outdated; "
+                "write its current rows as Parquet files and pass their folder"
+            )
+    return sorted((it for it in found if it.suffix in _SUFFIXES_IN_FOLDERS), key=str)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for parent, folders, names in os.walk(folder):
+        if delta.LOG in folders:
+            yield Path(parent) / delta.LOG
+        if DESCRIPTION in names and parent != str(folder):  # a run; it may have a recording
+            folders[:] = [name for name in folders if name == HISTORY]
+            continue
+        folders[:] = [name for name in folders if not name.startswith(("_", "."))]
+        for name in names:
+            if not name.startswith(("_", ".")):
+                yield Path(parent) / name
+
+
+def _remote_below(folder: Remote) -> Iterator[Remote]:
+    start = len(folder.path)
+    for entry, is_folder in folder.entries(deep=True):
+        names = entry.path[start:].split("/")
+        is_hidden = any(name.startswith(("_", ".")) for name in names)
+        if names[-1] == delta.LOG if is_folder else not is_hidden:
+            yield entry
+
+
+def _alike(history: Location, files: list[Place]) -> list[tuple[Reader, Place]]:
+    if not files:
+        raise UnreadableHistory(
+            f"{history}: the folder contains neither {recorded.METADATA} nor *.parquet nor "
+            "*.ndjson; pass the folder that `urteil record` wrote, or a file"
+        )
+    readers = {_BY_SUFFIX.get(file.suffix) or _reader(file) for file in files}
+    if len(readers) > 1:
+        kinds = ", ".join(sorted({file.suffix for file in files}))
+        raise UnreadableHistory(
+            f"{history}: files of several formats ({kinds}); pass those of one format by a glob"
+        )
+    (reader,) = readers
+    if reader is _edn and len(files) > 1:
+        raise UnreadableHistory(
+            f"{history}: {len(files)} EDN files, and each is a history of its own; "
+            "analyze them one by one"
+        )
+    return [(reader, file) for file in files]
+
+
+def _reader(path: Place) -> Reader:
+    if not path.exists():
+        what = "bucket, object" if isinstance(path, Remote) else "file"
+        where = "address" if isinstance(path, Remote) else "path"
+        raise UnreadableHistory(f"{path}: no such {what} or folder; check the {where}")
+    if path.is_fifo():  # a history is read more than once
+        raise UnreadableHistory(
+            f"{path}: this is a pipe, and a history is read more than once; "
+            "write its content to a file and pass that"
+        )
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+    except OSError as error:
+        raise UnreadableHistory(f"{path}: {error.strerror}; check its permissions") from error
+    if not beginning:
+        raise UnreadableHistory(f"{path}: the file is empty; record the history again")
+    reader = _BY_SUFFIX.get(path.suffix)
+    if reader:
+        return reader
+    if beginning.startswith(b"PAR1"):
+        return _parquet
+    if beginning.startswith(b'{"'):
+        return _json_lines
+    if beginning.startswith((b"{:", b"[{:", b"#", b";")):
+        return _edn
+    raise UnreadableHistory(
+        f"{path}: unknown format: the file begins neither as Parquet nor as NDJSON nor as EDN; "
+        "check the path, or end its name with .parquet, .ndjson or .edn"
+    )
+
+
+# ---------------------------------------------------------------- a reader for each format
+
+
+def _parquet(path: Place) -> Iterator[pa.Table]:
+    return parquet(path)
+
+
+def parquet(path: Place, *, known_only: bool = True) -> Iterator[pa.Table]:
+    """Yields the tables of a Parquet file; with `known_only`, an unknown column is an error."""
+    with reading_parquet(path), pq.ParquetFile(readable(path)) as file:
+        schema = file.schema_arrow
+        if known_only:
+            check_columns(schema.names, path)
+        if file.metadata.num_rows == 0:
+            yield schema.empty_table()
+        for batch in file.iter_batches(ROWS_AT_ONCE):
+            yield pa.Table.from_batches([batch])
+
+
+def _edn(path: Place) -> Iterator[pa.Table]:
+    return edn(path)
+
+
+def edn(path: Place, unmapped: Counter[str] | None = None) -> Iterator[pa.Table]:
+    """Yields the tables of a Jepsen history; `unmapped` counts the events and fields not read."""
+    operations = jepsen.operations(path, unmapped)
+    first_op = 0
+    while some := list(islice(operations, OPERATIONS_AT_ONCE)):
+        yield as_table(some, first_op=first_op)
+        first_op += len(some)
+
+
+def _json_lines(path: Place) -> Iterator[pa.Table]:
+    return json_lines(path)
+
+
+def json_lines(path: Place, *, known_only: bool = True) -> Iterator[pa.Table]:
+    """Yields the tables of an NDJSON file; with `known_only`, an unknown field is an error."""
+    lenient = pa.schema([field.with_nullable(nullable=True) for field in SCHEMA])
+    unexpected = "error" if known_only else "infer"
+    parse = paj.ParseOptions(explicit_schema=lenient, unexpected_field_behavior=unexpected)
+    try:
+        blocks = paj.open_json(
+            readable(path),
+            read_options=paj.ReadOptions(block_size=LONGEST_LINE),
+            parse_options=parse,
+        )
+        for batch in blocks:
+            yield pa.Table.from_batches([batch])
+    except pa.ArrowException as error:
+        raise UnreadableHistory(f"{path}{first_fault(path, first_line(error))}") from error
+
+
+_BY_SUFFIX: Final[dict[str, Reader]] = {
+    ".edn": _edn,
+    ".parquet": _parquet,
+    ".ndjson": _json_lines,
+    ".jsonl": _json_lines,
+}
+FORMATS: Final[dict[Reader, str]] = {_edn: "edn", _parquet: "parquet", _json_lines: "ndjson"}
+_SUFFIXES_IN_FOLDERS: Final = (".parquet", ".ndjson", ".jsonl")
+
+
+def check_columns(names: list[str], path: Place) -> None:
+    """Raises UnreadableHistory for a column that the format does not have, or that is missing."""
+    unknown = [name for name in names if name not in COLUMNS]
+    if unknown:
+        raise UnreadableHistory(f"{path}: {unknown_column(unknown[0])}")
+    missing = [name for name in COLUMNS if name not in (*names, *NEW_IN_2)]
+    if missing:
+        raise UnreadableHistory(
+            f"{path}: no column {', '.join(missing)}; add it: a history has the columns "
+            f"{', '.join(COLUMNS)}"
+        )
+
+
+def first_line(error: BaseException) -> str:
+    return str(error).splitlines()[0][:SHOWN] if str(error) else type(error).__name__

@@ -1,0 +1,122 @@
+"""The quantifiers of the language: `forall`, `exists`, and what counts or searches elements.
+
+A loop over a sort yields one symbolic element. So the generator of `forall(p(r) for r in Replica)`
+yields one formula, about this element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from model.language import terms as t
+from model.language.binding import close
+from model.language.expressions import (
+    Bool,
+    I,
+    Number,
+    SpecError,
+    conjunction,
+    formula,
+    lower,
+    open_loops,
+    wrap,
+)
+
+_EMPTY: Any = object()
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    binders: tuple[t.Local, ...]
+    ranges: tuple[t.Node, ...]
+    body: t.Node
+
+    @classmethod
+    def of(cls, bodies: Iterator[Bool]) -> _Scope:
+        before = len(open_loops)
+        body = next(bodies, _EMPTY)
+        if body is _EMPTY:
+            raise SpecError(
+                "a quantifier ranges over an empty iterable\n  iterate a sort or a set of the spec"
+            )
+        opened = open_loops[before:]
+        for _ in bodies:
+            raise SpecError(
+                "a quantifier ranges over a Python iterable\n  iterate a sort or a set of the spec"
+            )
+        ranges = tuple(c for _, c in opened if not isinstance(c, t.Const))
+        return cls(tuple(b for b, _ in opened), ranges, formula(body).node)
+
+    def conjunction(self) -> t.Node:
+        return conjunction((*self.ranges, self.body))
+
+    def implication(self) -> t.Node:
+        return t.Implies(conjunction(self.ranges), self.body) if self.ranges else self.body
+
+
+def forall(bodies: Iterator[Bool]) -> Bool:
+    """True if the body is true for every element: `forall(p(r) for r in Replica)`."""
+    scope = _Scope.of(bodies)
+    return wrap(Bool, t.Forall(*close(scope.binders, scope.implication())))
+
+
+def exists(bodies: Iterator[Bool]) -> Bool:
+    """True if the body is true for some element: `exists(p(r) for r in Replica)`."""
+    scope = _Scope.of(bodies)
+    return wrap(Bool, t.Exists(*close(scope.binders, scope.conjunction())))
+
+
+def count(bodies: Iterator[Bool]) -> Number:
+    """The number of elements for which the body is true; for exploration only, not for proofs."""
+    scope = _Scope.of(bodies)
+    return wrap(Number, t.Count(*close(scope.binders, scope.conjunction())))
+
+
+def majority(bodies: Iterator[Bool]) -> Bool:
+    """True if the body is true for more than half of the elements of a sort.
+
+    Raises SpecError if the elements are those of a set. A proof assumes of majorities only that any
+    two of them share an element.
+    """
+    scope = _Scope.of(bodies)
+    if scope.ranges:
+        raise SpecError("majority(...) ranges over a set\n  iterate a sort of the spec")
+    binders, body = close(scope.binders, scope.body)
+    return wrap(Bool, t.Lt(t.Count(binders, t.negation(body)), t.Count(binders, body)))
+
+
+def at_least(number: int, bodies: Iterator[Bool]) -> Bool:
+    """True if the body is true for at least so many elements of a sort.
+
+    Raises SpecError if the elements are those of a set. A proof assumes of such sets only that they
+    stay large enough when elements join.
+    """
+    scope = _Scope.of(bodies)
+    if scope.ranges:
+        raise SpecError("at_least(...) ranges over a set\n  iterate a sort of the spec")
+    members = wrap(Number, t.Count(*close(scope.binders, scope.body)))
+    return members >= number
+
+
+def first(sort: type[I], test: Callable[[I], Bool], *, default: I) -> I:
+    """Returns the least value for which the test is true, or `default` if there is none.
+
+    Only exploration supports this, not proofs.
+    """
+    return _extreme(sort, test, default, last=False)
+
+
+def last(sort: type[I], test: Callable[[I], Bool], *, default: I) -> I:
+    """Returns the greatest value for which the test is true, or `default` if there is none.
+
+    Only exploration supports this, not proofs.
+    """
+    return _extreme(sort, test, default, last=True)
+
+
+def _extreme(sort: type[I], test: Callable[[I], Bool], default: I, *, last: bool) -> I:
+    binder = t.Local(sort.info, test.__code__.co_varnames[0])
+    (chosen,), body = close((binder,), test(wrap(sort, binder)).node)
+    return wrap(sort, t.Extreme(chosen, body, lower(default, sort), last))

@@ -1,0 +1,57 @@
+"""Applies the changes between two metadata images to the replicas of a broker.
+
+Only the topic partitions that differ are handled. A broker leads or follows those that the new
+image assigns to it, and deletes the logs of the others (module `deleted_topics`).
+
+Source: ReplicaManager.applyDelta of Apache Kafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from model.vocabulary import TopicPartition
+from reference_impl.broker.deleted_topics import remaining
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.node.context import Context
+from reference_impl.node.step import Effects
+from reference_impl.partition.roles import Replica, apply_state
+from reference_impl.protocol.controller import MetadataImage
+
+
+class Applied(NamedTuple):
+    """A broker's replicas and logs after it has applied a metadata image.
+
+    `unassigned` has logs that were on disk at the broker's start, and that no metadata image has
+    assigned to it yet.
+    """
+
+    replicas: Mapping[TopicPartition, Replica]
+    unassigned: Mapping[TopicPartition, PartitionLog]
+    effects: Effects
+
+
+def applied(
+    replicas: Mapping[TopicPartition, Replica],
+    unassigned: Mapping[TopicPartition, PartitionLog],
+    before: MetadataImage,
+    after: MetadataImage,
+    context: Context,
+) -> Applied:
+    """Returns the replicas and logs after the newer of two images, with the effects of it."""
+    me = context.broker_id
+    kept, stored_logs, stopped = remaining(replicas, unassigned, after, me)
+    replicas, unassigned, effects = dict(kept), dict(stored_logs), [*stopped]
+    states = dict(before.topic_partitions)
+    for topic_partition, state in after.topic_partitions:
+        if states.get(topic_partition) is state or me not in state.replicas:
+            continue
+        stored = unassigned.pop(topic_partition, None)
+        if stored is None or stored.incarnation != state.incarnation:
+            stored = PartitionLog(incarnation=state.incarnation)
+        replicas[topic_partition], some = apply_state(
+            topic_partition, replicas.get(topic_partition), stored, state, context
+        )
+        effects += some
+    return Applied(replicas, unassigned, tuple(effects))

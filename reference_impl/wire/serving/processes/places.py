@@ -1,0 +1,70 @@
+"""Where the nodes of a cluster of processes listen, and which of them are split from each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from model.vocabulary import BrokerId
+from reference_impl.protocol.messages import CONTROLLER, NodeId
+from reference_impl.wire.connections.listening import Address
+from reference_impl.wire.serving.options import ServeOptions
+from reference_impl.wire.serving.processes.settings import Places
+
+
+@dataclass(slots=True)
+class ClusterPlaces:
+    """The addresses of all nodes that have been open, for clients and for other nodes.
+
+    A node that starts again listens at the ports that it had.
+    """
+
+    options: ServeOptions
+    _clients: dict[BrokerId, Address] = field(default_factory=dict)  # where brokers listen
+    _links: dict[NodeId, Address] = field(default_factory=dict)  # where nodes listen
+    _split: set[frozenset[NodeId]] = field(default_factory=set)
+
+    def found(self, node: NodeId, clients: Address | None, link: Address) -> None:
+        """Keeps where a node listens for clients, if it is a broker, and for other nodes."""
+        self._links[node] = link
+        if clients is not None:
+            self._clients[BrokerId(node)] = clients
+
+    @property
+    def addresses(self) -> Mapping[BrokerId, Address]:
+        """The addresses of the brokers that clients get."""
+        brokers = self.options.broker_ids
+        listens = self.options.advertised or [self._clients[one] for one in brokers]
+        return dict(zip(brokers, listens, strict=True))
+
+    def client_port(self, broker: BrokerId) -> int:
+        """The port on which a broker that starts listens for clients; 0 for a free one."""
+        first = self.options.port + broker - 1 if self.options.port else 0
+        return self._clients.get(broker, ("", first))[1]
+
+    def link_port(self, node: NodeId) -> int:
+        """The port on which a node that starts listens for other nodes; 0 for a free one."""
+        above = 0 if node == CONTROLLER else node
+        first = self.options.link_port + above if self.options.link_port else 0
+        return self._links.get(node, ("", first))[1]
+
+    def of(self, node: NodeId) -> Places:
+        """The places that a node must know."""
+        links = self.options.links
+        return Places(
+            clients={} if node == CONTROLLER else self.addresses,
+            links={to: links.get((node, to), listens) for to, listens in self._links.items()},
+            separated=self.separated(node),
+        )
+
+    def split(self, one_side: Iterable[NodeId], other_side: Iterable[NodeId]) -> None:
+        others = [*other_side]
+        self._split |= {frozenset({one, other}) for one in one_side for other in others}
+
+    def heal(self) -> None:
+        self._split.clear()
+
+    def separated(self, node: NodeId) -> frozenset[NodeId]:
+        """The nodes that are split from this one."""
+        pairs = (pair for pair in self._split if node in pair)
+        return frozenset(other for pair in pairs for other in pair if other != node)
