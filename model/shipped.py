@@ -46,6 +46,14 @@ WITHOUT_VERSION: Final[Mapping[str, tuple[tuple[InForce, str], ...]]] = {
             "wants-exact-epoch",
         ),
     ),
+    "share-group": (
+        (kafka("0.8.0", "3.9"), "there were no share groups"),
+        (
+            kafka("4.0", "4.1"),
+            "these releases have several bugs at once, such as keeps-expired-lock and "
+            "start-offset-waits",
+        ),
+    ),
     "coordinator-abstract": (
         (kafka("0.8.0", "0.10.2"), "there were no transactions"),
         (kafka("0.11", "3.9"), "only the specs transactions and transactions-abstract have V1"),

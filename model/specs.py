@@ -24,6 +24,7 @@ SPECS: Final = (
     "group-offsets",
     "classic-group",
     "consumer-group",
+    "share-group",
     "retention",
     "quorum",
     "transactions",

@@ -46,6 +46,7 @@ COUNTS = {
     "group-offsets": Counts(220_612, 911_696, 26, (8, 9, 7, 7)),
     "classic-group": Counts(86_284, 485_888, 26, (7, 7, 10, 12)),
     "consumer-group": Counts(73_756, 291_255, 24, (9, 11, 7, 9)),
+    "share-group": Counts(69_904, 211_892, 20, (3, 6, 5, 6, 5)),
     "retention": Counts(8_964, 31_738, 16, (4, 6, 6, 5)),
     "quorum": Counts(80_350, 302_508, 24, (6, 6, 11)),
     "transactions": Counts(45_761, 132_345, 43, (13, 13, 13, 10, 26)),

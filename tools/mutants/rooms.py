@@ -70,6 +70,7 @@ _SPECS: Final = (
     "group-offsets",
     "classic-group",
     "consumer-group",
+    "share-group",
     "retention",
     "quorum",
     "reassignment",

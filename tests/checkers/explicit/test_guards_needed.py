@@ -92,6 +92,7 @@ NEEDED = [
     Needed("classic-group", "assign", "is_rebalancing", "one_owner", 11),
     Needed("consumer-group", "change_subscription", "forall", "an_empty_group_is_settled", 1),
     Needed("consumer-group", "join", "joined", "epochs_grow", 4),
+    Needed("share-group", "acquire", "is_active", "acknowledgements_last", 5),
     Needed("classic-group", "receive_assignment", "is_assigned", "old_answers_change_nothing", 7),
     Needed("replication-abstract", "elect", "isr[newest]", "isr_has_what_is_committed", 8),
     Needed("replication-abstract", "truncate", "forall", "isr_has_what_is_committed", 5),

@@ -19,6 +19,7 @@ from checkers.explicit.instance import Instance
 from checkers.explicit.transitions import Transitions
 from model.language.interpreter import State
 from model.quorum.state import Role
+from model.share_group.state import RecordState
 from model.specs import SPECS, find
 from model.state_machine import StateMachine, Step
 from model.state_machines import STATE_MACHINES
@@ -279,6 +280,19 @@ def eligible_replicas(state: State, ranges: Mapping[str, range]) -> Iterator[str
         )
 
 
+def records(state: State, ranges: Mapping[str, range]) -> Iterator[str]:
+    leader = Read(state)
+    for x in ranges["Offset"][:-1]:
+        own = Read(state, "record.", (x,))
+        yield named(
+            UNKNOWN=not leader["is_active"],
+            WRITING=own["previous"] is not None,
+            ACQUIRED=own["state"] == RecordState.labels.index("ACQUIRED"),
+            PASSED=x < leader["start"],
+            OTHER=True,
+        ).replace("OTHER", RecordState.labels[own["state"]])
+
+
 PROJECTIONS: dict[str, tuple[Projection, ...]] = {
     "replication": (replicas,),
     "election": (registered_replicas, brokers),
@@ -286,6 +300,7 @@ PROJECTIONS: dict[str, tuple[Projection, ...]] = {
     "group-offsets": (committed_offset, consumers),
     "classic-group": (classic_group,),
     "consumer-group": (members,),
+    "share-group": (records,),
     "retention": (offsets_of_replicas,),
     "quorum": (roles,),
     "transactions": (transactional_id,),

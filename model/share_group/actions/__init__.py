@@ -1,0 +1,18 @@
+"""The actions of a share partition: deliveries, acknowledgements, writes, and a change of leader.
+
+The table lists all actions (`Next` in TLA+). WF marks a weakly fair action, which is eventually
+taken if it stays enabled. An action without a mark may never happen.
+
+    deliveries          WF acquire
+    acknowledgements    accept, release, reject
+    acquisition lock    WF time_out, time_out_in_transition
+    writes              WF persist, lose_write, lose_answer
+    the log             delete_record, WF follow_log_start
+    the leader          elect, WF initialize
+
+No acknowledgement is fair: a member may stop at any moment, without a trace.
+"""
+
+from model.share_group.actions.leading import ShareGroupActions
+
+__all__ = ["ShareGroupActions"]

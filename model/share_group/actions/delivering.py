@@ -1,0 +1,160 @@
+"""Deliveries: members acquire records, acknowledge them, or let their locks time out.
+
+Each of these steps but the acquisition sends a write to the coordinator. A write needs a free
+place; the constant `writes` limits how many are on their way.
+"""
+
+from __future__ import annotations
+
+from model.language import Bool, Nothing, action, all_of, any_of, false, ite, nothing, true, when
+from model.share_group.state import (
+    ACKNOWLEDGED,
+    ACQUIRED,
+    ARCHIVED,
+    AVAILABLE,
+    DECIDED,
+    OPEN,
+    DeliveryCount,
+    InFlight,
+    Member,
+    Offset,
+    RecordState,
+    ShareGroupState,
+    Write,
+    is_final_state,
+)
+
+
+class Deliveries(ShareGroupState):
+    """The actions of members, and the timeouts of their locks."""
+
+    @action(fair="weak")
+    def acquire(s, m: Member) -> None:
+        """A member fetches, and acquires the first record that it may acquire.
+
+        The leader does not store this. Kafka: SharePartition.nextFetchOffset, acquire. Simplified:
+        one record per fetch. Without the guard that the leader has read the stored state, the claim
+        `acknowledgements_last` breaks in 5 steps.
+        """
+        x = s.next_fetch_offset()
+        when(s.is_active, s.log_start <= x, x < s.end_offset)
+        count = s.record[x].count + 1
+        s.record[x] = InFlight(
+            state=ACQUIRED,
+            count=count,
+            member=m,
+            previous=s.record[x].previous,  # nothing, unless a bug allows more
+            expired=false,
+        )
+
+    # ---- acknowledgements
+
+    def may_acknowledge(s, m: Member, x: Offset) -> Bool:
+        """True if the member has acquired the record.
+
+        It is not enough that some member has: the variant `acknowledges-for-others` breaks the
+        claim `only_the_holder_acknowledges` in 2 steps.
+        """
+        return all_of(s.record[x].state == ACQUIRED, s.record[x].member == m)
+
+    def acknowledge(s, m: Member, x: Offset, state: RecordState) -> None:
+        """The record gets the new state; the leader answers after this state is stored.
+
+        Until then the leader remembers the member. If the write fails, the member has the record
+        again.
+        """
+        when(s.start <= x, s.may_acknowledge(m, x), s.has_free_slot())
+        count, holder = s.record[x].count, s.record[x].member
+        s.send(x, state, count, m)
+        s.decide(x, state)
+        s.record[x] = InFlight(
+            state=state, count=count, member=nothing, previous=holder, expired=false
+        )
+
+    def send(
+        s, x: Offset, state: RecordState, count: DeliveryCount, member: Member | Nothing
+    ) -> None:
+        """Sends a write to the coordinator, with the leader's epoch and start offset.
+
+        Kafka: SharePartition.writeShareGroupState.
+        """
+        s.write[s.free_slot()] = Write(
+            sent=true,
+            leader_epoch=s.leader_epoch,
+            start=s.start,
+            offset=x,
+            state=state,
+            count=count,
+            member=member,
+        )
+
+    def decide(s, x: Offset, state: RecordState) -> None:
+        """Notes for the claims that the record gets its final state, if it does."""
+        seen = s.outcome[x]
+        s.outcome[x] = ite(is_final_state(state) & (seen == OPEN), DECIDED, seen)
+
+    @action
+    def accept(s, m: Member, x: Offset) -> None:
+        """A member has processed a record.
+
+        Kafka: SharePartition.acknowledge, InFlightState.startStateTransition.
+        """
+        s.acknowledge(m, x, ACKNOWLEDGED)
+
+    @action
+    def release(s, m: Member, x: Offset) -> None:
+        """A member gives a record back; at the limit of deliveries, the record is archived.
+
+        A member that closes its session gives back all its records in the same way. Kafka:
+        SharePartition.acknowledge, releaseAcquiredRecords.
+        """
+        s.acknowledge(m, x, s.state_after_delivery(x))
+
+    @action
+    def reject(s, m: Member, x: Offset) -> None:
+        """A member refuses a record for good, for example because it cannot be parsed.
+
+        Kafka: SharePartition.acknowledge.
+        """
+        s.acknowledge(m, x, ARCHIVED)
+
+    def is_at_limit(s, x: Offset) -> Bool:
+        """True if the record was delivered as often as the group's limit allows.
+
+        Without this rule, the variant `delivers-without-limit` breaks the claim
+        `delivery_count_is_limited` in 6 steps.
+        """
+        return s.delivery_limit <= s.record[x].count
+
+    def state_after_delivery(s, x: Offset) -> RecordState:
+        """Returns the state of a record that a member had and did not settle.
+
+        Kafka: InFlightState.tryUpdateState.
+        """
+        return ite(any_of(s.is_at_limit(x), x < s.start), ARCHIVED, AVAILABLE)
+
+    # ---- the acquisition lock
+
+    @action(fair="weak")
+    def time_out(s, x: Offset) -> None:
+        """A member's lock times out: the record is available again, or archived at the limit.
+
+        The leader does not wait until this is stored. Kafka:
+        SharePartition.releaseAcquisitionLockOnTimeout.
+        """
+        when(s.record[x].state == ACQUIRED, ~s.record[x].expired, s.has_free_slot())
+        state, count = s.state_after_delivery(x), s.record[x].count
+        s.send(x, state, count, nothing)
+        s.decide(x, state)
+        s.record[x] = InFlight(
+            state=state, count=count, member=nothing, previous=nothing, expired=false
+        )
+
+    @action
+    def time_out_in_transition(s, x: Offset) -> None:
+        """A member's lock times out while its acknowledgement is written.
+
+        The leader only notes it. Kafka: AcquisitionLockTimerTask.run.
+        """
+        when(s.is_in_transition(x), ~s.record[x].expired)
+        s.record[x].expired = true

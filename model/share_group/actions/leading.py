@@ -1,0 +1,95 @@
+"""The leader: it learns which records the topic has deleted, and a new leader takes over."""
+
+from __future__ import annotations
+
+from model.language import Bool, action, false, first, ite, nothing, true, when
+from model.share_group.actions.writing import Writes
+from model.share_group.state import InFlight, LeaderEpoch, Offset, is_final_state
+
+
+class ShareGroupActions(Writes):
+    """All actions of a share partition."""
+
+    # ---- the log
+
+    @action
+    def delete_record(s) -> None:
+        """The topic's retention deletes the oldest record.
+
+        Kafka: UnifiedLog.deleteOldSegments. Simplified: every record is a segment.
+        """
+        when(s.log_start < s.max_deleted, s.log_start < s.end_offset)
+        s.log_start = s.log_start + 1
+
+    @action(fair="weak")
+    def follow_log_start(s) -> None:
+        """A fetch is out of range, so the leader moves the start offset to the log start.
+
+        A record below that a member has stays acquired until its lock times out. Kafka:
+        ShareFetchUtils.processFetchResponse, SharePartition.updateCacheAndOffsets.
+        """
+        when(s.is_active, s.start < s.log_start, s.next_fetch_offset() < s.log_start)
+        start = s.start_after_deletion()
+        for x in Offset:
+            s.record[x] = ite((x < start) & ~s.is_held(x), InFlight.blank(), s.record[x])
+        s.start = start
+
+    def start_after_deletion(s) -> Offset:
+        """Returns the first record from the log start on that is not final."""
+        return first(Offset, lambda x: (s.log_start <= x) & ~s.is_passed(x), default=s.end_offset)
+
+    # ---- the leader
+
+    @action
+    def elect(s) -> None:
+        """Another broker becomes leader; it does not know the states of the records yet.
+
+        The old leader's writes are still on their way, and it may still answer its members. Kafka:
+        SharePartitionManager.SharePartitionListener. Simplified: the old leader delivers nothing
+        any more, and accepts no acknowledgement.
+        """
+        when(s.leader_epoch < s.max_leader_epoch)
+        s.leader_epoch = s.leader_epoch + 1
+        s.is_active = false
+        s.start = Offset(0)
+        for x in Offset:
+            s.record[x] = InFlight.blank()
+
+    @action(fair="weak")
+    def initialize(s) -> None:
+        """A new leader reads the stored state, and the coordinator refuses older leaders from now.
+
+        Kafka: SharePartition.maybeInitialize,
+        ShareCoordinatorShard.readStateAndMaybeUpdateLeaderEpoch. Simplified: request and answer are
+        one step.
+        """
+        when(~s.is_active)
+        start = first(
+            Offset,
+            lambda x: (s.stored_start <= x) & ~s.is_passed_when_read(x),
+            default=s.end_offset,
+        )
+        for x in Offset:
+            known = InFlight(
+                state=s.stored[x].state,
+                count=s.stored[x].count,
+                member=nothing,
+                previous=nothing,
+                expired=false,
+            )
+            s.record[x] = ite(x < start, InFlight.blank(), known)
+        s.start = start
+        s.is_active = true
+        s.stored_epoch = s.epoch_after_read()
+
+    def is_passed_when_read(s, x: Offset) -> Bool:
+        """True if a new leader's start offset may move past the record."""
+        return is_final_state(s.stored[x].state)
+
+    def epoch_after_read(s) -> LeaderEpoch:
+        """Returns the leader epoch that the coordinator knows after a leader has read the state.
+
+        It must be the reader's: the variant `reads-without-fencing` breaks the claim
+        `acknowledgements_last` in 6 steps (KAFKA-17796).
+        """
+        return s.leader_epoch

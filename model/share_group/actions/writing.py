@@ -1,0 +1,183 @@
+"""Writes: the coordinator stores the state of a record, and the leader learns the result."""
+
+from __future__ import annotations
+
+from model.language import Bool, action, all_of, any_of, first, ite, nothing, true, when
+from model.share_group.actions.delivering import Deliveries
+from model.share_group.state import (
+    ACQUIRED,
+    CONFIRMED,
+    InFlight,
+    Offset,
+    RecordState,
+    Slot,
+    Stored,
+    Write,
+    is_final_state,
+)
+
+
+def later_of(a: Offset, b: Offset) -> Offset:
+    return ite(a <= b, b, a)
+
+
+class Writes(Deliveries):
+    """The actions of writes on their way to the coordinator."""
+
+    @action(fair="weak")
+    def persist(s, w: Slot) -> None:
+        """The coordinator stores a write, unless it knows a newer leader, and answers.
+
+        If the leader still waits for the answer, the transition of the record is complete, and the
+        member learns the result. Kafka: ShareCoordinatorShard.writeState,
+        SharePartition.rollbackOrProcessStateUpdates. Simplified: storing and answering are one
+        step. Writes arrive in any order; in Kafka a write overtakes another one only if the other
+        one is repeated (PersisterStateManager.WriteStateHandler).
+        """
+        when(s.write[w].sent)
+        write = s.write[w]
+        accepted = s.is_accepted(w)
+        x, seen = write.offset, s.outcome[write.offset]
+        confirms = all_of(accepted, write.member != nothing, is_final_state(write.state))
+        s.outcome[x] = ite(confirms, CONFIRMED, seen)
+        s.store(w, accepted)
+        s.complete(w, succeeds=True)
+
+    @action
+    def lose_write(s, w: Slot) -> None:
+        """A write fails before the coordinator gets it.
+
+        Kafka: PersisterStateManager.WriteStateHandler.handleRequestResponse, after all attempts.
+        """
+        when(s.write[w].sent, s.failures < s.max_failures)
+        s.failures = s.failures + 1
+        s.fail(w)
+
+    @action
+    def lose_answer(s, w: Slot) -> None:
+        """The coordinator stores a write, but the leader gets no answer and believes that it
+        failed.
+        """
+        when(s.write[w].sent, s.failures < s.max_failures, s.is_accepted(w))
+        s.failures = s.failures + 1
+        s.store(w, s.is_accepted(w))
+        s.fail(w)
+
+    def fail(s, w: Slot) -> None:
+        """The leader believes that the write failed; this may archive the record."""
+        x = s.write[w].offset
+        waits = s.is_from_leader(w) & (s.write[w].member != nothing)
+        s.decide(x, ite(waits, s.state_after_failure(x), ACQUIRED))
+        s.complete(w, succeeds=False)
+
+    # ---- the coordinator
+
+    def is_accepted(s, w: Slot) -> Bool:
+        """True if the coordinator knows no newer leader than the sender of the write.
+
+        Kafka: ShareCoordinatorShard.maybeGetWriteStateError (FENCED_LEADER_EPOCH).
+        """
+        return s.stored_epoch <= s.write[w].leader_epoch
+
+    def start_to_store(s, w: Slot) -> Offset:
+        """Returns the start offset after a write: the stored one or the write's, whichever is
+        larger.
+
+        Kafka up to 4.3 takes the write's: the version `kafka-4.3` breaks the claim
+        `acknowledgements_last` in 12 steps.
+        """
+        return later_of(s.stored_start, s.write[w].start)
+
+    def is_newer(s, w: Slot) -> Bool:
+        """True if the write has a newer state of its record than the coordinator.
+
+        The larger delivery count is newer; with equal counts, the later state is. Without this
+        rule, the variant `last-write-wins` breaks the claim `acknowledgements_last` in 9 steps.
+        Kafka: PersisterStateBatchCombiner.compareBatchDeliveryInfo.
+        """
+        write, old = s.write[w], s.stored[s.write[w].offset]
+        return any_of(
+            old.count < write.count, all_of(old.count == write.count, old.state < write.state)
+        )
+
+    def store(s, w: Slot, accepted: Bool) -> None:
+        """The coordinator merges an accepted write into the stored state.
+
+        It drops the records below the start offset. Kafka: ShareCoordinatorShard.merge,
+        PersisterStateBatchCombiner.combineStateBatches.
+        """
+        x, start = s.write[w].offset, s.start_to_store(w)
+        takes = accepted & s.is_newer(w)
+        now = Stored(state=s.write[w].state, count=s.write[w].count)
+        for y in Offset:
+            merged = ite(takes & (y == x), now, s.stored[y])
+            s.stored[y] = ite(accepted & (y < start), Stored.blank(), merged)
+        s.stored_start = ite(accepted, start, s.stored_start)
+
+    # ---- the leader
+
+    def is_from_leader(s, w: Slot) -> Bool:
+        """True if the present leader has sent the write."""
+        return s.write[w].leader_epoch == s.leader_epoch
+
+    def complete(s, w: Slot, *, succeeds: bool) -> None:
+        """The leader learns the result of a write, and moves its start offset.
+
+        If an acknowledgement failed, its member has the record again. The leader forgets the
+        records below the start offset, except those that a member still has. Kafka:
+        InFlightState.completeStateTransition, SharePartition.maybeUpdateCachedStateAndOffsets.
+        """
+        x, by = s.write[w].offset, s.write[w].member
+        ends = s.is_from_leader(w) & (by != nothing)
+        state = s.record[x].state if succeeds else s.state_after_failure(x)
+        is_back = state == ACQUIRED
+        after = InFlight(
+            state=state,
+            count=s.record[x].count,
+            member=ite(is_back, by, nothing),
+            previous=nothing,
+            expired=s.record[x].expired & is_back,
+        )
+        is_final = ite(ends, is_final_state(state), s.is_final(x))
+        moves = s.is_from_leader(w) & s.moves_start(w, succeeds=succeeds)
+        start = ite(moves, s.start_after(x, is_final), s.start)
+        for y in Offset:
+            ends_here = ends & (y == x)
+            is_held = ite(ends_here, is_back, s.is_held(y))
+            now = ite(ends_here, after, s.record[y])
+            s.record[y] = ite((y < start) & ~is_held, InFlight.blank(), now)
+        s.start = start
+        s.write[w] = Write.blank()
+
+    def state_after_failure(s, x: Offset) -> RecordState:
+        """Returns the state of a record whose acknowledgement failed.
+
+        If the lock has timed out meanwhile, the record is available, or archived at the limit. A
+        leader that forgets the timeout is the variant `keeps-expired-lock`, and one that forgets
+        the limit is `available-after-the-limit` (KAFKA-19476). Kafka:
+        InFlightState.completeStateTransition.
+        """
+        return ite(s.record[x].expired, s.state_after_delivery(x), ACQUIRED)
+
+    def moves_start(s, w: Slot, *, succeeds: bool) -> Bool:
+        """True if the leader looks for a new start offset when it learns the result of a write.
+
+        Kafka does not after a failed acknowledgement: the variant `start-offset-waits` breaks the
+        claim `start_offset_reaches_the_end` in 7 steps.
+        """
+        return true
+
+    def is_passed(s, x: Offset) -> Bool:
+        """True if the start offset may move past the record."""
+        return s.is_final(x)
+
+    def start_after(s, x: Offset, is_final: Bool) -> Offset:
+        """Returns the first record from the start offset on that is not final.
+
+        `is_final` is about the record `x`.
+        """
+        return first(
+            Offset,
+            lambda y: (s.start <= y) & ~ite(y == x, is_final, s.is_passed(y)),
+            default=s.end_offset,
+        )

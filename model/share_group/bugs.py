@@ -1,0 +1,239 @@
+"""Bugs of share groups: each class replaces one rule of the spec and so breaks a claim.
+
+The decorator of the class names the claim.
+"""
+
+from __future__ import annotations
+
+from model.language import Bool, all_of, any_of, exists, false, ite, nothing, true
+from model.releases import LATEST, UNRELEASED, kafka
+from model.share_group.state import (
+    ACQUIRED,
+    AVAILABLE,
+    NOT_FETCHED,
+    LeaderEpoch,
+    Member,
+    Offset,
+    RecordState,
+    Slot,
+)
+from model.share_group.versions import ShareGroup
+from model.variants import bug
+
+ALL_IS_WELL = {"max_failures": 0, "max_deleted": 0}
+ONE_RECORD = {"members": 1, "records": 1, "max_leader_epoch": 0, "max_deleted": 0}
+
+
+@bug(
+    "skips-gaps",
+    breaks="no_record_is_skipped",
+    steps=9,
+    at={"members": 1, "records": 3, "delivery_limit": 1, "writes": 2, **ALL_IS_WELL},
+    issue="KAFKA-18494",
+    in_force=kafka("4.0", "4.0"),
+)
+class SkipsGaps(ShareGroup):
+    """A new leader does not deliver the records that it finds no state of, if a later record has
+    one (KAFKA-18494).
+
+    The old leader had delivered these records, and nobody had acknowledged them. The start offset
+    moves past them. This bug breaks the claim `no_record_is_skipped`.
+    """
+
+    def is_gap(s, x: Offset) -> Bool:
+        """True if nothing is known of the record, but something of a later one."""
+        later = exists((x < y) & (s.record[y].state != NOT_FETCHED) for y in Offset)
+        return all_of(s.record[x].state == NOT_FETCHED, later)
+
+    def may_acquire(s, x: Offset) -> Bool:
+        return super().may_acquire(x) & ~s.is_gap(x)
+
+    def is_passed(s, x: Offset) -> Bool:
+        """Also true of a gap, unless the start offset is there."""
+        return s.is_final(x) | ((s.start < x) & s.is_gap(x))
+
+    def is_passed_when_read(s, x: Offset) -> Bool:
+        later = exists((x < y) & (s.stored[y].state != NOT_FETCHED) for y in Offset)
+        gap = all_of(s.stored_start < x, s.stored[x].state == NOT_FETCHED, later)
+        return super().is_passed_when_read(x) | gap
+
+
+@bug(
+    "keeps-expired-lock",
+    breaks="records_are_settled",
+    steps=4,
+    at=ONE_RECORD,
+    issue="KAFKA-19476",
+    in_force=kafka("4.0", "4.1"),
+)
+class KeepsExpiredLock(ShareGroup):
+    """A lock that times out while an acknowledgement is written never ends if the write fails
+    (KAFKA-19476).
+
+    The member has the record again, but no timer runs any more. If the member has stopped, nobody
+    gets the record. This bug breaks the claim `records_are_settled`.
+    """
+
+    def state_after_failure(s, x: Offset) -> RecordState:
+        return ACQUIRED
+
+
+@bug(
+    "start-offset-waits",
+    breaks="start_offset_reaches_the_end",
+    steps=7,
+    at=ONE_RECORD,
+    in_force=kafka("4.0", LATEST, "not tried on real brokers"),
+)
+class StartOffsetWaits(ShareGroup):
+    """The leader moves its start offset only when a write succeeds or a lock has timed out.
+
+    A failed acknowledgement whose lock has timed out may archive a record, and the topic may delete
+    the records before one that is final. Then the start offset stays before a final record until
+    another write of the share partition ends. This bug breaks the claim
+    `start_offset_reaches_the_end`.
+    """
+
+    def moves_start(s, w: Slot, *, succeeds: bool) -> Bool:
+        """Kafka: SharePartition.rollbackOrProcessStateUpdates."""
+        return true if succeeds else s.write[w].member == nothing
+
+    def start_after_deletion(s) -> Offset:
+        """Returns the log start (Kafka: SharePartition.updateCacheAndOffsets)."""
+        return s.log_start
+
+
+@bug(
+    "acquires-in-transition",
+    breaks="one_member_at_a_time",
+    steps=3,
+    at=ALL_IS_WELL,
+    issue="KAFKA-18084",
+    in_force=UNRELEASED,
+)
+class AcquiresInTransition(ShareGroup):
+    """A member acquires a record whose release is still being written (KAFKA-18084).
+
+    When the write ends, the leader takes the lock from the new member. This bug breaks the claim
+    `one_member_at_a_time`.
+    """
+
+    def may_acquire(s, x: Offset) -> Bool:
+        fresh = any_of(s.record[x].state == NOT_FETCHED, s.record[x].state == AVAILABLE)
+        return all_of(s.start <= x, x < s.end_offset, fresh)
+
+
+@bug(
+    "reads-without-fencing",
+    breaks="acknowledgements_last",
+    steps=6,
+    at=ALL_IS_WELL,
+    issue="KAFKA-17796",
+    in_force=UNRELEASED,
+)
+class ReadsWithoutFencing(ShareGroup):
+    """The coordinator forgets the leader epoch of a new leader that has read the state
+    (KAFKA-17796).
+
+    So it accepts a write of the old leader after this read, and the old leader answers its member.
+    The new leader does not learn this, and delivers the record. This bug breaks the claim
+    `acknowledgements_last`.
+    """
+
+    def epoch_after_read(s) -> LeaderEpoch:
+        return s.stored_epoch
+
+
+@bug(
+    "available-after-the-limit",
+    breaks="delivery_count_is_limited",
+    steps=8,
+    at=ONE_RECORD,
+    issue="KAFKA-19476",
+    in_force=UNRELEASED,
+)
+class AvailableAfterTheLimit(ShareGroup):
+    """A record is available again after its acknowledgement failed and its lock timed out, even at
+    the limit of deliveries.
+
+    The first fix of KAFKA-19476 had this bug. It breaks the claim `delivery_count_is_limited`.
+    """
+
+    def state_after_failure(s, x: Offset) -> RecordState:
+        return ite(s.record[x].expired, AVAILABLE, ACQUIRED)
+
+
+@bug(
+    "last-write-wins",
+    breaks="acknowledgements_last",
+    steps=9,
+    at={"writes": 2, "records": 1, **ALL_IS_WELL},
+    in_force=UNRELEASED,
+)
+class LastWriteWins(ShareGroup):
+    """The coordinator stores each write, even if it has stored a larger delivery count.
+
+    A late write of a lock that timed out replaces the accept of a later delivery. This bug breaks
+    the claim `acknowledgements_last`.
+    """
+
+    def is_newer(s, w: Slot) -> Bool:
+        return true
+
+
+@bug(
+    "acknowledges-for-others",
+    breaks="only_the_holder_acknowledges",
+    steps=2,
+    at=ALL_IS_WELL,
+    in_force=UNRELEASED,
+)
+class AcknowledgesForOthers(ShareGroup):
+    """The leader accepts the acknowledgement of a member whose lock has timed out, although another
+    member has acquired the record since.
+
+    This bug breaks the claim `only_the_holder_acknowledges`.
+    """
+
+    def may_acknowledge(s, m: Member, x: Offset) -> Bool:
+        return s.record[x].state == ACQUIRED
+
+
+@bug(
+    "delivers-without-limit",
+    breaks="delivery_count_is_limited",
+    steps=6,
+    at=ALL_IS_WELL,
+    in_force=UNRELEASED,
+)
+class DeliversWithoutLimit(ShareGroup):
+    """The leader never archives a record that members release or let time out.
+
+    A record that no member can process is delivered for ever. This bug breaks the claim
+    `delivery_count_is_limited`. Simplified: the limit is exceeded once.
+    """
+
+    def is_at_limit(s, x: Offset) -> Bool:
+        return false
+
+    def may_acquire(s, x: Offset) -> Bool:
+        return super().may_acquire(x) & (s.record[x].count <= s.delivery_limit)
+
+
+@bug(
+    "locks-nothing",
+    breaks="locks_are_exclusive",
+    steps=2,
+    at=ALL_IS_WELL,
+    in_force=UNRELEASED,
+)
+class LocksNothing(ShareGroup):
+    """A member acquires records that another member has.
+
+    This bug breaks the claim `locks_are_exclusive`.
+    """
+
+    def may_acquire(s, x: Offset) -> Bool:
+        return super().may_acquire(x) | all_of(
+            s.start <= x, s.record[x].state == ACQUIRED, s.record[x].count < s.delivery_limit
+        )

@@ -1,0 +1,229 @@
+"""The state of a share partition: which records are in flight, and what is stored about them.
+
+In a consumer group, each partition belongs to one member, and one committed offset says which
+records the group has read. In a *share group* (KIP-932), all members may read the same partition at
+the same time. The group does not assign partitions to members, but single records. Therefore one
+offset is not enough. A group has a state for each record that some member has and for each record
+that was read out of order.
+
+The broker that leads the partition decides which member gets which record. For each share group it
+keeps a *share partition*: a start offset, and a state for each record above it.
+
+    NOT_FETCHED     no member got the record under this leader
+    AVAILABLE       a member had the record, and any member may get it now
+    ACQUIRED        one member has the record, for as long as its acquisition lock lasts
+    ACKNOWLEDGED    a member has accepted the record: it is processed
+    ARCHIVED        a member has rejected the record, or was the last to try: nobody gets it again
+
+A member acquires a record by fetching it. Then it answers with an *acknowledgement*: accept,
+release (give it to any member again), or reject. If the *acquisition lock* times out first, the
+record becomes available again. The leader counts how often it has delivered each record. At the
+limit `group.share.delivery.count.limit`, it archives the record instead of delivering it again. So
+each record is delivered at least once, and the order of delivery is not the order of the log. The
+*start offset* moves past records that are acknowledged or archived.
+
+A new leader must know all this. So each leader writes changes of record states to the share
+coordinator, another broker, which stores them in the topic __share_group_state. An acknowledgement
+succeeds when its write is stored. An acquisition is not written: the next leader delivers the
+record again, and counts from the last count that was stored. Each write has the leader epoch of its
+leader. A new leader first reads the stored state, and with this read the coordinator learns the new
+leader epoch. From then on it refuses the writes of older leaders.
+
+Source: KIP-932; Kafka 4.3: SharePartition and InFlightState of the leader, PersisterStateManager
+between leader and coordinator, ShareCoordinatorShard and PersisterStateBatchCombiner of the
+coordinator.
+Simplified: one share partition, with a log to which nobody appends. A batch is one record. The
+coordinator never fails, and loses nothing. Time does not exist: a lock may time out at any moment,
+so a renewal of the lock (KIP-1222) changes nothing. Left out: share sessions and their epochs, the
+limit of records in flight, isolation levels, gaps of compaction, and an administrator who changes
+the start offset (with this, the state epoch).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from model.language import (
+    Bool,
+    Int,
+    Map,
+    Nothing,
+    Record,
+    Scope,
+    Sort,
+    Spec,
+    all_of,
+    any_of,
+    first,
+    nothing,
+    true,
+)
+
+
+class Member(Sort):
+    """A consumer of the share group."""
+
+    prefix = "m"
+
+
+class Offset(Int):
+    """A position in the log, or the end of the log."""
+
+
+class LeaderEpoch(Int):
+    """The leader epoch of the partition: the number of its elections."""
+
+
+class DeliveryCount(Int):
+    """How often a record was delivered."""
+
+
+class Slot(Int):
+    """A place for one write that is on its way to the coordinator."""
+
+
+class Changes(Int):
+    """The number of writes that have failed."""
+
+
+class RecordState(Int):
+    """The state of a record in a share group; the coordinator stores a later label in favour of an
+    earlier one.
+    """
+
+    labels = ("NOT_FETCHED", "AVAILABLE", "ACQUIRED", "ACKNOWLEDGED", "ARCHIVED")
+
+
+NOT_FETCHED, AVAILABLE, ACQUIRED, ACKNOWLEDGED, ARCHIVED = map(RecordState, range(5))
+
+
+def is_final_state(state: RecordState) -> Bool:
+    return any_of(state == ACKNOWLEDGED, state == ARCHIVED)
+
+
+class Outcome(Int):
+    """What has become of a record; only claims read it.
+
+    DECIDED: a member has accepted or rejected the record, or the leader has archived it at the
+    limit. CONFIRMED: the member has also received the answer that this is stored.
+    """
+
+    labels = ("OPEN", "DECIDED", "CONFIRMED")
+
+
+OPEN, DECIDED, CONFIRMED = map(Outcome, range(3))
+
+
+class InFlight(Record):
+    """A record as the leader sees it (InFlightState)."""
+
+    state: RecordState
+    count: DeliveryCount
+    member: Member | Nothing  # that has acquired the record
+    previous: Member | Nothing  # that has acknowledged it, while this is written
+    expired: Bool  # the lock timed out meanwhile
+
+
+class Stored(Record):
+    """A record as the coordinator has stored it (PersisterStateBatch)."""
+
+    state: RecordState  # NOT_FETCHED: nothing is stored
+    count: DeliveryCount
+
+
+class Write(Record):
+    """A write on its way to the coordinator: the state of one record, and the start offset."""
+
+    sent: Bool
+    leader_epoch: LeaderEpoch
+    start: Offset
+    offset: Offset
+    state: RecordState
+    count: DeliveryCount
+    member: Member | Nothing  # whose acknowledgement it is; nothing: a lock timed out
+
+
+class ShareGroupState(Spec):
+    """The variables of a share partition, and predicates over them."""
+
+    members: Annotated[int, range(1, 6)] = 2
+    records: Annotated[int, range(1, 6)] = 2
+    delivery_limit: Annotated[int, range(1, 6)] = 2
+    max_leader_epoch: Annotated[int, range(6)] = 1
+    writes: Annotated[int, range(1, 4)] = 1  # on their way at the same time
+    max_failures: Annotated[int, range(6)] = 1  # of writes
+    max_deleted: Annotated[int, range(6)] = 2  # records that the topic's retention deletes
+
+    # the leader
+    leader_epoch: LeaderEpoch
+    is_active: Bool  # false: a new leader that has not yet read the stored state
+    start: Offset
+    record: Map[Offset, InFlight]
+    log_start: Offset  # of the topic partition: older records are deleted
+    end_offset: Offset  # of the topic partition: nobody appends
+    # the coordinator
+    stored_epoch: LeaderEpoch
+    stored_start: Offset
+    stored: Map[Offset, Stored]
+    # between them
+    write: Map[Slot, Write]
+    failures: Changes
+    # a history variable, which only claims read
+    outcome: Map[Offset, Outcome]
+
+    def scope(s) -> Scope:
+        return {
+            Member: s.members,
+            RecordState: len(RecordState.labels),
+            Outcome: len(Outcome.labels),
+            Offset: range(s.records + 1),
+            LeaderEpoch: range(s.max_leader_epoch + 1),
+            DeliveryCount: range(s.delivery_limit + 2),
+            Slot: range(s.writes),
+            Changes: range(s.max_failures + 1),
+        }
+
+    def init(s) -> None:
+        """The log has all records, and the leader has read the stored state, which is empty."""
+        s.end_offset = Offset(s.records)
+        s.is_active = true
+
+    def is_in_transition(s, x: Offset) -> Bool:
+        """True if a member's acknowledgement of the record is being written."""
+        return s.record[x].previous != nothing
+
+    def is_final(s, x: Offset) -> Bool:
+        """True if the record is acknowledged or archived, and the leader waits for no write."""
+        return is_final_state(s.record[x].state) & ~s.is_in_transition(x)
+
+    def is_held(s, x: Offset) -> Bool:
+        """True if a member has acquired the record, or its acknowledgement is being written."""
+        return any_of(s.record[x].state == ACQUIRED, s.is_in_transition(x))
+
+    def may_acquire(s, x: Offset) -> Bool:
+        """True if the leader may deliver the record to any member.
+
+        It may not while an acknowledgement is written: the variant `acquires-in-transition` breaks
+        the claim `one_member_at_a_time` in 3 steps (KAFKA-18084). It must deliver a record of which
+        it knows nothing: the variant `skips-gaps` breaks the claim `no_record_is_skipped` in 9
+        steps (KAFKA-18494). Without locks, the variant `locks-nothing` breaks the claim
+        `locks_are_exclusive` in 2 steps.
+        """
+        return all_of(
+            s.start <= x,
+            x < s.end_offset,
+            any_of(
+                s.record[x].state == NOT_FETCHED,
+                (s.record[x].state == AVAILABLE) & ~s.is_in_transition(x),
+            ),
+        )
+
+    def next_fetch_offset(s) -> Offset:
+        """Returns the first record that a member may acquire, or the end of the log."""
+        return first(Offset, s.may_acquire, default=s.end_offset)
+
+    def free_slot(s) -> Slot:
+        return first(Slot, lambda w: ~s.write[w].sent, default=Slot(0))
+
+    def has_free_slot(s) -> Bool:
+        return ~s.write[s.free_slot()].sent

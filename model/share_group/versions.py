@@ -1,0 +1,59 @@
+"""The versions of share groups: Kafka 4.3, and the same with a start offset that only grows."""
+
+from __future__ import annotations
+
+from model.language import Bool, nothing, true
+from model.releases import LATEST, kafka, unreleased
+from model.share_group.claims import ShareGroupClaims
+from model.share_group.state import Offset, Slot
+from model.variants import version
+
+
+@version(
+    "start-offset-grows",
+    in_force=unreleased(
+        "Kafka's pull request 23074, which was merged after 4.3.1, and a proposed rule: a leader "
+        "moves its start offset after a failed write too"
+    ),
+    default=True,
+)
+class ShareGroup(ShareGroupClaims):
+    """Share groups as of Kafka 4.3, with two more rules for the start offset.
+
+    The stored start offset only grows. A leader looks for a new start offset also after a write has
+    failed, and after the topic has deleted records.
+    """
+
+
+@version(
+    "kafka-4.3",
+    breaks="acknowledgements_last",
+    steps=12,
+    at={"members": 1, "writes": 2, "max_failures": 0, "max_deleted": 0},
+    issue="apache/kafka#23074",
+    in_force=kafka("4.2", LATEST, "fixed after 4.3.1; not tried on real brokers"),
+)
+class Kafka43(ShareGroup):
+    """Kafka 4.3: a write that arrives late moves the stored start offset back.
+
+    The coordinator forgets the records below the start offset. A write is repeated after a failure,
+    and may arrive after later writes. Then the stored start offset goes back before records that
+    the coordinator has forgotten. The next leader delivers them again, although their members were
+    answered that their acknowledgements succeeded. This version breaks the claim
+    `acknowledgements_last`. It also has the bug `start-offset-waits`.
+    """
+
+    def start_to_store(s, w: Slot) -> Offset:
+        """Returns the start offset of the write.
+
+        Kafka: ShareCoordinatorShard.merge, generateShareStateRecord.
+        """
+        return s.write[w].start
+
+    def moves_start(s, w: Slot, *, succeeds: bool) -> Bool:
+        """True unless an acknowledgement has failed."""
+        return true if succeeds else s.write[w].member == nothing
+
+    def start_after_deletion(s) -> Offset:
+        """Returns the log start."""
+        return s.log_start
