@@ -111,8 +111,8 @@ class Host:
         for broker_id in self.brokers:
             self.start_broker(broker_id)
 
-    def start_controller(self, ahead_ms: int = 0) -> None:
-        self.start_timers(ahead_ms)
+    def start_controller(self, ahead_s: float | None = None) -> None:
+        self.start_timers(ahead_s)
         image = NO_METADATA
         if self.data_dir is not None:
             image, self._started = self.data_dir.metadata.image, self.data_dir.metadata.starts
@@ -121,10 +121,13 @@ class Host:
         )
         self._begin(CONTROLLER, *controller)
 
-    def start_timers(self, ahead_ms: int = 0) -> None:
-        """Starts the clock, which is ahead of the machine's clock by `ahead_ms`."""
+    def start_timers(self, ahead_s: float | None = None) -> None:
+        """Starts the clock, which is ahead of the event loop's clock by `ahead_s`.
+
+        By default it begins at the wall-clock time.
+        """
         others = () if self.elsewhere is None else self.brokers
-        self.timers.start(frozenset(map(NodeId, others)), ahead_ms)
+        self.timers.start(frozenset(map(NodeId, others)), ahead_s)
 
     def next_start(self, after: int = 0) -> int:
         """Returns a number for the next start of a broker.

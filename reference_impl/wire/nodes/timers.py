@@ -54,13 +54,18 @@ class Timers:
     _changes: rest.ReplicaChanges = field(default_factory=rest.ReplicaChanges)
     _elsewhere: frozenset[NodeId] = frozenset()
 
-    def start(self, elsewhere: frozenset[NodeId] = frozenset(), ahead_ms: int = 0) -> None:
+    def start(
+        self, elsewhere: frozenset[NodeId] = frozenset(), ahead_s: float | None = None
+    ) -> None:
         """Starts the clock; `elsewhere` has the nodes that may run in other processes.
 
-        The clock is ahead of the machine's clock by `ahead_ms`.
+        The clock is ahead of the event loop's clock by `ahead_s`, which is monotonic and the same
+        in all processes. By default it begins at the wall-clock time. If the wall clock jumps
+        later, this clock does not.
         """
         self._elsewhere = elsewhere
-        self._ahead_s = time.time() + ahead_ms / 1000 - asyncio.get_running_loop().time()
+        now_s = asyncio.get_running_loop().time()
+        self._ahead_s = time.time() - now_s if ahead_s is None else ahead_s
         self._wake_resting()
 
     @property

@@ -80,7 +80,7 @@ class ProcessCluster:
     _paused: set[NodeId] = field(default_factory=set)
     _behind: set[NodeId] = field(default_factory=set)  # did not answer when the clock advanced
     _temporary: TemporaryDirectory[str] | None = None
-    _ahead_ms: int = 0  # of the cluster's clock before the machine's
+    _ahead_s: float = field(default_factory=lambda: time.time() - time.monotonic())
     _places: ClusterPlaces = field(init=False)
     _fault_log: FaultLog = field(init=False)
     faults: FaultsInForce = field(init=False)
@@ -134,7 +134,7 @@ class ProcessCluster:
 
     @property
     def now_ms(self) -> int:
-        return int(time.time() * 1000) + self._ahead_ms
+        return int((time.monotonic() + self._ahead_s) * 1000)
 
     # ------------------------------------------------------------ starting and stopping
 
@@ -184,7 +184,7 @@ class ProcessCluster:
             node=node,
             link_port=self._places.link_port(node),
             secret=self._secret,
-            ahead_ms=self._ahead_ms,
+            ahead_s=self._ahead_s,
         )
         if node != CONTROLLER:
             number, image = await self._call_controller("next_start", self._started)
@@ -332,7 +332,7 @@ class ProcessCluster:
         silent, nodes = {*self._paused}, [*self._processes]
         for passed in range(0, ms, CLOCK_STEP_MS):
             step_ms = min(CLOCK_STEP_MS, ms - passed)
-            self._ahead_ms += step_ms
+            self._ahead_s += step_ms / 1000
             silent |= await self._call_all("advance", dict.fromkeys(nodes, (step_ms,)), silent)
             for _ in range(MESSAGES_IN_STEP):
                 silent |= await self._call_all("settle", dict.fromkeys(nodes, ()), silent)

@@ -146,7 +146,7 @@ class ControllerNode(Node):
             folder, cluster_id=CLUSTER_ID, topic_id=topic_id, note=self.note
         )
         await super().begin(places)
-        self.host.start_controller(self.settings.ahead_ms)
+        self.host.start_controller(self.settings.ahead_s)
 
     async def request(self, request: Request) -> Response:
         return await self.host.requests.call(BrokerId(CONTROLLER), request)
@@ -240,7 +240,7 @@ class BrokerNode(Node):
             note=self.note,
         )
         await super().begin(places)
-        self.host.start_timers(settings.ahead_ms)
+        self.host.start_timers(settings.ahead_s)
         self.host.start_broker(settings.broker_id, settings.incarnation)
 
     async def places(self, places: Places) -> None:
