@@ -232,4 +232,25 @@ ABSTRACT_STATE_MACHINES: Final[Mapping[str, tuple[StateMachine, ...]]] = {  # by
             ),
         ),
     ),
+    "pipeline-abstract": (
+        StateMachine(
+            of="an input record",
+            means={
+                "UNPROCESSED": "no transaction that awaits a marker has its effect",
+                "IN_TRANSACTION": "its effect is in an open transaction",
+                "ABORTED": "its effect is in aborted transactions only, which await a marker",
+                "COMMITTED": "its effect is committed, and a marker is missing",
+                "DONE": "a reader has its effect, and the committed offset is above it",
+            },
+            at=[{"generations": 1}],
+            steps=(
+                ("UNPROCESSED", "process", "IN_TRANSACTION"),
+                ("IN_TRANSACTION", "abort", "ABORTED"),
+                ("IN_TRANSACTION", "commit", "COMMITTED"),
+                ("ABORTED", "process", "IN_TRANSACTION"),
+                ("ABORTED", "write_output_marker", "UNPROCESSED"),
+                ("COMMITTED", "write_offset_marker | write_output_marker", "DONE"),
+            ),
+        ),
+    ),
 }

@@ -60,6 +60,7 @@ WITHOUT_VERSION: Final[Mapping[str, tuple[tuple[InForce, str], ...]]] = {
         (kafka("4.0", "4.1"), "these releases have the bug lax-markers"),
     ),
     "reassignment-abstract": ((kafka("0.8.0", "4.0"), "by default there was no ELR"),),
+    "pipeline-abstract": ((kafka("0.8.0", "0.10.2"), "there were no transactions"),),
     "classic-group-abstract": ((kafka("0.8.0", "2.2"), "there were no static members"),),
     "consumer-group-abstract": (
         (kafka("0.8.0", "3.6"), "there were no groups of KIP-848"),

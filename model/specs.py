@@ -38,6 +38,7 @@ SPECS: Final = (
     "classic-group-abstract",
     "coordinator-abstract",
     "reassignment-abstract",
+    "pipeline-abstract",
 )
 
 

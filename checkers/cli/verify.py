@@ -118,6 +118,12 @@ PROVED: Final = (
         variant="answers-early",
         expected={"an_acknowledged_commit_stays": VIOLATED},
     ),
+    Expectation(spec="pipeline-abstract", variant="kip-447"),
+    Expectation(
+        spec="pipeline-abstract",
+        variant="forgets-generation",
+        expected={"each_input_at_most_once": VIOLATED},
+    ),
 )
 
 SUITE: Final = "replication"

@@ -11,6 +11,7 @@
     detailed classic group      ->  classic-group-abstract   (`detailed_classic_group`)
     detailed consumer group     ->  consumer-group-abstract  (`detailed_consumer_group`)
     detailed reassignment       ->  reassignment-abstract  (`detailed_reassignment`)
+    detailed group offsets      ->  pipeline-abstract      (`detailed_group_offsets`)
     detailed quorum             ->  quorum-abstract        (`detailed_quorum`)
 
 A *detailed* spec is close to Kafka's code and is explored; an *abstract* spec is small

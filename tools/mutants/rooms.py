@@ -80,6 +80,7 @@ _SPECS: Final = (
     "classic-group-abstract",
     "coordinator-abstract",
     "reassignment-abstract",
+    "pipeline-abstract",
 )
 _OF_SPECS: Final = (
     "actions.py",
@@ -95,6 +96,7 @@ _MAPPINGS: Final = (
     "detailed_classic_group.py",
     "detailed_consumer_group.py",
     "detailed_coordinator.py",
+    "detailed_group_offsets.py",
     "detailed_quorum.py",
     "detailed_read_committed.py",
     "detailed_reassignment.py",

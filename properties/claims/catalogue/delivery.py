@@ -88,6 +88,8 @@ DELIVERY: Final = (
         in_force=kafka("0.11", LATEST, "with one transactional id for many partitions since 2.5"),
         decided_by=(
             Decider("suite", "delivery"),
+            Decider("proof", "pipeline-abstract.each_input_at_most_once"),
+            Decider("proof", "pipeline-abstract.position_is_exact"),
             Decider("history", "input-processed-twice"),
             Decider("history", "input-skipped"),
             Decider("history", "output-without-offset"),

@@ -176,6 +176,10 @@ NEEDED = [
     Needed("reassignment-abstract", "expand_isr", "proposed", ELIGIBLE, 6),
     Needed("reassignment-abstract", "become_leader", "leader[newer]", ELIGIBLE, 7),
     Needed("reassignment-abstract", "refuse_member", "~led.isr", ELIGIBLE, 3),
+    Needed("pipeline-abstract", "rebalance", "<", "each_input_at_most_once", 17),
+    Needed("pipeline-abstract", "fetch_offset", "~reads", "each_input_at_most_once", 9),
+    Needed("pipeline-abstract", "process", "~pending", "position_is_exact", 6),
+    Needed("pipeline-abstract", "write_offset_marker", "aborted", "position_is_exact", 9),
     Needed("transactions-abstract", "begin", "forall", "faithful", 7),
     Needed("transactions-abstract", "append", "seen_epoch", "no_hanging_transaction", 6),
 ]

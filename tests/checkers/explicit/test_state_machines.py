@@ -293,6 +293,23 @@ def records(state: State, ranges: Mapping[str, range]) -> Iterator[str]:
         ).replace("OTHER", RecordState.labels[own["state"]])
 
 
+def inputs(state: State, ranges: Mapping[str, range]) -> Iterator[str]:
+    for p in ranges["TopicPartition"]:
+        for o in ranges["Offset"][:-1]:
+            received = state["received", (p, o)]
+            holding = [x for x in ranges["TransactionalId"] if state["written", (x, p, o)]]
+            is_committed = received or any(state["committed", (x,)] for x in holding)
+            committed_offset = state["committed_offset", (p,)]
+            assert committed_offset is not None
+            yield named(
+                DONE=received and o < committed_offset,
+                COMMITTED=is_committed,
+                IN_TRANSACTION=any(not state["aborted", (x,)] for x in holding),
+                ABORTED=bool(holding),
+                UNPROCESSED=True,
+            )
+
+
 PROJECTIONS: dict[str, tuple[Projection, ...]] = {
     "replication": (replicas,),
     "election": (registered_replicas, brokers),
@@ -314,6 +331,7 @@ PROJECTIONS: dict[str, tuple[Projection, ...]] = {
     "classic-group-abstract": (classic_group,),
     "coordinator-abstract": (last_records,),
     "reassignment-abstract": (eligible_replicas,),
+    "pipeline-abstract": (inputs,),
 }
 
 

@@ -85,6 +85,7 @@ def test_a_variable_that_names_a_lane_is_its_badge_and_the_rest_are_cards(pictur
         ("classic-group-abstract", "Member", []),
         ("coordinator-abstract", "Transaction", []),
         ("reassignment-abstract", "Replica", []),
+        ("pipeline-abstract", "TransactionalId", []),
     ],
 )
 def test_every_spec_has_the_expected_lanes_and_logs(
@@ -97,7 +98,7 @@ def test_every_spec_has_the_expected_lanes_and_logs(
 
 
 def test_the_table_of_lanes_has_every_spec() -> None:
-    assert len(SPECS) == 20
+    assert len(SPECS) == 21
 
 
 @pytest.mark.parametrize("name", SPECS)

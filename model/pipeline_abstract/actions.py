@@ -1,0 +1,316 @@
+"""The actions of an abstract pipeline: a group, instances, and the transaction coordinator.
+
+An instance fetches the committed offset of a partition and processes inputs from there. It writes
+their effects in its transaction, sends its position in the same transaction, and commits. Two
+markers, in either order, bring the decision to the output and to the group coordinator. The group
+may give the partition to another instance before the first one learns of it.
+
+The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
+
+    group        rebalance, assign
+    instances    learn_generation, init_transactions, fetch_offset, process, send_offset, commit
+    coordinator  abort, write_output_marker, write_offset_marker, complete
+"""
+
+from __future__ import annotations
+
+from model.language import Bool, action, all_of, false, forall, implies, ite, nothing, when
+from model.pipeline_abstract.state import (
+    Generation,
+    Instance,
+    Offset,
+    PipelineState,
+    TopicPartition,
+    TransactionalId,
+)
+
+
+class PipelineActions(PipelineState):
+    """The actions of an abstract pipeline, by the rules of KIP-447."""
+
+    # ---- the group
+
+    @action
+    def rebalance(s, newer: Generation) -> None:
+        """The group begins a new generation, in which no partition has an owner yet.
+
+        Kafka: GroupMetadataManager.completeClassicGroupJoin. Simplified: a rebalance may happen at
+        any time. Without the guard that the generation is new, the claim `each_input_at_most_once`
+        breaks in 17 steps.
+        """
+        when(s.generation < newer)
+        s.generation = newer
+
+    @action
+    def assign(s, p: TopicPartition, owner: Instance) -> None:
+        """The group gives a partition to an instance, for the present generation.
+
+        Kafka: GroupMetadataManager.classicGroupSync. Simplified: one partition after another, and
+        any instance may be in the group. Without the guard that the partition has no owner in this
+        generation, the claim `each_input_at_most_once` breaks in 14 steps.
+        """
+        when(s.owner[s.generation][p] == nothing)
+        s.owner[s.generation][p] = owner
+
+    # ---- an instance joins the group, and initializes a transactional id
+
+    def stop_reading(s, i: Instance) -> None:
+        for p in TopicPartition:
+            s.reads[i][p] = False
+            s.position[i][p] = Offset.least()
+
+    def may_learn(s, i: Instance) -> Bool:
+        """True if the instance has no open transaction.
+
+        An application commits or aborts before it gives up its partitions. The variant
+        `learns-in-transaction` does not, and breaks the claim `each_input_at_most_once` in 12
+        steps.
+        """
+        return forall(implies(s.may_use(i, x), ~s.is_open(x)) for x in TransactionalId)
+
+    @action
+    def learn_generation(s, i: Instance) -> None:
+        """An instance learns the present generation, and stops reading.
+
+        Kafka: ConsumerCoordinator.onJoinPrepare and onJoinComplete. Simplified: both are one step.
+        Every claim also holds without the guard that the generation is new.
+        """
+        when(s.known_generation[i] < s.generation, s.may_learn(i))
+        s.known_generation[i] = s.generation
+        s.stop_reading(i)
+
+    def may_use(s, i: Instance, x: TransactionalId) -> Bool:
+        """True if the instance's requests with this transactional id are accepted."""
+        return all_of(s.uses[i] == x, s.is_newest(i, x))
+
+    def is_newest(s, i: Instance, x: TransactionalId) -> Bool:
+        """True if no other instance has initialized the id since: the producer epoch is the newest.
+
+        Without this rule, the variant `ignores-epoch` breaks the claim `each_input_at_most_once` in
+        13 steps.
+        """
+        return s.holder[x] == i
+
+    def may_hand_over(s, x: TransactionalId) -> Bool:
+        """True if the transactional id has no transaction, or its last one is complete.
+
+        The coordinator aborts an open transaction first. Without this rule, the variant
+        `inherits-transaction` breaks the claim `each_input_at_most_once` in 10 steps.
+        """
+        return ~s.is_decided(x) & ~s.has_content(x)
+
+    def begin_with(s, i: Instance) -> None:
+        """Makes an instance read from the committed offsets, when it has initialized an id."""
+        s.stop_reading(i)
+
+    @action
+    def init_transactions(s, i: Instance, x: TransactionalId) -> None:
+        """An instance initializes a transactional id, which fences the id's earlier instances.
+
+        Kafka: TransactionCoordinator.handleInitProducerId. Simplified: the spec stores the newest
+        instance instead of producer epochs; any instance may take any id. The rule `may_hand_over`
+        protects its claims.
+        """
+        when(s.may_hand_over(x))
+        s.begin_with(i)
+        s.holder[x] = i
+        s.uses[i] = x
+
+    # ---- consume, process, produce
+
+    def may_fetch(s, i: Instance, p: TopicPartition) -> Bool:
+        """True if no offset of the partition is pending: OffsetFetch with requireStable.
+
+        Otherwise the coordinator answers UNSTABLE_OFFSET_COMMIT, and the instance tries again.
+        Without this rule, the variant `returns-unstable` breaks the claim `each_input_at_most_once`
+        in 13 steps.
+        """
+        return forall(~s.pending[x][p] for x in TransactionalId)
+
+    @action
+    def fetch_offset(s, i: Instance, p: TopicPartition) -> None:
+        """An instance starts to read a partition of its assignment at the committed offset.
+
+        Kafka: OffsetFetch, ConsumerCoordinator.initWithCommittedOffsetsIfNeeded. Simplified:
+        without a committed offset it starts at the least one. The instance may have an old
+        assignment. Without the guard that the instance does not read the partition yet, the claim
+        `each_input_at_most_once` breaks in 9 steps.
+        """
+        when(s.owner[s.known_generation[i]][p] == i, ~s.reads[i][p], s.may_fetch(i, p))
+        s.reads[i][p] = True
+        s.position[i][p] = s.committed_offset[p]
+
+    @action
+    def process(s, i: Instance, x: TransactionalId, p: TopicPartition, after: Offset) -> None:
+        """An instance reads the next input, and writes its effect in the open transaction.
+
+        Kafka: KafkaConsumer.poll and KafkaProducer.send. Simplified: both are one step, and one
+        record is the whole effect. After an instance has sent its position in a partition, it reads
+        no further input of this partition in the same transaction. Without this guard, the claim
+        `position_is_exact` breaks in 6 steps.
+        """
+        at = s.position[i][p]
+        when(
+            s.reads[i][p],
+            after.is_next_after(at),
+            s.may_use(i, x),
+            ~s.is_decided(x),
+            ~s.pending[x][p],
+        )
+        s.doubled[x][p][at] = s.doubled[x][p][at] | s.written[x][p][at]
+        s.written[x][p][at] = True
+        s.position[i][p] = after
+
+    # ---- the end of a transaction
+
+    def is_current(s, i: Instance, p: TopicPartition) -> Bool:
+        """True if the instance may commit offsets of the partition: its generation is the newest.
+
+        The versions of this spec define this differently.
+        """
+        return s.known_generation[i] == s.generation
+
+    def accepts_offset(s, i: Instance, p: TopicPartition) -> Bool:
+        """True if the group coordinator accepts an offset from the instance (KIP-447).
+
+        Without this rule, the variant `forgets-generation` breaks the claim
+        `each_input_at_most_once` in 16 steps.
+        """
+        return s.is_current(i, p)
+
+    @action
+    def send_offset(s, i: Instance, x: TransactionalId, p: TopicPartition) -> None:
+        """An instance sends its position in the transaction, and the offset is pending.
+
+        Kafka: KafkaProducer.sendOffsetsToTransaction, OffsetMetadataManager. Simplified: a request
+        has one partition. An offset outside of the transaction counts at once: the variant
+        `commits-outside` breaks the claim `position_is_exact` in 5 steps. Every claim also holds
+        without the guard that the transaction is undecided.
+        """
+        when(s.reads[i][p], s.may_use(i, x), ~s.is_decided(x), s.accepts_offset(i, p))
+        s.pending[x][p] = True
+        s.pending_offset[x][p] = s.position[i][p]
+
+    def has_sent_offsets(s, x: TransactionalId) -> Bool:
+        """True if the transaction has an offset for each partition of which it has effects.
+
+        An application must send its positions before it commits. Without this rule, the variant
+        `commits-without-offsets` breaks the claim `each_input_at_most_once` in 11 steps.
+        """
+        return forall(
+            implies(s.written[x][p][o], s.pending[x][p]) for p in TopicPartition for o in Offset
+        )
+
+    @action
+    def commit(s, i: Instance, x: TransactionalId) -> None:
+        """At the request of an instance, the coordinator decides to commit its transaction.
+
+        Kafka: KafkaProducer.commitTransaction, TransactionCoordinator.handleEndTransaction.
+        Simplified: the decision is one step. The group coordinator is not asked again: a rebalance
+        may have happened since it accepted the offsets. Without the guard that the transaction is
+        open, the claim `position_is_exact` breaks in 8 steps.
+        """
+        when(s.is_open(x), s.may_use(i, x), s.has_sent_offsets(x))
+        s.committed[x] = True
+
+    def reads_on(s, i: Instance) -> Bool:
+        """Always false: after an abort, an instance reads again from the committed offsets.
+
+        Without this rule, the variant `reads-on-after-abort` breaks the claim `position_is_exact`
+        in 10 steps.
+        """
+        return false
+
+    @action
+    def abort(s, x: TransactionalId) -> None:
+        """The coordinator decides to abort a transaction, and its instance will read again.
+
+        Kafka: TransactionCoordinator.handleEndTransaction, handleInitProducerId and
+        abortTimedOutTransactions. Simplified: one action stands for a request, a timeout and a new
+        instance; it may happen at any time. Every claim also holds without the guard of this
+        action.
+        """
+        when(s.is_open(x))
+        s.aborted[x] = True
+        for i in Instance:
+            stops = s.may_use(i, x) & ~s.reads_on(i)
+            for p in TopicPartition:
+                s.reads[i][p] = s.reads[i][p] & ~stops
+                s.position[i][p] = ite(stops, Offset.least(), s.position[i][p])
+
+    # ---- markers
+
+    def delivers(s, x: TransactionalId) -> Bool:
+        """True if a reader of the output receives the transaction's records: it is committed.
+
+        That read_committed does this is proved in `read-committed-abstract`. Without this rule, the
+        variant `reads-uncommitted` breaks the claim `each_input_at_most_once` in 11 steps.
+        """
+        return s.committed[x]
+
+    @action
+    def write_output_marker(s, x: TransactionalId) -> None:
+        """The output gets the marker, and a reader receives the effects of a committed transaction.
+
+        Kafka: WriteTxnMarkers to the output partitions. Simplified: the reader receives all effects
+        in one step. Without the guard that the transaction is decided, the claim
+        `position_is_exact` breaks in 7 steps.
+        """
+        when(s.is_decided(x), ~s.output_marked[x])
+        s.output_marked[x] = True
+        for p in TopicPartition:
+            for o in Offset:
+                delivered = s.written[x][p][o] & s.delivers(x)
+                is_second = s.received[p][o] | s.doubled[x][p][o]
+                s.repeated[p][o] = s.repeated[p][o] | delivered & is_second
+                s.received[p][o] = s.received[p][o] | delivered
+                s.written[x][p][o] = False
+                s.doubled[x][p][o] = False
+
+    def counts(s, x: TransactionalId) -> Bool:
+        """True if the marker makes the pending offsets count: it is a COMMIT.
+
+        Without this rule, the variant `counts-aborted` breaks the claim `position_is_exact` in 7
+        steps.
+        """
+        return s.committed[x]
+
+    @action
+    def write_offset_marker(s, x: TransactionalId) -> None:
+        """The group coordinator gets the marker, and the pending offsets count or are dropped.
+
+        Kafka: WriteTxnMarkers to `__consumer_offsets`. Simplified: a pending offset replaces the
+        committed one. In Kafka it does so only if no later offset is committed; here none is.
+        Without the guard that the transaction is decided, the claim `position_is_exact` breaks in 9
+        steps.
+        """
+        when(s.is_decided(x), ~s.offsets_marked[x])
+        s.offsets_marked[x] = True
+        for p in TopicPartition:
+            s.committed_offset[p] = ite(
+                s.pending[x][p] & s.counts(x), s.pending_offset[x][p], s.committed_offset[p]
+            )
+            s.pending[x][p] = False
+            s.pending_offset[x][p] = Offset.least()
+
+    def may_complete(s, x: TransactionalId) -> Bool:
+        """True if the output and the group coordinator have the marker.
+
+        Kafka 4.3.0 does not wait for a partition without a leader (KAFKA-20734): the variant
+        `skips-marker` breaks the claim `each_input_at_most_once` in 16 steps.
+        """
+        return s.output_marked[x] & s.offsets_marked[x]
+
+    @action
+    def complete(s, x: TransactionalId) -> None:
+        """The coordinator completes a transaction, and the next one of its id may begin.
+
+        Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
+        sees the markers. Without the guard that both markers are written, the claim
+        `position_is_exact` breaks in 8 steps.
+        """
+        when(s.is_decided(x), s.may_complete(x))
+        s.committed[x] = False
+        s.aborted[x] = False
+        s.output_marked[x] = False
+        s.offsets_marked[x] = False

@@ -1,0 +1,243 @@
+"""Bugs of abstract pipelines: each class replaces one rule, and a claim breaks.
+
+Some are bugs of applications or of client libraries: Kafka gives the means, and the application
+must use them.
+"""
+
+from __future__ import annotations
+
+from model.language import Bool, action, ite, nothing, true
+from model.pipeline_abstract.state import Instance, Offset, TopicPartition, TransactionalId
+from model.pipeline_abstract.versions import IdPerPartition, Pipeline
+from model.releases import LATEST, UNRELEASED, InForce, kafka
+from model.variants import bug
+
+ONE_ID = "one transactional id for each process"
+
+
+# ---- what fences an instance
+
+
+@bug(
+    "forgets-generation",
+    breaks="each_input_at_most_once",
+    steps=16,
+    issue="KIP-447",
+    in_force=kafka("0.11", "2.4", needs=ONE_ID),
+)
+class ForgetsGeneration(Pipeline):
+    """Before KIP-447: an offset in a transaction carries no generation, so a zombie commits.
+
+    The group has given its partition to another instance, which has committed the same inputs. The
+    action `send_offset` breaks the lemma `pending_offsets_match_effects`.
+    """
+
+    def accepts_offset(s, i: Instance, p: TopicPartition) -> Bool:
+        return true
+
+
+@bug(
+    "returns-unstable",
+    breaks="each_input_at_most_once",
+    steps=13,
+    issue="KIP-447",
+    in_force=kafka("0.11", "2.4", needs=ONE_ID),
+)
+class ReturnsUnstable(Pipeline):
+    """Before KIP-447: OffsetFetch returns the committed offset while a later one is pending.
+
+    The new owner of a partition processes inputs of a transaction that then commits. The action
+    `fetch_offset` breaks the lemma `only_the_reader_sends_offsets`.
+    """
+
+    def may_fetch(s, i: Instance, p: TopicPartition) -> Bool:
+        return true
+
+
+@bug("inherits-transaction", breaks="each_input_at_most_once", steps=10, in_force=UNRELEASED)
+class InheritsTransaction(Pipeline):
+    """An instance that initializes a transactional id inherits the open transaction of the id.
+
+    Its commit also commits the effects that its predecessor has written. The action
+    `init_transactions` breaks the lemma `written_is_below_position`.
+    """
+
+    def may_hand_over(s, x: TransactionalId) -> Bool:
+        return ~s.is_decided(x)
+
+
+@bug("ignores-epoch", breaks="each_input_at_most_once", steps=13, in_force=UNRELEASED)
+class IgnoresEpoch(Pipeline):
+    """Producer epochs are not compared: a zombie writes in the transaction of its successor.
+
+    Both instances use one transactional id. The action `process` breaks the lemma
+    `written_is_below_position`.
+    """
+
+    def is_newest(s, i: Instance, x: TransactionalId) -> Bool:
+        return true
+
+
+# ---- what an application must do
+
+
+@bug("commits-outside", breaks="position_is_exact", steps=5, in_force=UNRELEASED)
+class CommitsOutside(Pipeline):
+    """The application commits its position with the consumer, outside of the transaction.
+
+    The position counts before the effects are committed. If the transaction aborts, the inputs are
+    lost. The claim `position_is_exact` breaks at the action `send_offset`.
+    """
+
+    @action
+    def send_offset(s, i: Instance, x: TransactionalId, p: TopicPartition) -> None:
+        """An instance sends its position, which counts at once."""
+        super().send_offset(i, x, p)
+        s.committed_offset[p] = s.position[i][p]
+
+
+@bug(
+    "commits-without-offsets",
+    breaks="each_input_at_most_once",
+    steps=11,
+    issue="alpakka-kafka#752",
+    in_force=InForce(of="Alpakka Kafka"),
+)
+class CommitsWithoutOffsets(Pipeline):
+    """A transaction commits effects without the position after their inputs.
+
+    The next owner of the partition processes the inputs again. The claim `position_is_exact` breaks
+    at the action `commit`. The library Alpakka Kafka added offsets only in the callbacks of
+    its sends, and so wrote duplicates (alpakka-kafka#752).
+    """
+
+    def has_sent_offsets(s, x: TransactionalId) -> Bool:
+        return true
+
+
+@bug(
+    "reads-on-after-abort",
+    breaks="position_is_exact",
+    steps=10,
+    issue="franz-go#1222",
+    in_force=InForce(of="franz-go"),
+)
+class ReadsOnAfterAbort(Pipeline):
+    """After an abort, an instance keeps its position, and skips the inputs of the transaction.
+
+    Its next commit moves the committed position past them. The action `abort`
+    breaks the lemma `readers_skip_nothing`. In the client franz-go, fetched records stayed in a
+    buffer after an abort (franz-go#1222).
+    """
+
+    def reads_on(s, i: Instance) -> Bool:
+        return true
+
+
+@bug(
+    "learns-in-transaction",
+    breaks="each_input_at_most_once",
+    steps=12,
+    in_force=UNRELEASED,
+)
+class LearnsInTransaction(Pipeline):
+    """An instance learns a new generation while its transaction is open, and commits it later.
+
+    So the generation does not fence what it has written in the old one. Another instance may have
+    processed the same inputs since. The action `learn_generation` breaks the lemma
+    `written_is_below_position`.
+    """
+
+    def may_learn(s, i: Instance) -> Bool:
+        return true
+
+
+@bug("reads-uncommitted", breaks="each_input_at_most_once", steps=11, in_force=UNRELEASED)
+class ReadsUncommitted(Pipeline):
+    """The reader of the output reads at read_uncommitted, so it also receives aborted effects.
+
+    The claim `position_is_exact` breaks at the action `write_output_marker`.
+    """
+
+    def delivers(s, x: TransactionalId) -> Bool:
+        return true
+
+
+# ---- markers
+
+
+@bug(
+    "skips-marker",
+    breaks="each_input_at_most_once",
+    steps=16,
+    issue="KAFKA-20734",
+    in_force=kafka("4.3", LATEST),
+)
+class SkipsMarker(Pipeline):
+    """The coordinator completes a transaction although the group coordinator has no marker of it
+    (KAFKA-20734).
+
+    Kafka 4.3.0 does so if a partition of `__consumer_offsets` has no leader. The effects are
+    committed, and the position is not. If the next transaction of the id aborts, its marker drops
+    the position, and the inputs are processed again. The claim `position_is_exact` breaks at the
+    action `complete`.
+    """
+
+    def may_complete(s, x: TransactionalId) -> Bool:
+        return s.output_marked[x]
+
+
+@bug("counts-aborted", breaks="position_is_exact", steps=7, in_force=UNRELEASED)
+class CountsAborted(Pipeline):
+    """A marker makes pending offsets count, even if it is an ABORT.
+
+    The inputs of the aborted transaction are never processed again. The claim `position_is_exact`
+    breaks at the action `write_offset_marker`.
+    """
+
+    def counts(s, x: TransactionalId) -> Bool:
+        return true
+
+
+# ---- before KIP-447
+
+
+@bug(
+    "fetches-before-init",
+    breaks="each_input_at_most_once",
+    steps=14,
+    fixed_by="id-per-partition",
+    in_force=UNRELEASED,
+)
+class FetchesBeforeInit(IdPerPartition):
+    """An instance fetches the committed offset before it initializes the partition's id.
+
+    In between, the previous owner commits. The action `fetch_offset` breaks the lemma
+    `readers_use_the_id`.
+    """
+
+    def may_fetch(s, i: Instance, p: TopicPartition) -> Bool:
+        return (s.uses[i] == nothing) | super().may_fetch(i, p)
+
+    def begin_with(s, i: Instance) -> None:
+        for p in TopicPartition:
+            s.reads[i][p] = s.reads[i][p] & (s.uses[i] == nothing)
+            s.position[i][p] = ite(s.uses[i] == nothing, s.position[i][p], Offset.least())
+
+
+@bug(
+    "keeps-producer",
+    breaks="each_input_at_most_once",
+    steps=18,
+    fixed_by="id-per-partition",
+    in_force=UNRELEASED,
+)
+class KeepsProducer(IdPerPartition):
+    """An instance keeps its producer in a rebalance, and does not initialize the id again.
+
+    If it gets the same partition back, it may fetch the offset before the marker of its own last
+    transaction. The action `fetch_offset` breaks the lemma `only_the_reader_sends_offsets`.
+    """
+
+    def may_fetch(s, i: Instance, p: TopicPartition) -> Bool:
+        return s.is_current(i, p)

@@ -1,0 +1,149 @@
+"""The claims about an abstract pipeline: the effect of each input is in the output exactly once."""
+
+from __future__ import annotations
+
+from model.language import (
+    Bool,
+    all_of,
+    exists,
+    forall,
+    iff,
+    implies,
+    invariant,
+    nothing,
+    witness,
+)
+from model.pipeline_abstract.actions import PipelineActions
+from model.pipeline_abstract.state import (
+    Generation,
+    Instance,
+    Offset,
+    TopicPartition,
+    TransactionalId,
+)
+
+
+class PipelineClaims(PipelineActions):
+    """Claims about the committed effects of inputs and about the committed position."""
+
+    # ---- claims
+
+    @invariant
+    def each_input_at_most_once(s) -> Bool:
+        """A reader of the output at read_committed never receives the effect of an input twice."""
+        return forall(~s.repeated[p][o] for p in TopicPartition for o in Offset)
+
+    @invariant
+    def position_is_exact(s) -> Bool:
+        """An input is below the group's committed position if and only if its effect is committed.
+
+        When the coordinator decides to commit, the effects and the sent position of the transaction
+        are committed together. The two markers follow later.
+        """
+        return forall(
+            iff(s.is_below_position(p, o), s.has_committed_effect(p, o))
+            for p in TopicPartition
+            for o in Offset
+        )
+
+    def is_below_position(s, p: TopicPartition, o: Offset) -> Bool:
+        """True if the input is below the committed offset, or below one that its marker will
+        commit.
+        """
+        return (o < s.committed_offset[p]) | exists(
+            all_of(s.committed[x], s.pending[x][p], o < s.pending_offset[x][p])
+            for x in TransactionalId
+        )
+
+    def has_committed_effect(s, p: TopicPartition, o: Offset) -> Bool:
+        """True if a reader has received the input's effect, or will receive it with its marker."""
+        return s.received[p][o] | exists(
+            s.committed[x] & s.written[x][p][o] for x in TransactionalId
+        )
+
+    @invariant
+    def output_is_exact_when_settled(s) -> Bool:
+        """While no transaction awaits a marker, a reader has received the effects of exactly the
+        inputs below the committed offset.
+        """
+        return implies(
+            forall(~s.is_decided(x) for x in TransactionalId),
+            forall(
+                iff(o < s.committed_offset[p], s.received[p][o])
+                for p in TopicPartition
+                for o in Offset
+            ),
+        )
+
+    # ---- witnesses
+
+    @witness
+    def an_effect_is_received(s) -> Bool:
+        """Reachable: a reader has received an effect, and the committed offset is above its
+        input.
+        """
+        return exists(
+            s.received[p][o] & (o < s.committed_offset[p]) for p in TopicPartition for o in Offset
+        )
+
+    @witness
+    def a_second_owner_reads_on(s) -> Bool:
+        """Reachable: an instance that may commit reads above an input whose effect is received. In
+        the first generation, another instance owned the partition.
+        """
+        first = Generation.least()
+        return exists(
+            all_of(
+                s.reads[i][p],
+                s.is_current(i, p),
+                s.owner[first][p] != i,
+                s.owner[first][p] != nothing,
+                o < s.position[i][p],
+                s.received[p][o],
+            )
+            for i in Instance
+            for p in TopicPartition
+            for o in Offset
+        )
+
+    @witness
+    def a_zombie_has_written(s) -> Bool:
+        """Reachable: an instance that may no longer commit has written effects in an open
+        transaction.
+        """
+        return exists(
+            all_of(
+                s.written[x][p][o],
+                ~s.is_decided(x),
+                s.uses[i] == x,
+                s.reads[i][p],
+                ~s.is_current(i, p),
+            )
+            for i in Instance
+            for x in TransactionalId
+            for p in TopicPartition
+            for o in Offset
+        )
+
+    @witness
+    def an_aborted_offset_is_pending(s) -> Bool:
+        """Reachable: a transaction is aborted, and the group coordinator has not got the marker."""
+        return exists(
+            s.aborted[x] & s.pending[x][p] for x in TransactionalId for p in TopicPartition
+        )
+
+    @witness
+    def a_new_owner_waits(s) -> Bool:
+        """Reachable: the owner of a partition cannot start to read: an offset is pending."""
+        return exists(
+            all_of(
+                s.owner[s.generation][p] == i,
+                s.known_generation[i] == s.generation,
+                ~s.reads[i][p],
+                s.pending[x][p],
+                ~s.may_use(i, x),
+            )
+            for i in Instance
+            for x in TransactionalId
+            for p in TopicPartition
+        )

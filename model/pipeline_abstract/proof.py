@@ -1,0 +1,242 @@
+"""The lemmas that prove an abstract pipeline.
+
+The argument: at most one offset of a partition is pending, so positions follow each other. An
+instance is *current* for a partition if its next offset for the partition would be accepted. A
+current reader began at the committed offset, when no offset was pending. From then on only this
+instance can send an offset for the partition. So between the committed offset and its position lie
+exactly the inputs whose effects are in its open transaction. The transaction commits these effects
+and this position together. An instance that is not current may write effects, but it cannot send a
+position for them; and without a position, its transaction cannot commit.
+"""
+
+from __future__ import annotations
+
+from model.language import (
+    Bool,
+    all_of,
+    any_of,
+    exists,
+    forall,
+    implies,
+    lemma,
+)
+from model.pipeline_abstract.claims import PipelineClaims
+from model.pipeline_abstract.state import Instance, Offset, TopicPartition, TransactionalId
+
+
+class PipelineProof(PipelineClaims):
+    """Lemmas about markers, about pending offsets, and about current readers."""
+
+    # ---- transactions and their markers
+
+    @lemma
+    def one_decision(s) -> Bool:
+        """A transaction is decided at most once, and only a decided one has markers.
+
+        True because the coordinator decides only an open transaction, and forgets the markers when
+        the transaction is complete.
+        """
+        return forall(
+            all_of(
+                ~(s.committed[x] & s.aborted[x]),
+                implies(s.output_marked[x] | s.offsets_marked[x], s.is_decided(x)),
+            )
+            for x in TransactionalId
+        )
+
+    @lemma
+    def markers_leave_nothing(s) -> Bool:
+        """After a marker, no effect of the transaction awaits it, and after the other one no
+        offset.
+
+        True because a decided transaction gets neither effects nor offsets.
+        """
+        return forall(
+            all_of(
+                implies(s.output_marked[x], ~s.written[x][p][o]),
+                implies(s.offsets_marked[x], ~s.pending[x][p]),
+            )
+            for x in TransactionalId
+            for p in TopicPartition
+            for o in Offset
+        )
+
+    @lemma
+    def committed_effects_are_new(s) -> Bool:
+        """An effect that a commit marker will deliver was not received before, and no other commit
+        marker will deliver it.
+
+        True because a transaction commits only effects above the committed position.
+        """
+        return forall(
+            implies(
+                s.committed[x] & s.written[x][p][o],
+                all_of(
+                    ~s.received[p][o],
+                    forall(
+                        implies(s.committed[y] & s.written[y][p][o], x == y)
+                        for y in TransactionalId
+                    ),
+                ),
+            )
+            for x in TransactionalId
+            for p in TopicPartition
+            for o in Offset
+        )
+
+    @lemma
+    def nothing_is_written_twice(s) -> Bool:
+        """A transaction has at most one effect of each input.
+
+        True because positions only grow during a transaction, and no other instance writes in it.
+        """
+        return forall(
+            ~s.doubled[x][p][o] for x in TransactionalId for p in TopicPartition for o in Offset
+        )
+
+    @lemma
+    def written_is_below_position(s) -> Bool:
+        """An instance's position is above each input whose effect is in its open transaction.
+
+        True because an instance starts anew only if it has no open transaction.
+        """
+        return forall(
+            implies(
+                all_of(s.written[x][p][o], ~s.is_decided(x), s.may_use(i, x)),
+                s.reads[i][p] & (o < s.position[i][p]),
+            )
+            for i in Instance
+            for x in TransactionalId
+            for p in TopicPartition
+            for o in Offset
+        )
+
+    # ---- pending offsets
+
+    @lemma
+    def one_offset_is_pending(s) -> Bool:
+        """At most one transaction has a pending offset of a partition.
+
+        True because only the current reader sends offsets, and it began when none was pending.
+        """
+        return forall(
+            implies(s.pending[x][p] & s.pending[y][p], x == y)
+            for p in TopicPartition
+            for x in TransactionalId
+            for y in TransactionalId
+        )
+
+    @lemma
+    def pending_offsets_match_effects(s) -> Bool:
+        """While a transaction with a pending offset is open, its effects are those of exactly the
+        inputs from the committed offset up to the pending one.
+
+        After the decision to commit, its effects that await a marker are still between both
+        offsets. True because the current reader sends its position.
+        """
+        return forall(
+            implies(
+                s.pending[x][p] & ~s.aborted[x],
+                all_of(
+                    s.committed_offset[p] <= s.pending_offset[x][p],
+                    implies(s.written[x][p][o], s.is_between(x, p, o)),
+                    implies(~s.committed[x] & s.is_between(x, p, o), s.written[x][p][o]),
+                ),
+            )
+            for x in TransactionalId
+            for p in TopicPartition
+            for o in Offset
+        )
+
+    def is_between(s, x: TransactionalId, p: TopicPartition, o: Offset) -> Bool:
+        return all_of(s.committed_offset[p] <= o, o < s.pending_offset[x][p])
+
+    # ---- current readers
+
+    def is_current_reader(s, i: Instance, p: TopicPartition) -> Bool:
+        return s.reads[i][p] & s.is_current(i, p)
+
+    @lemma
+    def only_the_reader_sends_offsets(s) -> Bool:
+        """A pending offset of a partition with a current reader is this reader's position.
+
+        True because the reader began when no offset was pending. Other instances are not current,
+        so their offsets are refused.
+        """
+        return forall(
+            implies(
+                s.is_current_reader(i, p) & s.pending[x][p],
+                all_of(s.may_use(i, x), ~s.aborted[x], s.position[i][p] == s.pending_offset[x][p]),
+            )
+            for i in Instance
+            for x in TransactionalId
+            for p in TopicPartition
+        )
+
+    @lemma
+    def readers_begin_at_the_committed_offset(s) -> Bool:
+        """The position of a current reader, and each input with an effect in its open transaction,
+        are not below the committed offset.
+
+        True because the reader began there, and only its own transactions move this offset.
+        """
+        return forall(
+            implies(
+                s.is_current_reader(i, p),
+                all_of(
+                    s.committed_offset[p] <= s.position[i][p],
+                    implies(s.is_in_transaction(i, x, p, o), s.committed_offset[p] <= o),
+                ),
+            )
+            for i in Instance
+            for x in TransactionalId
+            for p in TopicPartition
+            for o in Offset
+        )
+
+    @lemma
+    def readers_skip_nothing(s) -> Bool:
+        """An input below the position of a current reader is below the committed position, or has
+        an effect in the reader's open transaction.
+
+        True because the reader goes from input to input, and starts again after an abort.
+        """
+        return forall(
+            implies(
+                s.is_current_reader(i, p) & (o < s.position[i][p]),
+                any_of(
+                    s.is_below_position(p, o),
+                    exists(s.is_in_transaction(i, x, p, o) for x in TransactionalId),
+                ),
+            )
+            for i in Instance
+            for p in TopicPartition
+            for o in Offset
+        )
+
+    def is_in_transaction(s, i: Instance, x: TransactionalId, p: TopicPartition, o: Offset) -> Bool:
+        """True if the input's effect is in the instance's open transaction."""
+        return all_of(s.may_use(i, x), ~s.is_decided(x), s.written[x][p][o])
+
+    # ---- generations
+
+    @lemma
+    def generations_are_learned(s) -> Bool:
+        """No instance knows a generation above the present one.
+
+        True because an instance learns the present generation, which only grows.
+        """
+        return forall(s.known_generation[i] <= s.generation for i in Instance)
+
+    @lemma
+    def only_owners_read(s) -> Bool:
+        """An instance reads only partitions that it owns in the generation that it knows.
+
+        True because it stops reading when it learns a new generation. A generation gives each
+        partition to one owner.
+        """
+        return forall(
+            implies(s.reads[i][p], s.owner[s.known_generation[i]][p] == i)
+            for i in Instance
+            for p in TopicPartition
+        )

@@ -1,0 +1,120 @@
+"""The state of an abstract pipeline: a group, transactional ids, the output, and instances.
+
+A pipeline consumes, processes and produces. An *instance* is one run of the application. It reads
+an input partition, writes an output record for each input, and commits its position in the input
+together with these records, in one transaction. The output record of an input is called the
+input's *effect*.
+
+A crashed instance takes no further step. A process that restarts is another instance, and may use
+the same transactional id.
+
+A transactional id has one transaction at a time, and any number of them one after another. So each
+variable of a transaction is a map from transactional ids.
+
+Source: KIP-98, KIP-447; TransactionManager, TransactionCoordinator and OffsetMetadataManager of
+Kafka 4.3.
+Simplified: the output is one partition; `transactions-abstract` proves that several partitions
+agree. A request arrives at once or never; `transactions-abstract` and `coordinator-abstract` have
+late requests and coordinators that fail. An instance learns of an abort at once, because until then
+all of its requests are refused. A group has generations; the member epochs of KIP-848 are left out.
+All offsets are committed in transactions, and none is reset, expired or deleted.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from model.language import (
+    Bool,
+    Map,
+    Nothing,
+    Ordered,
+    Scope,
+    Set,
+    Sort,
+    Spec,
+    any_of,
+    exists,
+)
+
+
+class Instance(Sort):
+    """One run of the application: a consumer and its transactional producer."""
+
+
+class TransactionalId(Sort):
+    """A transactional id, with its present or last transaction."""
+
+    prefix = "id"
+
+
+class TopicPartition(Sort):
+    """A partition of the input."""
+
+
+class Offset(Ordered):
+    """An offset of an input partition: the next input to read."""
+
+
+class Generation(Ordered):
+    """A generation of the consumer group."""
+
+
+class PipelineState(Spec):
+    """The variables of an abstract pipeline, and predicates over them."""
+
+    instances: Annotated[int, range(1, 10)] = 2
+    transactional_ids: Annotated[int, range(1, 10)] = 2
+    partitions: Annotated[int, range(1, 10)] = 1
+    offsets: Annotated[int, range(2, 10)] = 2
+    generations: Annotated[int, range(1, 10)] = 2
+
+    # the group coordinator
+    generation: Generation
+    owner: Map[Generation, Map[TopicPartition, Instance | Nothing]]
+    committed_offset: Map[TopicPartition, Offset]
+    pending: Map[TransactionalId, Set[TopicPartition]]  # an offset of it awaits the marker
+    pending_offset: Map[TransactionalId, Map[TopicPartition, Offset]]
+
+    # the transaction coordinator
+    holder: Map[TransactionalId, Instance | Nothing]  # the instance with the newest producer epoch
+    committed: Set[TransactionalId]  # decided as COMMIT, and not complete
+    aborted: Set[TransactionalId]  # decided as ABORT, and not complete
+    output_marked: Set[TransactionalId]  # the output has the marker
+    offsets_marked: Set[TransactionalId]  # the group coordinator has the marker
+
+    # the output, by the input of each record
+    written: Map[TransactionalId, Map[TopicPartition, Set[Offset]]]  # effects that await the marker
+    doubled: Map[TransactionalId, Map[TopicPartition, Set[Offset]]]  # of these, written twice
+    received: Map[TopicPartition, Set[Offset]]  # effects that a read_committed reader receives
+    repeated: Map[TopicPartition, Set[Offset]]  # of these, received twice
+
+    # the instances
+    uses: Map[Instance, TransactionalId | Nothing]  # initialized by it; it may be fenced since
+    known_generation: Map[Instance, Generation]
+    reads: Map[Instance, Set[TopicPartition]]  # it believes that it owns them
+    position: Map[Instance, Map[TopicPartition, Offset]]
+
+    def scope(s) -> Scope:
+        return {
+            Instance: s.instances,
+            TransactionalId: s.transactional_ids,
+            TopicPartition: s.partitions,
+            Offset: s.offsets,
+            Generation: s.generations,
+        }
+
+    # ---- predicates
+
+    def is_decided(s, x: TransactionalId) -> Bool:
+        return s.committed[x] | s.aborted[x]
+
+    def has_content(s, x: TransactionalId) -> Bool:
+        """True if an effect or an offset of the transaction awaits the marker."""
+        return any_of(
+            exists(s.pending[x][p] for p in TopicPartition),
+            exists(s.written[x][p][o] for p in TopicPartition for o in Offset),
+        )
+
+    def is_open(s, x: TransactionalId) -> Bool:
+        return s.has_content(x) & ~s.is_decided(x)

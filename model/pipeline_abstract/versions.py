@@ -1,0 +1,107 @@
+"""The two versions of an abstract pipeline differ in what fences an instance.
+
+- `kip-447`: the generation of the group. A transactional id belongs to a process, which reads any
+  partitions. An offset carries the generation, and a new owner waits for pending offsets.
+- `id-per-partition`: the transactional id. Each input partition has its own. A new owner of the
+  partition initializes this id first. This fences the previous owner and ends its transaction.
+
+Kafka Streams has the second rule with processing.guarantee=exactly_once, up to Kafka 3.9, and the
+first one with exactly_once_v2.
+
+Source: KIP-98; KIP-447.
+"""
+
+from __future__ import annotations
+
+from model.language import (
+    Bool,
+    Map,
+    Nothing,
+    action,
+    all_of,
+    exists,
+    forall,
+    implies,
+    lemma,
+    nothing,
+    true,
+    when,
+)
+from model.pipeline_abstract.proof import PipelineProof
+from model.pipeline_abstract.state import Instance, Offset, TopicPartition, TransactionalId
+from model.releases import LATEST, kafka
+from model.variants import version
+
+
+@version("kip-447", in_force=kafka("2.5", LATEST), default=True)
+class Pipeline(PipelineProof):
+    """KIP-447: an offset in a transaction carries the generation, and OffsetFetch waits for pending
+    offsets.
+    """
+
+
+@version("id-per-partition", in_force=kafka("0.11", "2.4"))
+class IdPerPartition(Pipeline):
+    """Before KIP-447: each input partition has its own transactional id, which fences its previous
+    owner.
+
+    An instance stands for the task of one partition, with a producer of its own. The group
+    coordinator compares no generations.
+    """
+
+    id_of: Map[TopicPartition, TransactionalId | Nothing]  # the same in all instances
+
+    @action
+    def choose_id(s, p: TopicPartition, x: TransactionalId) -> None:
+        """The application names the transactional id of a partition, once.
+
+        Kafka: the application id and the task id in Kafka Streams. Simplified: partitions may share
+        an id. Without the guard that the partition has no id yet, the claim
+        `each_input_at_most_once` breaks in 15 steps.
+        """
+        when(s.id_of[p] == nothing)
+        s.id_of[p] = x
+
+    def is_current(s, i: Instance, p: TopicPartition) -> Bool:
+        """True if the instance has initialized the partition's id, and no other one has since."""
+        return exists((s.id_of[p] == x) & s.may_use(i, x) for x in TransactionalId)
+
+    def accepts_offset(s, i: Instance, p: TopicPartition) -> Bool:
+        return true
+
+    def may_fetch(s, i: Instance, p: TopicPartition) -> Bool:
+        """True if the instance has initialized the partition's id, and the transactions of this id
+        are complete.
+
+        An instance closes its producer in a rebalance, and fetches only after it has initialized
+        the id again. The variant `keeps-producer` breaks the claim `each_input_at_most_once` in 18
+        steps.
+        """
+        return exists(
+            all_of(s.id_of[p] == x, s.may_use(i, x), s.may_hand_over(x)) for x in TransactionalId
+        )
+
+    @lemma
+    def readers_use_the_id(s) -> Bool:
+        """An instance that reads a partition uses the partition's id.
+
+        True because it initializes the id before it fetches the committed offset.
+        """
+        return forall(
+            implies(s.reads[i][p], (s.uses[i] != nothing) & (s.id_of[p] == s.uses[i]))
+            for i in Instance
+            for p in TopicPartition
+        )
+
+    @lemma
+    def only_the_id_has_content(s) -> Bool:
+        """Effects and pending offsets of a partition are in transactions of the partition's id.
+
+        True because only instances that use this id read the partition.
+        """
+        return forall(
+            implies(s.pending[x][p] | s.written[x][p][o], s.id_of[p] == x)
+            for x in TransactionalId
+            for p in TopicPartition
+            for o in Offset
+        )

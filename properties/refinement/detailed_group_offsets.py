@@ -1,0 +1,175 @@
+"""The spec `group-offsets` takes only steps of `pipeline-abstract`.
+
+So the proof of the abstract spec also covers the detailed spec, `group-offsets`. There, the group
+coordinator has a log and a cache: a new coordinator reads the log again, and markers decide in the
+order of the log. The abstract state has the owners of former generations, which the detailed state
+has forgotten. So both specs are explored together (`history_mapping`).
+
+In the detailed spec, effects are committed when the coordinator decides. So a decision is two
+abstract steps: the decision, and the marker in the output. A detailed marker is two steps too: the
+marker at the group coordinator, and the end of the transaction.
+
+Simplified: no offset is reset, expired or deleted, because after that inputs are processed again.
+In `group-offsets`, each consumer has its own transactional id and is never fenced, and the group
+reads one partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from model.group_offsets.state import Offset
+from model.group_offsets.versions import GroupOffsets
+from model.language import action, false, when
+from model.language.interpreter import State
+from model.pipeline_abstract.versions import Pipeline
+from properties.refinement.behaviour import Call, as_int
+from properties.refinement.history_mapping import Difference, HistoryMapping, Transition
+
+PARTITION: Final = 0
+
+
+class WithoutResets(GroupOffsets):
+    """Committed offsets that are never reset, expired or deleted."""
+
+    @action
+    def reset_offset(self, to: Offset) -> None:
+        """Never taken."""
+        when(false)
+
+    @action
+    def expire_offset(self) -> None:
+        """Never taken."""
+        when(false)
+
+    @action
+    def delete_group(self) -> None:
+        """Never taken."""
+        when(false)
+
+
+@dataclass
+class Replayed:
+    """What the coordinator's log says: the committed offset, and each member's pending offset."""
+
+    committed: int = 0
+    pending: dict[int, int] = field(default_factory=dict[int, int])
+
+
+class Refinement(HistoryMapping[GroupOffsets]):
+    """Committed offsets, and the abstract pipeline whose steps they should take."""
+
+    @cached_property
+    def abstract(self) -> Pipeline:
+        return Pipeline(
+            instances=self.detailed.members,
+            transactional_ids=self.detailed.members,
+            partitions=1,
+            offsets=self.detailed.inputs + 1,
+            generations=self.detailed.generations + 1,
+        )
+
+    @cached_property
+    def _members(self) -> range:
+        return range(self.detailed.members)
+
+    # ---- the mapping
+
+    def first_calls(self, state: State) -> list[Call]:
+        """Each consumer has initialized its transactional id, which has the consumer's number."""
+        return [Call("init_transactions", (m, m)) for m in self._members]
+
+    def calls(self, step: Transition, abstract: State) -> list[Call]:
+        """Returns the abstract actions that explain a step of the detailed spec."""
+        generation = as_int(step.after["group.generation", ()])
+        match step.action, step.arguments:
+            case "complete_rebalance", (owner,):
+                return [Call("rebalance", (generation,)), Call("assign", (PARTITION, owner))]
+            case "lose_all_members", ():
+                return [Call("rebalance", (generation,))]
+            case "learn_generation" as name, (m,):
+                return [Call(name, (m,))]
+            case "fetch_offset" as name, (m,):
+                return [Call(name, (m, PARTITION))]
+            case "process" as name, (m,):
+                after = as_int(step.after["consumer.position", (m,)])
+                return [Call(name, (m, m, PARTITION, after))]
+            case "commit_in_transaction", (m,):
+                return [Call("send_offset", (m, m, PARTITION))]
+            case "end_commit", (m,):
+                return [Call("commit", (m, m)), Call("write_output_marker", (m,))]
+            case "end_abort", (m,):
+                ends = [] if step.before["consumer.sent", (m,)] else _ended(m)
+                return [Call("abort", (m,)), Call("write_output_marker", (m,)), *ends]
+            case "write_marker", (m,):
+                return _ended(m)
+            case (
+                "begin_rebalance" | "commit" | "commit_too_much" | "fail_over" | "load",
+                _,
+            ):
+                return []
+            case name, _:
+                raise ValueError(f"{name} has no abstract action")
+
+    # ---- the comparison
+
+    def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
+        generation = as_int(detailed["group.generation", ()])
+        yield "the generation", generation, abstract["generation", ()]
+        owner = abstract["owner", (generation, PARTITION)]
+        yield "the owner", detailed["group.owner", ()], owner
+        log = self._replayed(detailed)
+        yield "the committed offset", log.committed, abstract["committed_offset", (PARTITION,)]
+        for o in range(self.detailed.inputs + 1):
+            yield f"output {o}", detailed["output", (o,)], abstract["received", (PARTITION, o)]
+            yield (
+                f"second output {o}",
+                detailed["repeated", (o,)],
+                abstract["repeated", (PARTITION, o)],
+            )
+        for m in self._members:
+            yield from self._of_member(detailed, abstract, log, m)
+
+    def _of_member(
+        self, detailed: State, abstract: State, log: Replayed, m: int
+    ) -> Iterator[Difference]:
+        generation = detailed["consumer.generation", (m,)]
+        yield f"the generation of m{m}", generation, abstract["known_generation", (m,)]
+        for name in ("reads", "position"):
+            yield (
+                f"{name} of m{m}",
+                detailed[f"consumer.{name}", (m,)],
+                abstract[name, (m, PARTITION)],
+            )
+        for o in range(self.detailed.inputs + 1):
+            written = detailed["consumer.written", (m, o)]
+            yield f"effect {o} of m{m}", written, abstract["written", (m, PARTITION, o)]
+        pending = abstract["pending", (m, PARTITION)]
+        offset = abstract["pending_offset", (m, PARTITION)] if pending else None
+        yield f"the pending offset of m{m}", log.pending.get(m), offset
+        ended, commits = detailed["consumer.ended", (m,)], detailed["consumer.committed", (m,)]
+        decision = (abstract["committed", (m,)], abstract["aborted", (m,)])
+        yield f"the decision of m{m}", (ended and commits, ended and not commits), decision
+
+    def _replayed(self, detailed: State) -> Replayed:
+        """Reads the coordinator's whole log, in which no tombstone is."""
+        read = Replayed()
+        for at in range(as_int(detailed["end_offset", ()])):
+            offset = detailed["log.offset", (at,)]
+            producer = as_int(detailed["log.producer", (at,)])
+            if not detailed["log.in_transaction", (at,)]:
+                read.committed = as_int(offset)
+            elif offset is not None:
+                read.pending[producer] = as_int(offset)
+            else:
+                waiting = read.pending.pop(producer)
+                if detailed["log.commits", (at,)]:
+                    read.committed = waiting
+        return read
+
+
+def _ended(m: int) -> list[Call]:
+    return [Call("write_offset_marker", (m,)), Call("complete", (m,))]

@@ -1,0 +1,65 @@
+"""Every step of the spec `group-offsets` is none or more steps of the proved abstract pipeline.
+
+Here `group-offsets` is called the detailed spec, because it has more detail than the abstract one.
+Its offsets are never reset, expired or deleted.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from model.group_offsets.bugs import CountsAborted, ForgetsGeneration, ReturnsUnstable
+from model.group_offsets.versions import GroupOffsets
+from model.language.interpreter import State
+from model.variants import Constants
+from properties.refinement.behaviour import Call
+from properties.refinement.detailed_group_offsets import Refinement, WithoutResets
+from properties.refinement.history_mapping import Transition
+
+TWO_GENERATIONS: Constants = {"generations": 2, "log_size": 2}
+ONE_GENERATION: Constants = {"generations": 1, "log_size": 3}
+
+
+def test_every_step_of_the_detailed_spec_is_explained() -> None:
+    refinement = Refinement(WithoutResets(**TWO_GENERATIONS))
+    assert refinement.first_unexplained() is None
+    assert refinement.pairs == 4_400
+    actions = {action.name for action in refinement.abstract.actions}
+    assert {*refinement.taken} == actions - {"init_transactions"} | {"none"}
+
+
+class Zombies(ForgetsGeneration, WithoutResets):
+    """The coordinator accepts offsets of an old generation."""
+
+
+class Unstable(ReturnsUnstable, WithoutResets):
+    """A new owner reads at the committed offset while a later one is pending."""
+
+
+class Aborted(CountsAborted, WithoutResets):
+    """The offset of an aborted transaction counts."""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "constants", "reason"),
+    [
+        (Zombies, TWO_GENERATIONS, "commit_in_transaction"),
+        (Unstable, TWO_GENERATIONS, "fetch_offset"),
+        (Aborted, ONE_GENERATION, "fetch_offset"),
+    ],
+)
+def test_bugs_take_unexplained_steps(
+    wrong: type[GroupOffsets], constants: Constants, reason: str
+) -> None:
+    unexplained = Refinement(wrong(**constants)).first_unexplained()
+    assert unexplained is not None
+    assert unexplained.transition.action == reason
+
+
+class SendsNothing(Refinement):
+    def calls(self, step: Transition, abstract: State) -> list[Call]:
+        return [c for c in super().calls(step, abstract) if c.action != "send_offset"]
+
+
+def test_a_wrong_mapping_is_noticed() -> None:
+    assert SendsNothing(WithoutResets(**ONE_GENERATION)).first_unexplained() is not None
