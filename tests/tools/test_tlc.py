@@ -104,7 +104,7 @@ def test_each_difference_is_found(
 
     monkeypatch.setattr(comparison, "run", answered)
     row = compared(NEVER_TRUNCATES, seconds=1, jar=Path())
-    assert (row.differences, row.unfinished) == (differs, unfinished)
+    assert (row.differences, row.unfinished, row.limit_s) == (differs, unfinished, 1)
 
 
 def test_a_missed_violation_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +118,7 @@ def test_the_file_has_a_line_for_each_row() -> None:
         Row(spec="replication", variant="kip-101", constants={}),
         Row(spec="replication", variant="kip-279", constants={}, unfinished=["every state"]),
     ]
-    text = written(rows, 60.0)
+    text = written(rows)
     assert [row["variant"] for row in json.loads(text)["rows"]] == ["kip-101", "kip-279"]
     assert sum('"variant"' in line for line in text.splitlines()) == 2
     assert summary(rows) == {"agree": 1, "agree as far as TLC came": 1, "differ": 0}
@@ -127,7 +127,7 @@ def test_the_file_has_a_line_for_each_row() -> None:
 def test_a_run_of_some_variants_keeps_the_rows_of_others(tmp_path: Path) -> None:
     file = tmp_path / "tlc.json"
     old = Row(spec="replication", variant="kip-279", constants={"replicas": 2}, distinct=7)
-    file.write_text(written([old], 60.0))
+    file.write_text(written([old]))
     assert kept(file) == {"replication/kip-279": old}
     new = Row(spec="replication", variant="kip-101", constants={})
     rows = {**kept(file), "replication/kip-101": new, "replication/gone": new}

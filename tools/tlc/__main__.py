@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
         left = f"; not finished: {', '.join(row.unfinished)}" if row.unfinished else ""
         sys.stdout.write(f"{name}: {verdict}{left}; {row.distinct:,} states, {row.seconds} s\n")
         sys.stdout.flush()
-        options.out.write_text(written(in_order(rows), options.seconds))
+        options.out.write_text(written(in_order(rows)))
     return int(any(row.differences for row in rows.values()))
 
 
@@ -72,14 +72,13 @@ def in_order(rows: Mapping[str, Row]) -> list[Row]:
     return [rows[name] for name in names if name in rows]
 
 
-def written(rows: list[Row], seconds: float) -> str:
-    """Returns the text of the JSON file: how TLC was run, a summary, and a line for each variant.
+def written(rows: list[Row]) -> str:
+    """Returns the text of the JSON file: the build of TLC, a summary, and a line for each variant.
 
-    A variant is a version or a bug of a spec. `seconds` is the time limit of one run of TLC.
+    A variant is a version or a bug of a spec.
     """
     head = {
         "tlc": ARTIFACT,
-        "limit_s": seconds,
         "of": len(all_variants()),
         "summary": summary(rows),
     }

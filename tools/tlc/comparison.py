@@ -38,6 +38,7 @@ class Row:
     holds: list[str] = field(default_factory=list[str])
     violated: dict[str, int] = field(default_factory=dict[str, int])  # property -> steps
     live: dict[str, str] = field(default_factory=dict[str, str])  # liveness property -> verdict
+    limit_s: float = 60.0  # of one run of TLC
     seconds: float = 0.0  # of TLC, over all runs
     differences: list[str] = field(default_factory=list[str])
     unfinished: list[str] = field(default_factory=list[str])
@@ -50,7 +51,7 @@ def compared(variant: Variant, *, seconds: float, jar: Path) -> Row:
     cannot visit every state with them, the spec's default constants are used.
     """
     constants, spec, found = _smallest(variant)
-    row = Row(spec=variant.spec, variant=variant.name, constants=constants)
+    row = Row(spec=variant.spec, variant=variant.name, constants=constants, limit_s=seconds)
     lively = {c.name for c in spec.liveness_properties}
     found = with_liveness(spec, found, sorted(lively), LARGEST) if lively else found
     row.distinct, row.generated, row.depth = found.distinct, found.generated, found.depth
