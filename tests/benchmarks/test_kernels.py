@@ -1,0 +1,46 @@
+"""The page of kernels has the figures of the kept result, and every kernel has its CPU time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.analyze.kernels import (
+    OTHER,
+    PAGE,
+    RESULT,
+    SHOWN,
+    cpu_of_kernels,
+    page,
+    rows_of_kernels,
+)
+from benchmarks.analyze.synthesis import Synthesis, synthesize
+from benchmarks.pairs import RESULTS
+from checkers.histories.analysis import analyze
+
+KEPT = json.loads((RESULTS / f"{RESULT}.json").read_text())
+
+
+def test_the_page_is_made_of_the_kept_result() -> None:
+    assert PAGE.read_text() == page(KEPT)
+    assert PAGE.read_text() != page({**KEPT, "rows": 7})
+
+
+def test_the_kernels_and_all_else_make_up_the_whole() -> None:
+    spent = [one["cpu_s"] for one in KEPT["kernels"]]
+    assert sum(spent) == pytest.approx(KEPT["cpu_s"], rel=0.2)  # medians, each of its own
+    large = [one["kernel"] for one in KEPT["kernels"] if one["cpu_s"] >= SHOWN * KEPT["cpu_s"]]
+    assert OTHER in large
+    assert all(f"| {kernel} |" in page(KEPT) for kernel in large)
+
+
+def test_each_kernel_that_runs_is_measured(tmp_path: Path) -> None:
+    synthesize(Synthesis(folder=tmp_path / "h", rows=2_000, partitions=2))
+    analysis = analyze(tmp_path / "h")
+    spent = cpu_of_kernels(analysis)
+    assert spent.keys() == rows_of_kernels(analysis).keys()
+    kept = {(one["reads"], one["kernel"]) for one in KEPT["kernels"]}
+    assert spent.keys() <= kept, "new kernels: run `python -m benchmarks.analyze.kernels`"
+    assert sum(spent.values()) < sum(one.seconds for one in analysis.passes)
