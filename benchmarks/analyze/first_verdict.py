@@ -1,6 +1,10 @@
-"""Measures the time to a first verdict on 10,000 operations, for whole commands from start to exit.
+"""Measures a first verdict on 10,000 operations: whole commands, from start to exit.
 
     python -m benchmarks.analyze.first_verdict
+
+Each pair of commands is compared by CPU time and by wall time. On a machine with other work only
+the CPU time counts. The CPU time is that of all processes, such as Java and Spark's workers. Python
+keeps the bytecode of its modules, as it does for users.
 
 One baseline is a Spark program that only starts a session and runs one mapInArrow. Spark is also
 measured with the archive of its classes, which `urteil doctor --spark-archive` makes; the baseline
@@ -10,17 +14,18 @@ is then the same command without it.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from benchmarks.analyze.costs import Spent, run_command
 from benchmarks.analyze.synthesis import Synthesis, synthesize
-from benchmarks.pairs import Pairing, paired, write_results
+from benchmarks.pairs import Pairing, pairing, write_results
 
 ROWS: Final = 34_000  # about 10,000 operations
-RUNS: Final = 3
+RUNS: Final = 5
 URTEIL: Final = str(Path(sys.executable).with_name("urteil"))
 BARE: Final = """
 import os, sys
@@ -39,49 +44,65 @@ def run() -> list[Pairing]:
         synthesize(Synthesis(folder=history, rows=ROWS))
         analyze = (URTEIL, "analyze", str(history))
         archived = {"XDG_CACHE_HOME": str(Path(made) / "archived")}
-        _done(made, URTEIL, "doctor", "--spark-archive", **archived)
+        _spent(made, (URTEIL, "doctor", "--spark-archive"), archived)
+        on_spark = ("urteil analyze, 10,000 operations", analyze, {})
         return [
-            paired(
-                ("urteil analyze, 10,000 operations", lambda: _done(made, *analyze)),
-                (
-                    "a bare Spark session and one mapInArrow",
-                    lambda: _done(made, sys.executable, "-c", BARE),
-                ),
-                runs=RUNS,
+            *_pairings(
+                made,
+                on_spark,
+                ("a bare Spark session and one mapInArrow", (sys.executable, "-c", BARE), {}),
             ),
-            paired(
-                (
-                    "urteil analyze with the archive of Spark's classes",
-                    lambda: _done(made, *analyze, **archived),
-                ),
-                ("urteil analyze without it", lambda: _done(made, *analyze)),
-                runs=RUNS,
+            *_pairings(
+                made,
+                ("urteil analyze with the archive of Spark's classes", analyze, archived),
+                ("urteil analyze without it", analyze, {}),
             ),
-            paired(
+            *_pairings(
+                made,
                 (
                     "urteil analyze --engine local, 10,000 operations",
-                    lambda: _done(made, *analyze, "--engine", "local"),
+                    (*analyze, "--engine", "local"),
+                    {},
                 ),
                 (
                     "python -c 'import pyarrow'",
-                    lambda: _done(made, sys.executable, "-c", "import pyarrow"),
+                    (sys.executable, "-c", "import pyarrow"),
+                    {},
                 ),
-                runs=RUNS,
             ),
         ]
 
 
-def _done(folder: str, *words: str, **environment: str) -> None:
-    cache = {"XDG_CACHE_HOME": str(Path(folder) / "cache")}  # without an archive
-    variables = {**os.environ, **cache, **environment}
-    subprocess.run(words, check=True, cwd=folder, capture_output=True, env=variables)
+_Command = tuple[str, tuple[str, ...], dict[str, str]]  # its name, its words, its environment
+
+
+def _pairings(folder: str, ours: _Command, baseline: _Command) -> Iterator[Pairing]:
+    names, words, variables = zip(ours, baseline, strict=True)
+    commands = list(zip(words, variables, strict=True))
+    for command in commands:  # a warm-up
+        _spent(folder, *command)
+    spent = [[_spent(folder, *command) for command in commands] for _ in range(RUNS)]
+    for field, kind in enumerate(("CPU", "wall")):
+        seconds = [(mine[field], other[field]) for mine, other in spent]
+        yield pairing(f"{names[0]}: {kind}", f"{names[1]}: {kind}", seconds)
+
+
+def _spent(folder: str, words: tuple[str, ...], environment: dict[str, str]) -> Spent:
+    variables = {
+        **os.environ,
+        "XDG_CACHE_HOME": str(Path(folder) / "cache"),  # without an archive
+        "PYTHONPYCACHEPREFIX": str(Path(folder) / "bytecode"),
+        **environment,
+    }
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
+    return run_command(words, cwd=folder, env=variables)
 
 
 if __name__ == "__main__":
     found = run()
-    for pairing in found:
+    for one in found:
         sys.stdout.write(
-            f"{pairing.ours}: {pairing.ours_s.median} s; {pairing.baseline}: "
-            f"{pairing.baseline_s.median} s; ratio {pairing.ratio.median}\n"
+            f"{one.ours} {one.ours_s.median} s; {one.baseline} {one.baseline_s.median} s; "
+            f"ratio {one.ratio.median}\n"
         )
     sys.stdout.write(f"  kept in {write_results('first_verdict', found)}\n")

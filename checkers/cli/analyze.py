@@ -16,6 +16,7 @@ from checkers.cli import completion
 from checkers.cli.command import command, replay_command
 from checkers.cli.following import followed, followed_topic
 from checkers.cli.history_options import at_version, history_options, table_version_option
+from checkers.cli.importing import importing
 from checkers.cli.log_dirs import HISTORY_MISSING, auditing
 from checkers.cli.run import Run
 from checkers.cli.topics import client_config_option, topic_copy
@@ -237,16 +238,18 @@ def decide(
 
     The rows of the anomalies are kept in the run's folder.
     """
-    from checkers.histories.io.assumptions import recorded_system
-    from checkers.report.anomaly_events import decided, keep_rows, undecided
-    from properties.anomalies.catalogue import named
+    with importing():
+        from checkers.histories.io.assumptions import recorded_system
+        from checkers.report.anomaly_events import decided, keep_rows, undecided
+        from properties.anomalies.catalogue import named
 
     name = title or str(history)
     system = recorded_system(history)
     try:
-        from checkers.histories.io.faults import faults
-        from checkers.report.anomalies import explained, times
-        from checkers.report.rows_shown import faults_shown, rows_shown
+        with importing():
+            from checkers.histories.io.faults import faults
+            from checkers.report.anomalies import explained, times
+            from checkers.report.rows_shown import faults_shown, rows_shown
 
         injected = faults(history)
         found = analysis(run, history, anomalies, declared, engine, master, ui=ui)

@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem
 
 from checkers.cli import configuration
 from checkers.cli.command import A_BUG, in_one_line
+from checkers.cli.importing import importing
 from checkers.report import plain_text
 from checkers.verdicts import EXIT_CODES, HOLDS, INTERRUPTED, OUR_OWN_BUG, UNUSABLE_INPUT
 from model.faults import InputFault, UnknownName
@@ -50,7 +51,8 @@ EPILOG: Final = "\b\nExit codes:\n" + "\n".join(
 
 def load(name: str) -> click.Command:
     """Imports and returns the command `name`; adds the list of exit codes to its help text."""
-    module = importlib.import_module(f"checkers.cli.{name}")
+    with importing():
+        module = importlib.import_module(f"checkers.cli.{name}")
     found: click.Command = getattr(module, f"{name}_command")
     found.epilog = EPILOG
     return found

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import click
 
+from checkers.cli.importing import importing
+
 
 class _PlaceType(click.Path):
     """A command argument that is a path, an address of a store, of a Kafka topic, or a glob.
@@ -14,8 +16,9 @@ class _PlaceType(click.Path):
     """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from checkers.histories.io.locations import file_or_folder
-        from checkers.histories.topics.address import SCHEME, topic
+        with importing():
+            from checkers.histories.io.locations import file_or_folder
+            from checkers.histories.topics.address import SCHEME, topic
 
         del param, ctx
         text = str(value)
