@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,10 +25,9 @@ from checkers.histories.io.locations import (
     Location,
     Place,
     file_in_history,
-    refuse_changed,
-    version,
 )
 from checkers.histories.io.parquet_layout import write_part
+from checkers.histories.io.reading_ahead import read_in_order
 from model.faults import InputFault
 from model.histories import COLUMNS, SCHEMA_VERSION
 
@@ -82,24 +82,18 @@ def _completed(folder: Path) -> Generator[Path]:
 
 
 def _tables(history: Location, unmapped: Counter[str]) -> Iterator[tuple[Place, pa.Table]]:
-    for read, place in sources.sources(history):
-        before = None if read is recorded.tables else version(place)
-        for table in _read(read, place, unmapped):
+    readers: dict[str, sources.Reader] = {
+        "edn": partial(sources.edn, unmapped=unmapped),
+        "parquet": partial(sources.parquet, known_only=False),
+        "ndjson": partial(sources.json_lines, known_only=False),
+    }
+    found = [
+        (readers.get(sources.FORMATS.get(read, ""), read), place)
+        for read, place in sources.sources(history)
+    ]
+    for place, some in read_in_order(found):
+        for table in some:
             yield place, row_rules.cast(_known(table, unmapped), place)
-        if before is not None:
-            refuse_changed(place, before)
-
-
-def _read(read: sources.Reader, place: Place, unmapped: Counter[str]) -> Iterator[pa.Table]:
-    match sources.FORMATS.get(read):
-        case "edn":
-            return sources.edn(place, unmapped)
-        case "parquet":
-            return sources.parquet(place, known_only=False)
-        case "ndjson":
-            return sources.json_lines(place, known_only=False)
-        case _:
-            return read(place)
 
 
 def _known(table: pa.Table, unmapped: Counter[str]) -> pa.Table:

@@ -21,10 +21,10 @@ from checkers.histories.io.locations import (
     Place,
     Remote,
     readable,
-    refuse_changed,
     version,
 )
 from checkers.histories.io.parquet_layout import write_part
+from checkers.histories.io.reading_ahead import FILES_AT_ONCE, SMALL_FILE_BYTES, read_in_order
 from checkers.histories.io.recorded import (
     SCHEMA,
     reading_parquet,
@@ -37,9 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MANY_FILES: Final = 1_000
-SMALL_FILE_BYTES: Final = 1 << 20
 SAMPLED_FILES: Final = 20  # their mean size decides whether a history has small files
-FILES_AT_ONCE: Final = 16  # of a store, whose files are opened in parallel
 MOST_ROWS_AT_ONCE: Final = 10_000_000
 
 
@@ -55,12 +53,9 @@ def tables(history: Location) -> Iterator[pa.Table]:
 
 
 def _unchecked(history: Location) -> Iterator[tuple[Place, pa.Table]]:
-    for read, place in sources(history):
-        before = None if read is recorded.tables else version(place)
-        for table in read(place):
+    for place, some in read_in_order(sources(history)):
+        for table in some:
             yield place, cast(table, place)
-        if before is not None:
-            refuse_changed(place, before)
 
 
 def whole(path: Location) -> pa.Table:

@@ -46,6 +46,8 @@ def cast(table: pa.Table, path: Place) -> pa.Table:
     """
     check_columns(table.schema.names, path)
     table = with_new_columns(table)
+    if table.schema.equals(SCHEMA):
+        return table
     columns: list[pa.ChunkedArray] = []
     for field in SCHEMA:
         try:

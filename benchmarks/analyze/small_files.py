@@ -1,0 +1,101 @@
+"""Measures the analysis of a history of many small files.
+
+    python -m benchmarks.analyze.small_files --files 100000 --rows-per-file 20
+
+The files are Parquet in folders by date, on the local disk. Each step has its CPU time and its wall
+time: the list of the files, their copy into few files, and the analysis of the copy in this
+process. The peak of memory is that of all steps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.analyze import costs
+from benchmarks.analyze.synthesis import Synthesis, synthesize
+from benchmarks.pairs import write_results
+from checkers.histories.analysis import analyze
+from checkers.histories.io.locations import FileSet
+from checkers.histories.io.reading import parquet_parts
+from checkers.histories.io.sources import sources
+
+DAYS: Final = 30
+MODULE: Final = "benchmarks.analyze.small_files"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    step: str
+    cpu_s: float
+    wall_s: float
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog=f"python -m {MODULE}")
+    parser.add_argument("--files", type=int, default=100_000)
+    parser.add_argument("--rows-per-file", type=int, default=20)
+    parser.add_argument("--measure", type=Path, help="only measure the history in this folder")
+    arguments = parser.parse_args()
+    if arguments.measure:
+        sys.stdout.write(json.dumps(measured(arguments.measure)))
+        return
+    with tempfile.TemporaryDirectory(prefix="urteil-small-files-") as made:
+        history = Path(made) / "history"
+        rows = written(history, arguments.files, arguments.rows_per_file)
+        output, peak = costs.run(MODULE, "--measure", str(history))
+    facts = {
+        "files": arguments.files,
+        "rows": rows,
+        "peak_bytes": peak,
+        **json.loads(output),
+    }
+    sys.stdout.write(f"{json.dumps(facts, indent=1)}\n")
+    sys.stdout.write(f"  kept in {write_results('small_files', [], facts)}\n")
+
+
+def written(folder: Path, files: int, rows_per_file: int) -> int:
+    """Writes a synthetic history as small files, and returns its number of rows."""
+    whole = folder.with_name("whole")
+    synthesize(Synthesis(folder=whole, rows=files * rows_per_file))
+    table = pa.concat_tables(map(pq.read_table, sorted(whole.glob("part-*.parquet"))))
+    for day in range(DAYS):
+        (folder / f"date=2026-11-{day + 1:02}").mkdir(parents=True)
+    ends = [table.num_rows * number // files for number in range(files + 1)]
+    for number, (first, end) in enumerate(pairwise(ends)):
+        place = folder / f"date=2026-11-{number * DAYS // files + 1:02}" / f"{number:07}.parquet"
+        pq.write_table(table.slice(first, end - first), place)
+    return int(table.num_rows)
+
+
+def measured(history: Path) -> dict[str, Any]:
+    steps: list[Step] = []
+
+    def timed(step: str, work: Callable[[], Any]) -> Any:
+        cpu, wall = time.process_time(), time.perf_counter()
+        result = work()
+        seconds = (time.process_time() - cpu, time.perf_counter() - wall)
+        steps.append(Step(step=step, cpu_s=round(seconds[0], 2), wall_s=round(seconds[1], 2)))
+        return result
+
+    with tempfile.TemporaryDirectory(prefix="urteil-copied-") as copied:
+        timed("list the files", lambda: sources(history))
+        copy = timed("list, read and copy them", lambda: parquet_parts(history, Path(copied)))
+        files = FileSet("the copy", tuple(copy))
+        analysis = timed("analyze the copy", lambda: analyze(files))
+    return {"operations": analysis.operations, "steps": [asdict(step) for step in steps]}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""Reads the files of a history in order; several threads read small files ahead.
+
+A small file costs more to open than to decode, and in a store it waits for the network. So while
+one file is used, the next ones are read. A large file is read only when it is its turn, because its
+tables may not fit into memory.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+import pyarrow as pa
+
+from checkers.histories.io.locations import Place, Remote, Version, refuse_changed, version
+from checkers.histories.io.sources import Reader
+
+SMALL_FILE_BYTES: Final = 1 << 20
+FILES_AT_ONCE: Final = 16  # of a store, where each waits for the network
+LOCAL_FILES_AT_ONCE: Final = 2
+_AHEAD: Final = 4  # files that are read ahead, for each thread
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A file that was looked at ahead, with its tables if it is small."""
+
+    read: Reader
+    place: Place
+    before: Version | None
+    kept: list[pa.Table] | None
+
+    def tables(self) -> Iterator[pa.Table]:
+        yield from self.read(self.place) if self.kept is None else self.kept
+        if self.before is not None:
+            refuse_changed(self.place, self.before)
+
+
+def read_in_order(
+    found: Sequence[tuple[Reader, Place]],
+) -> Iterator[tuple[Place, Iterator[pa.Table]]]:
+    """Yields each file of a history with its tables, which must be used before the next file.
+
+    Raises UnreadableHistory or UnreadableLocation, for example after the tables of a file that
+    changed while it was read.
+    """
+    if len(found) == 1:
+        ((read, place),) = found
+        before = None if place.is_dir() else version(place)
+        yield place, _Opened(read, place, before, None).tables()
+        return
+    threads = FILES_AT_ONCE if isinstance(found[0][1], Remote) else LOCAL_FILES_AT_ONCE
+    pool = ThreadPoolExecutor(threads)
+    try:
+        for opened in _ahead(pool, iter(found), _AHEAD * threads):
+            yield opened.place, opened.tables()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _ahead(
+    pool: ThreadPoolExecutor, files: Iterable[tuple[Reader, Place]], count: int
+) -> Iterator[_Opened]:
+    files = iter(files)
+    waiting = deque(_submitted(pool, files, count))
+    while waiting:
+        yield waiting.popleft().result()
+        waiting.extend(_submitted(pool, files, 1))
+
+
+def _submitted(
+    pool: ThreadPoolExecutor, files: Iterator[tuple[Reader, Place]], count: int
+) -> Iterator[Future[_Opened]]:
+    return (pool.submit(_open, read, place) for read, place in islice(files, count))
+
+
+def _open(read: Reader, place: Place) -> _Opened:
+    before = version(place)
+    is_small = before is not None and before.size <= SMALL_FILE_BYTES
+    return _Opened(read, place, before, [*read(place)] if is_small else None)
