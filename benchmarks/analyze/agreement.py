@@ -13,9 +13,14 @@ Every result of the analysis must equal that of the definitions: the assumptions
 breaks, the violations of every anomaly, and the delivery semantics.
 
 An analysis costs a tenth of a second even for the smallest history. So most histories are joined
-and analysed together. If the result differs from that of the definitions, the histories are halved
-again and again. At the end, the numbers of the fewest histories that still differ are printed. The
-options `--seed NUMBER --histories 1` repeat one of them.
+and analysed together, a thousand at once. If the result differs from that of the definitions, the
+histories are halved again and again. At the end, the numbers of the fewest histories that still
+differ are printed. The options `--seed NUMBER --histories 1` repeat one of them.
+
+A history is analysed in partitions, and each partition costs about as much as twenty histories. So
+only some of the joined histories are cut. Of each thousand, four are analysed alone, three times in
+different partitions; twenty are joined and cut in many places; the others are joined too, and have
+up to forty cuts together.
 """
 
 from __future__ import annotations
@@ -26,15 +31,15 @@ import os
 import random
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
 from benchmarks.pairs import RESULTS, write_results
-from checkers.histories.analysis import KEPT, Analysis, analysis_of
+from checkers.histories.analysis import KEPT, Analysis, BrokenAssumption, analysis_of
 from checkers.histories.columnar.rows import as_rows
 from checkers.verdicts import verdict_on
 from model.histories import History
@@ -42,7 +47,7 @@ from properties.anomalies.anomaly import Anomaly, worst_first
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import catalogue
 from properties.anomalies.declarations import Declarations, SubVia
-from properties.delivery import deliveries
+from properties.delivery import Delivery, deliveries
 from tests.checkers.histories.joined_histories import Joined, joined, own
 from tests.checkers.histories.mutated_histories import changed, partitioned
 from tests.checkers.histories.random_histories import CONSUMERS, PIPELINES, random_history
@@ -54,7 +59,8 @@ KINDS: Final[tuple[Callable[[int], History], ...]] = (
     partial(random_history, fs=CONSUMERS, settled=0.95),
     partial(random_history, fs=PIPELINES, settled=0.8),
 )
-BLOCK: Final = 50
+BLOCK: Final = 1_000  # histories with the same declarations
+ALONE_IN: Final = 250  # histories; one of them is analysed alone
 KEPT_EVERY: Final = 1_000
 KEPT_IN: Final = RESULTS / "agreement.json"
 ISOLATIONS: Final = ("read_committed", "read_committed", "read_uncommitted")
@@ -66,6 +72,7 @@ SUB_VIAS: Final[tuple[tuple[SubVia, ...], ...]] = (
 )
 DELIVERY: Final = "delivery semantics"
 FILES: Final = 40  # at most, for joined histories
+CUT_OFTEN: Final = 20  # histories of a block that are joined to a history with as many files
 FILES_OF_ONE: Final = 12
 CUTS: Final = 3  # random splits in which a history alone is analysed
 
@@ -113,23 +120,15 @@ class Block:
             found += rows
         return found, differing
 
-    # One history of each block is analysed alone. Histories that break an assumption are analysed
-    # in small groups, because a broken assumption reports only its first rows.
+    # A history that breaks an assumption hides the anomalies of those that are joined to it.
     def _together(self) -> Iterator[list[int]]:
-        sound: list[int] = []
-        reported, some = 0, list[int]()
-        for number, h in self.made.items():
-            broken = max(len(one.find(h)) for one in ASSUMPTIONS)
-            if number % BLOCK == number // BLOCK % BLOCK:
-                yield [number]
-            elif not broken:
-                sound.append(number)
-            elif reported + broken <= KEPT:
-                reported, some = reported + broken, [*some, number]
-            else:
-                yield some or [number]
-                reported, some = (broken, [number]) if some else (0, [])
-        yield from filter(None, (sound, some))
+        alone = [n for n in self.made if n % ALONE_IN == n // ALONE_IN % ALONE_IN]
+        others = [n for n in self.made if n not in alone]
+        broken = [n for n in others if any(one.find(self.made[n]) for one in ASSUMPTIONS)]
+        sound = [n for n in others if n not in broken]
+        for number in alone:
+            yield [number]
+        yield from filter(None, (broken, sound[:CUT_OFTEN], sound[CUT_OFTEN:]))
 
     def _bisected(self, numbers: list[int], names: list[str]) -> list[Difference]:
         found: list[Difference] = []
@@ -149,16 +148,16 @@ class Block:
         return found, differing
 
     def _compared_in(self, cut_number: int, numbers: list[int]) -> tuple[Counter[str], list[str]]:
-        declared, made = _declared(numbers), [self.made[number] for number in numbers]
+        declared, as_one = _declared(numbers), joined([self.made[number] for number in numbers])
         rng = _random("cut", numbers[0] * CUTS + cut_number)
         analysis = analysis_of(
-            partitioned(joined(made).whole, rng, files=FILES if len(numbers) > 1 else FILES_OF_ONE),
+            partitioned(as_one.whole, rng, files=FILES if len(numbers) > 1 else FILES_OF_ONE),
             self.anomalies(declared),
             name="generated",
             declared=declared,
             shuffle_partitions=rng.randrange(1, 4),
         )
-        return _compared(analysis, joined([declared.applied(h) for h in made]), declared)
+        return _compared(analysis, as_one.mapped(declared.applied), declared)
 
 
 def _random(purpose: str, number: int) -> random.Random:
@@ -190,25 +189,18 @@ def _compared(
         one.id: rows for one in ASSUMPTIONS if (rows := as_one.rows_of_each_history(one.find))
     }
     found = Counter({name: len(rows) for name, rows in rows_of.items()})
-    kept = {name: (len(rows), tuple(sorted(rows)[:KEPT])) for name, rows in rows_of.items()}
-    if {it.assumption.id: (it.count, it.rows) for it in analysis.broken} != kept:
+    if not _same_broken(analysis.broken, rows_of):
         return found, ["assumptions"]
-    delivered = (
-        []
-        if analysis.broken
-        else as_one.rows_of_each_history(partial(deliveries, declared=declared))
-    )
-    delivered.sort(key=lambda it: it.application)
-    found.update(it.semantics for it in delivered)
-    differing = [] if analysis.delivered == tuple(delivered) else [DELIVERY]
     decided = () if analysis.broken else analysis.decisions
-    literal = {it.anomaly.id: _literally(it.anomaly, as_one) for it in decided}
-    if not any(observed for _, observed in literal.values()):
+    literal = _Literal.of([it.anomaly for it in decided], as_one, declared)
+    found.update(it.semantics for it in literal.delivered)
+    differing = [] if analysis.delivered == tuple(literal.delivered) else [DELIVERY]
+    if not any(literal.observed.values()):
         return found, differing + [
             it.anomaly.id for it in analysis.decisions if it.verdict != "undecided"
         ]
     for it in analysis.decisions:
-        rows, observed = literal[it.anomaly.id]
+        rows, observed = literal.rows[it.anomaly.id], literal.observed[it.anomaly.id]
         found[it.anomaly.id] = len(rows)
         verdict = verdict_on(len(rows), observed)
         permitted = bool(rows) and not declared.conditions().isdisjoint(it.anomaly.permits)
@@ -219,13 +211,46 @@ def _compared(
     return found, differing
 
 
-def _literally(one: Anomaly, as_one: Joined) -> tuple[list[Any], int]:
-    if one.observes == "history":
-        return [*one.find(as_one.whole)], one.observed(as_one.whole)
-    rows = as_one.rows_of_each_history(one.find)
-    if one.id == "duplicate-across-keys":  # keys without a topic share one: joined, it has more
-        return rows, one.observed(as_one.whole)
-    return rows, sum(map(one.observed, as_one.each))
+def _same_broken(broken: Sequence[BrokenAssumption], rows_of: Mapping[str, list[Any]]) -> bool:
+    if {it.assumption.id for it in broken} != rows_of.keys():
+        return False
+    for it in broken:
+        rows = tuple(sorted(rows_of[it.assumption.id]))
+        if (it.count, it.rows) != (len(rows), rows[:KEPT]):
+            return False
+        if as_rows(it.every, type(rows[0])) != rows:
+            return False
+    return True
+
+
+@dataclass(slots=True)
+class _Literal:
+    """The result of the literal definitions: rows and observations by anomaly, and deliveries."""
+
+    rows: defaultdict[str, list[Any]] = field(default_factory=partial(defaultdict, list))
+    observed: Counter[str] = field(default_factory=Counter[str])
+    delivered: list[Delivery] = field(default_factory=list[Delivery])
+
+    @classmethod
+    def of(cls, anomalies: Sequence[Anomaly], as_one: Joined, declared: Declarations) -> _Literal:
+        found = cls()
+        if not anomalies:
+            return found
+        of_whole = [one for one in anomalies if one.observes == "history"]
+        of_each = [one for one in anomalies if one.observes != "history"]
+        # The definitions share the facts of one history, so each history is finished in turn.
+        for which, h in enumerate(as_one.each):
+            for one in of_each:
+                found.rows[one.id] += as_one.rows_of(which, one.find)
+                found.observed[one.id] += one.observed(h)
+            found.delivered += as_one.rows_of(which, partial(deliveries, declared=declared))
+        for one in of_whole:
+            found.rows[one.id] += one.find(as_one.whole)
+        for one in anomalies:  # keys without a topic share one: joined, it has more keys
+            if one in of_whole or one.id == "duplicate-across-keys":
+                found.observed[one.id] = one.observed(as_one.whole)
+        found.delivered.sort(key=lambda it: it.application)
+        return found
 
 
 def campaign(

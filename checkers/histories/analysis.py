@@ -95,6 +95,7 @@ class BrokenAssumption:
     assumption: Assumption
     count: int
     rows: tuple[AssumptionRow, ...]  # at most KEPT
+    every: pa.Table = field(repr=False, compare=False)  # all rows, in order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,8 +306,9 @@ def _undecided(anomaly: Anomaly, reason: str) -> Decision:
 
 def _broken(finding: Finding) -> BrokenAssumption:
     assumption = next(one for one in ASSUMPTIONS if one.id == finding.id)
-    rows = shortened(as_rows(in_order(finding.rows).slice(0, KEPT), _ROW_OF[finding.id]))
-    return BrokenAssumption(assumption=assumption, count=finding.rows.num_rows, rows=rows)
+    every = in_order(finding.rows)
+    rows = shortened(as_rows(every.slice(0, KEPT), _ROW_OF[finding.id]))
+    return BrokenAssumption(assumption=assumption, count=every.num_rows, rows=rows, every=every)
 
 
 def _operations(rows: pa.Table) -> Iterable[tuple[int, Operation]]:

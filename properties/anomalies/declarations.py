@@ -65,7 +65,7 @@ class Declarations:
 
     def applied(self, history: History) -> History:
         return tuple(
-            replace(operation, isolation=operation.isolation or self.isolation)
+            operation if operation.isolation else replace(operation, isolation=self.isolation)
             for operation in history
         )
 

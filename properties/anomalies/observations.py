@@ -22,6 +22,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from model.histories import History, Operation, Poll, Send
+from properties.anomalies.remembered import remembered
 
 KeyValue = tuple[str, str]
 
@@ -42,6 +43,7 @@ def dirty(operation: Operation) -> bool:
     return operation.isolation == "read_uncommitted"
 
 
+@remembered
 def read_values(history: History) -> dict[KeyValue, tuple[int, ...]]:
     """Maps each log and polled value to the operations that ended `ok` and polled it."""
     readers: dict[KeyValue, tuple[int, ...]] = {}
@@ -53,6 +55,7 @@ def read_values(history: History) -> dict[KeyValue, tuple[int, ...]]:
     return readers
 
 
+@remembered
 def polled_values(history: History) -> list[tuple[str, str, int]]:
     """Returns log, value and operation number of each polled value, however the operation ended."""
     return [
@@ -63,6 +66,7 @@ def polled_values(history: History) -> list[tuple[str, str, int]]:
     ]
 
 
+@remembered
 def committed_reads(history: History) -> frozenset[KeyValue]:
     """Returns each pair (key, value) that a poll at read_committed returned.
 
@@ -86,6 +90,7 @@ def must_have_taken_effect(operation: Operation, read: AbstractSet[KeyValue]) ->
     return operation.outcome == "ok" or (operation.outcome == "info" and not sent.isdisjoint(read))
 
 
+@remembered
 def keys_read(history: History) -> frozenset[str]:
     """Returns each topic partition with a record that a poll at read_committed returned.
 
@@ -94,6 +99,7 @@ def keys_read(history: History) -> frozenset[str]:
     return frozenset(key for key, _ in committed_reads(history))
 
 
+@remembered
 def senders(history: History) -> Mapping[KeyValue, tuple[int, ...]]:
     """Maps each log and value to the operations that tried to send it, whatever their outcome."""
     tried: defaultdict[KeyValue, tuple[int, ...]] = defaultdict(tuple)
@@ -101,9 +107,10 @@ def senders(history: History) -> Mapping[KeyValue, tuple[int, ...]]:
         for micro in operation.did:
             if isinstance(micro, Send):
                 tried[micro.key, micro.value] += (number,)
-    return tried
+    return dict(tried)
 
 
+@remembered
 def aborted_values(history: History) -> frozenset[KeyValue]:
     """Returns each pair (key, value) of which every send failed."""
     return frozenset(
@@ -113,6 +120,7 @@ def aborted_values(history: History) -> frozenset[KeyValue]:
     )
 
 
+@remembered
 def committed_sends(history: History) -> dict[KeyValue, int]:
     """Maps each log and value to the first operation that sent the value and surely took effect.
 
@@ -127,6 +135,7 @@ def committed_sends(history: History) -> dict[KeyValue, int]:
     return writers
 
 
+@remembered
 def observations(history: History) -> frozenset[Observation]:
     return frozenset(each_observation(history))
 
@@ -154,6 +163,7 @@ def each_observation(history: History) -> Iterator[Observation]:
     )
 
 
+@remembered
 def trusted_observations(history: History) -> frozenset[Observation]:
     """Returns the observations that prove a value's offset: all except uncommitted reads of values
     whose send failed.
@@ -168,6 +178,7 @@ def trusted_observations(history: History) -> frozenset[Observation]:
     )
 
 
+@remembered
 def locations(history: History) -> dict[KeyValue, tuple[int, ...]]:
     """Maps each log and value to the offsets at which the value was observed, ascending."""
     found: defaultdict[KeyValue, set[int]] = defaultdict(set)

@@ -14,11 +14,13 @@ from typing import Final
 
 from model.histories import History, StartOffset
 from properties.anomalies.declarations import Declarations
+from properties.anomalies.remembered import remembered
 
 BEGINNING: Final = -(2**63)  # below every offset: every record has to be there
 NOWHERE: Final = 2**63 - 1  # above every offset: no record has to be there
 
 
+@remembered
 def kept_from(history: History, declared: Declarations) -> Callable[[str], int]:
     """Returns a function from a key to an offset: records from this offset on must still exist.
 

@@ -52,6 +52,7 @@ from properties.anomalies.cycles.dependencies import (
     write_dependencies,
 )
 from properties.anomalies.declarations import Declarations
+from properties.anomalies.remembered import remembered
 
 FORMS: Final[Mapping[str, tuple[Kind, ...]]] = {
     "G0": ("ww",),
@@ -99,6 +100,7 @@ class Cycle:
 Between = Mapping[tuple[int, int], list[Dependency]]
 
 
+@remembered
 def dependencies(history: History, declared: Declarations) -> tuple[Dependency, ...]:
     """Returns the dependencies between operations that the cycle search uses.
 
@@ -121,7 +123,8 @@ def cycles(history: History, form: str, declared: Declarations) -> tuple[Cycle, 
     return tuple(sorted(_with_anti_dependencies(form, found)))
 
 
-def graph_of(found: Iterable[Dependency], kinds: Iterable[str]) -> Graph:
+@remembered
+def graph_of(found: tuple[Dependency, ...], kinds: tuple[str, ...]) -> Graph:
     graph: dict[int, set[int]] = {}
     for one in found:
         if one.kind in kinds:
@@ -130,7 +133,8 @@ def graph_of(found: Iterable[Dependency], kinds: Iterable[str]) -> Graph:
     return graph
 
 
-def between(found: Iterable[Dependency], kinds: Iterable[str]) -> Between:
+@remembered
+def between(found: tuple[Dependency, ...], kinds: tuple[str, ...]) -> Between:
     """Maps each pair (first, second) of operations to its dependencies of the given kinds.
 
     The dependencies of a pair are in the order ww, wr, rw, process, realtime.
@@ -145,14 +149,14 @@ def between(found: Iterable[Dependency], kinds: Iterable[str]) -> Between:
 def _of_form(form: str, found: tuple[Dependency, ...]) -> Iterator[Cycle]:
     kinds = FORMS[form]
     graph, pairs = graph_of(found, kinds), between(found, kinds)
-    whole = _component_of(graph_of(found, FORMS["G1c-realtime"]))
+    whole = _component_of(found, FORMS["G1c-realtime"])
     hidden = {
         whole[stronger[0]]
         for hiding in IMPLIES[form]
-        for stronger in components(graph_of(found, FORMS[hiding]))
+        for stronger in _components(found, FORMS[hiding])
     }
-    records = graph_of(found, set(kinds) - {"process", "realtime"})
-    for component in components(graph):
+    records = graph_of(found, tuple(kind for kind in kinds if kind not in ("process", "realtime")))
+    for component in _components(found, kinds):
         linked = _linked(records, component)
         if whole[component[0]] not in hidden:
             yield cycle_row(shortest_cycle(graph, linked), len(linked), pairs)
@@ -164,8 +168,14 @@ def _linked(records: Graph, component: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(op for op in component if among.get(op) or op in followers)
 
 
-def _component_of(graph: Graph) -> dict[int, int]:
-    return {op: number for number, some in enumerate(components(graph)) for op in some}
+@remembered
+def _components(found: tuple[Dependency, ...], kinds: tuple[str, ...]) -> list[tuple[int, ...]]:
+    return components(graph_of(found, kinds))
+
+
+@remembered
+def _component_of(found: tuple[Dependency, ...], kinds: tuple[str, ...]) -> dict[int, int]:
+    return {op: number for number, some in enumerate(_components(found, kinds)) for op in some}
 
 
 def _with_anti_dependencies(form: str, found: tuple[Dependency, ...]) -> Iterator[Cycle]:

@@ -33,6 +33,7 @@ from typing import Final, Literal, get_args
 
 from model.histories import History, Poll, Send
 from properties.anomalies.observations import KeyValue, locations, senders
+from properties.anomalies.remembered import remembered
 
 Kind = Literal["ww", "wr", "rw", "process", "realtime"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -53,6 +54,7 @@ class Dependency:
     next_value: str = ""  # for ww and rw: sent by the second
 
 
+@remembered
 def sender_of(history: History) -> dict[KeyValue, int]:
     """Maps each log and value to the last operation that sent the value and did not fail.
 
@@ -64,12 +66,14 @@ def sender_of(history: History) -> dict[KeyValue, int]:
     }
 
 
-def next_values(history: History) -> Iterator[tuple[str, int, str, str]]:
-    """Yields (key, offset of the value, value, next value) for every two neighbouring records of a
+@remembered
+def next_values(history: History) -> tuple[tuple[str, int, str, str], ...]:
+    """Returns (key, offset of the value, value, next value) for every two neighbouring records of a
     log.
     """
     log: defaultdict[str, defaultdict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     located = locations(history)
+    found: list[tuple[str, int, str, str]] = []
     for (key, value), of_value in located.items():
         for offset in of_value:
             log[key][offset].append(value)
@@ -78,36 +82,45 @@ def next_values(history: History) -> Iterator[tuple[str, int, str, str]]:
         for before, after in pairwise(offsets):
             for following in of_key[after]:
                 if located[key, following][-1] == after:
-                    yield from ((key, before, value, following) for value in of_key[before])
+                    found += [(key, before, value, following) for value in of_key[before]]
+    return tuple(found)
 
 
-def write_dependencies(history: History) -> Iterator[Dependency]:
-    """Yields the ww dependencies, from the sender of a value to the sender of the next value."""
-    sender = sender_of(history)
+@remembered
+def write_dependencies(history: History) -> tuple[Dependency, ...]:
+    """Returns the ww dependencies, from the sender of a value to the sender of the next value."""
+    sender, found = sender_of(history), list[Dependency]()
     for key, _, value, following in next_values(history):
         first, second = sender.get((key, value)), sender.get((key, following))
         if first is not None and second is not None and first != second:
-            yield Dependency(
-                first=first,
-                second=second,
-                kind="ww",
-                key=key,
-                value=value,
-                next_value=following,
+            found.append(
+                Dependency(
+                    first=first,
+                    second=second,
+                    kind="ww",
+                    key=key,
+                    value=value,
+                    next_value=following,
+                )
             )
+    return tuple(found)
 
 
-def read_dependencies(history: History) -> Iterator[Dependency]:
-    """Yields the wr dependencies, one for each polled record, from its sender to its reader."""
-    sender = sender_of(history)
+@remembered
+def read_dependencies(history: History) -> tuple[Dependency, ...]:
+    """Returns the wr dependencies, one for each polled record, from its sender to its reader."""
+    sender, found = sender_of(history), list[Dependency]()
     for number, operation in enumerate(history):
         for micro in operation.did:
             if isinstance(micro, Poll):
                 first = sender.get((micro.key, micro.value))
                 if first is not None and first != number:
-                    yield Dependency(
-                        first=first, second=number, kind="wr", key=micro.key, value=micro.value
+                    found.append(
+                        Dependency(
+                            first=first, second=number, kind="wr", key=micro.key, value=micro.value
+                        )
                     )
+    return tuple(found)
 
 
 def possible_steps(
@@ -121,25 +134,27 @@ def possible_steps(
     cycle. With `ww_deps`, a send alone is enough to lead to the sender.
     """
 
-    def does(number: int, kind: type[Poll] | type[Send]) -> bool:
-        return any(isinstance(micro, kind) for micro in history[number].did)
+    sending, polling = (
+        [n for n, it in enumerate(history) if any(isinstance(micro, kind) for micro in it.did)]
+        for kind in (Send, Poll)
+    )
 
     def together(first: int, second: int) -> bool:
         same = history[first].process == history[second].process
         in_order = "process" in kinds and first < second and history[first].outcome == "ok"
         return first == second or (same and in_order)
 
-    numbers = range(len(history))
     for one in read_dependencies(history):
-        leads_on = any(does(op, Send) and together(one.second, op) for op in numbers)
-        led_to = ww_deps or any(does(op, Poll) and together(op, one.first) for op in numbers)
+        leads_on = any(together(one.second, op) for op in sending)
+        led_to = ww_deps or any(together(op, one.first) for op in polling)
         if "realtime" in kinds or (leads_on and led_to):
             yield one
 
 
-def anti_dependencies(history: History) -> Iterator[Dependency]:
-    """Yields the rw dependencies, from the reader of a value to the sender of the next value."""
-    sender, located = sender_of(history), locations(history)
+@remembered
+def anti_dependencies(history: History) -> tuple[Dependency, ...]:
+    """Returns the rw dependencies, from the reader of a value to the sender of the next value."""
+    sender, located, found = sender_of(history), locations(history), list[Dependency]()
     following: defaultdict[tuple[str, int, str], list[str]] = defaultdict(list)
     for key, offset, value, after in next_values(history):
         following[key, offset, value].append(after)
@@ -154,14 +169,17 @@ def anti_dependencies(history: History) -> Iterator[Dependency]:
             for after in following[key, offset, value] if offset == furthest[key] else ():
                 second = sender.get((key, after))
                 if second is not None and second != number:
-                    yield Dependency(
-                        first=number,
-                        second=second,
-                        kind="rw",
-                        key=key,
-                        value=value,
-                        next_value=after,
+                    found.append(
+                        Dependency(
+                            first=number,
+                            second=second,
+                            kind="rw",
+                            key=key,
+                            value=value,
+                            next_value=after,
+                        )
                     )
+    return tuple(found)
 
 
 def time_dependencies(history: History, among: Collection[int]) -> Iterator[Dependency]:

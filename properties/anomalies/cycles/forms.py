@@ -128,8 +128,8 @@ def _observed(history: History, form: str, declared: Declarations) -> int:
     if form.startswith("G1c"):
         return sum(1 for _ in possible_steps(history, FORMS[form], ww_deps=declared.ww_deps))
     if form.startswith("G0"):
-        return sum(1 for _ in write_dependencies(history)) if declared.ww_deps else 0
-    return sum(1 for _ in anti_dependencies(history)) if declared.rw_deps else 0
+        return len(write_dependencies(history)) if declared.ww_deps else 0
+    return len(anti_dependencies(history)) if declared.rw_deps else 0
 
 
 ANOMALIES: Final = tuple(anomalies(NOTHING_DECLARED))

@@ -20,6 +20,7 @@ from typing import Final
 
 from model.histories import CommitOffset, FetchOffset, History, Outcome
 from properties.anomalies.observations import dirty
+from properties.anomalies.remembered import remembered
 from properties.anomalies.transactions.visible import TRANSACTION
 
 NONE: Final = -1  # what a fetch returns if no offset was committed
@@ -52,6 +53,7 @@ class Fetch:
     completed_ns: int
 
 
+@remembered
 def commits(history: History) -> tuple[Commit, ...]:
     """Returns every commit of a group's offset, whether it succeeded, failed or is unknown."""
     return tuple(
@@ -72,6 +74,7 @@ def commits(history: History) -> tuple[Commit, ...]:
     )
 
 
+@remembered
 def fetches(history: History) -> tuple[Fetch, ...]:
     """Returns every fetch of a group's offset that ended ok."""
     return tuple(
@@ -90,6 +93,7 @@ def fetches(history: History) -> tuple[Fetch, ...]:
     )
 
 
+@remembered
 def facts(history: History) -> tuple[Commit | Fetch, ...]:
     """Returns all commits of group offsets, followed by all fetches."""
     return (*commits(history), *fetches(history))

@@ -27,7 +27,7 @@ def backward_steps(
 
 
 def _observed(history: History, found: Steps, declared: Declarations = NOTHING_DECLARED) -> int:
-    return sum(1 for _ in found(history, declared))
+    return len(found(history, declared))
 
 
 def explain(row: Step, operations: Mapping[int, Operation], verb: str) -> str:

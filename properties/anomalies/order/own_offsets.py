@@ -26,8 +26,10 @@ from properties.anomalies.observations import (
     locations,
     must_have_taken_effect,
 )
+from properties.anomalies.remembered import remembered
 
 
+@remembered
 def own_offsets(history: History) -> Mapping[tuple[int, int], int]:
     """Maps each poll and send to its offset; unknown offsets are left out.
 

@@ -21,6 +21,7 @@ from typing import Final
 
 from model.histories import History
 from properties.anomalies.observations import KeyValue, observations, trusted_observations
+from properties.anomalies.remembered import remembered
 
 _INTEGER: Final = re.compile(r"-?\d{1,18}")
 _MASK: Final = 2**32 - 1
@@ -58,6 +59,7 @@ def _rotated_left(word: int, bits: int) -> int:
     return ((word << bits) | (word >> (32 - bits))) & _MASK
 
 
+@remembered
 def ranks(history: History) -> Mapping[KeyValue, int]:
     """Returns an offset for each (key, value), by the rule of Jepsen's checker.
 

@@ -115,7 +115,7 @@ def _skip(step: Step, between: list[Observation]) -> Skip:
 
 
 def _observed(history: History, found: Steps, declared: Declarations) -> int:
-    return sum(1 for _ in found(history, declared))
+    return len(found(history, declared))
 
 
 def explain(row: Skip, operations: Mapping[int, Operation], verb: str) -> str:

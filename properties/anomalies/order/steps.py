@@ -34,6 +34,7 @@ from model.histories import History, Operation, Poll, Rebalanced, Send
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 from properties.anomalies.order.own_offsets import own_offsets
 from properties.anomalies.order.ranking import ranks
+from properties.anomalies.remembered import remembered
 
 ASSIGNING: Final = frozenset({"assign", "subscribe"})
 Kind = type[Poll] | type[Send]
@@ -69,8 +70,8 @@ class Steps(Protocol):
     """
 
     def __call__(
-        self, history: History, declared: Declarations = NOTHING_DECLARED
-    ) -> Iterator[Step]: ...
+        self, history: History, /, declared: Declarations = NOTHING_DECLARED
+    ) -> tuple[Step, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,27 +141,31 @@ def _between(history: History, kind: Kind) -> Iterator[tuple[str, _Seen, _Seen]]
                 last[key] = run[-1]
 
 
-def polls_within(history: History, declared: Declarations = NOTHING_DECLARED) -> Iterator[Step]:
-    """Yields every two consecutive records of one log that one operation polled."""
-    return _located(history, declared, _within(history, Poll))
+@remembered
+def polls_within(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Step, ...]:
+    """Returns every two consecutive records of one log that one operation polled."""
+    return tuple(_located(history, declared, _within(history, Poll)))
 
 
-def sends_within(history: History, declared: Declarations = NOTHING_DECLARED) -> Iterator[Step]:
-    """Yields every two consecutive records of one log that one operation sent."""
-    return _located(history, declared, _within(history, Send))
+@remembered
+def sends_within(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Step, ...]:
+    """Returns every two consecutive records of one log that one operation sent."""
+    return tuple(_located(history, declared, _within(history, Send)))
 
 
-def polls_between(history: History, declared: Declarations = NOTHING_DECLARED) -> Iterator[Step]:
-    """Yields one step for every two successive operations of a process that polled the same log.
+@remembered
+def polls_between(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Step, ...]:
+    """Returns one step for every two successive operations of a process that polled the same log.
 
     For example, polls of the offsets 3, 4 and then 7, 8 give the step from 4 to 7.
     """
-    return _located(history, declared, _between(history, Poll))
+    return tuple(_located(history, declared, _between(history, Poll)))
 
 
-def sends_between(history: History, declared: Declarations = NOTHING_DECLARED) -> Iterator[Step]:
-    """Yields one step for every two successive operations of a process that sent to the same log.
+@remembered
+def sends_between(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Step, ...]:
+    """Returns one step for every two successive operations of a process that sent to the same log.
 
     For example, sends at the offsets 3, 4 and then 7, 8 give the step from 4 to 7.
     """
-    return _located(history, declared, _between(history, Send))
+    return tuple(_located(history, declared, _between(history, Send)))

@@ -16,6 +16,7 @@ from typing import Final
 
 from model.histories import History, Operation, Poll, Send
 from properties.anomalies.observations import KeyValue, dirty, senders
+from properties.anomalies.remembered import remembered
 
 TRANSACTION: Final = "txn"
 
@@ -35,6 +36,7 @@ def received(history: History) -> Iterator[tuple[int, Poll]]:
                     yield number, micro
 
 
+@remembered
 def first_readers(history: History) -> dict[KeyValue, int]:
     """Maps each record that readers received to its first reader: the one that completed first."""
     first: dict[KeyValue, int] = {}
@@ -43,6 +45,7 @@ def first_readers(history: History) -> dict[KeyValue, int]:
     return first
 
 
+@remembered
 def furthest_readers(history: History) -> dict[str, tuple[int, int]]:
     """Maps each log to the highest offset that a poll got, and the first operation that got it."""
     furthest: dict[str, tuple[int, int]] = {}
@@ -53,6 +56,7 @@ def furthest_readers(history: History) -> dict[str, tuple[int, int]]:
     return furthest
 
 
+@remembered
 def writers(history: History) -> dict[KeyValue, int]:
     """Maps each record to its first sender that did not fail, or else to its first sender."""
     return {

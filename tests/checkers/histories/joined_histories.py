@@ -43,12 +43,28 @@ class Joined:
             new["later"] = len(self.whole) - 1 - new["writer_op"]
         return replace(row, **new)
 
+    def mapped(self, change: Callable[[History], History]) -> Joined:
+        """Returns the same histories after a change that keeps the number of their operations."""
+        each = tuple(map(change, self.each))
+        whole: list[Operation] = list(self.whole)
+        for numbers, h in zip(self.numbers, each, strict=True):
+            for number, it in zip(numbers, h, strict=True):
+                whole[number] = it
+        return replace(self, each=each, whole=tuple(whole))
+
     def rows_of_each_history(self, find: Callable[[History], Sequence[Any]]) -> list[Any]:
         """Finds the violations in each history separately, and returns all of them in one list.
 
         The operation numbers are those of the joined history.
         """
-        return [self.renumbered(row, n) for n, h in enumerate(self.each) for row in find(h)]
+        return [row for which in range(len(self.each)) for row in self.rows_of(which, find)]
+
+    def rows_of(self, which: int, find: Callable[[History], Sequence[Any]]) -> list[Any]:
+        """Finds the violations in one of the histories; the operation numbers are the joined ones.
+
+        `which` is the place of the history in `each`.
+        """
+        return [self.renumbered(row, which) for row in find(self.each[which])]
 
 
 def joined(histories: Sequence[History]) -> Joined:

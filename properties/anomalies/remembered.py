@@ -1,0 +1,41 @@
+"""A memory of facts: a function of a history is computed once, though many definitions call it.
+
+Definitions are literal, so each derives what it needs from the whole history: which values were
+sent, where they are in the log. Forty definitions of one history derive the same facts. A fact that
+is `remembered` is derived only once, for the last history with which it was called. The fact must
+depend on nothing but its parameters, and no caller may change its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
+
+SubjectT = TypeVar("SubjectT")
+OthersT = ParamSpec("OthersT")
+FactT = TypeVar("FactT")
+
+Fact = Callable[Concatenate[SubjectT, OthersT], FactT]
+
+
+def remembered(fact: Fact[SubjectT, OthersT, FactT]) -> Fact[SubjectT, OthersT, FactT]:
+    """Returns the function with a memory of its results for one history, the last one.
+
+    A history is the same one only if it is the same object, so no histories are compared. The other
+    parameters are compared.
+    """
+    last: tuple[object, dict[Hashable, FactT]] = (None, {})
+
+    @wraps(fact)
+    def once(subject: SubjectT, /, *args: OthersT.args, **kwargs: OthersT.kwargs) -> FactT:
+        nonlocal last
+        if last[0] is not subject:
+            last = (subject, {})
+        results = last[1]
+        others = (args, *kwargs.items())
+        if others not in results:
+            results[others] = fact(subject, *args, **kwargs)
+        return results[others]
+
+    return once
