@@ -329,11 +329,12 @@ class Cluster(Machines):
                 self.crash(broker)
         self._until(
             lambda: (
-                self.is_led()
-                and self.all_moved()
-                and self.all_in_sync(core)
+                # the cheapest first: this is called after each event
+                all(map(self.is_over, programs))
                 and self._idle()
-                and all(map(self.is_over, programs))
+                and self.all_in_sync(core)
+                and self.is_led()
+                and self.all_moved()
             ),
             within_ms,
         )

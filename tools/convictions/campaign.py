@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
 from checkers.histories.analysis import Analysis, analyze
+from checkers.histories.columnar.rows import as_rows
 from checkers.histories.io.recorded import as_table
+from model.histories import History
+from properties.anomalies.declarations import Declarations
 from reference_impl.simulation.runs import run
 from reference_impl.simulation.world import NoProgress
+from tests.checkers.histories.joined_histories import joined
 from tools.convictions.cases import Case
 from tools.convictions.record import Outcome, Tally
 
@@ -32,21 +36,66 @@ class Defect:
     first_seed: int
 
 
-def conduct(case: Case, seed: int) -> Outcome:
-    """Records and analyzes a case's simulated history for a seed; the verdict is `no progress` if
-    the cluster does not recover.
+def conduct(some: Sequence[tuple[Case, int]]) -> list[Outcome]:
+    """Records and analyzes the simulated history of each case for its seed.
+
+    An analysis costs more than the rows of such a small history. So the histories with the same
+    declarations are joined and analyzed together. A violation belongs to the history that has its
+    operations. The verdict is `no progress` if the cluster does not recover.
     """
-    try:
-        found = analysis(case, seed)
-    except NoProgress:
-        return Outcome(case=case.name, seed=seed, verdict="no progress")
-    raised = tuple(
-        one.anomaly.id for one in found.decisions if one.verdict == "violated" and not one.permitted
-    )
-    return Outcome(case=case.name, seed=seed, verdict=found.verdict, raised=raised)
+    outcomes: dict[tuple[str, int], Outcome] = {}
+    recorded: dict[Declarations, list[_Recorded]] = {}
+    for case, seed in some:
+        try:
+            history = run(case.scenario(seed)).history
+        except NoProgress:
+            stuck = Outcome(case=case.name, seed=seed, verdict="no progress")
+            outcomes[case.name, seed] = stuck
+        else:
+            recorded.setdefault(case.declared, []).append(_Recorded(case, seed, history))
+    for declared, together in recorded.items():
+        for outcome in _judged(together, declared):
+            outcomes[outcome.case, outcome.seed] = outcome
+    return [outcomes[case.name, seed] for case, seed in some]
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    case: Case
+    seed: int
+    history: History
+
+    def outcome(self, verdict: str, raised: Iterable[str] = ()) -> Outcome:
+        return Outcome(case=self.case.name, seed=self.seed, verdict=verdict, raised=tuple(raised))
+
+
+def _judged(together: Sequence[_Recorded], declared: Declarations) -> Iterator[Outcome]:
+    as_one = joined([one.history for one in together])
+    found = analyze(as_table(as_one.whole), declared=declared)
+    if found.broken and len(together) > 1:  # the others are hidden
+        for one in together:
+            yield from _judged([one], declared)
+        return
+    violated = [it for it in found.decisions if it.verdict == "violated" and not it.permitted]
+    names_of: dict[int, dict[str, None]] = {}  # op of the joined history -> anomalies
+    for it in violated:
+        for row in as_rows(it.rows, it.anomaly.row):
+            names_of.setdefault(row.ops[0], {})[it.anomaly.id] = None
+    for one, numbers in zip(together, as_one.numbers, strict=True):
+        raised = {name: None for op in numbers for name in names_of.get(op, ())}
+        if found.broken:
+            yield one.outcome(found.verdict)
+        elif raised:
+            yield one.outcome(
+                "violated", (it.anomaly.id for it in violated if it.anomaly.id in raised)
+            )
+        else:
+            seen = any(it.anomaly.observed(one.history) for it in found.decisions)
+            yield one.outcome("holds" if seen else "nothing checked")
 
 
 def analysis(case: Case, seed: int) -> Analysis:
+    """Returns the analysis of one history alone, for a report."""
     return analyze(as_table(run(case.scenario(seed)).history), declared=case.declared)
 
 
@@ -66,7 +115,10 @@ def outcomes(
     with ProcessPoolExecutor(jobs) as pool:
         while time.monotonic() < until:
             some = [next(todo) for _ in range(batch)]
-            yield from pool.map(conduct, *zip(*some, strict=True))
+            size = -(-batch // jobs)
+            shares = [some[first : first + size] for first in range(0, batch, size)]
+            for of_share in pool.map(conduct, shares):
+                yield from of_share
 
 
 def _todo(cases: tuple[Case, ...], tallies: Mapping[str, Tally]) -> Iterator[tuple[Case, int]]:
