@@ -67,6 +67,7 @@ _TABLE: Final[Mapping[str, Mapping[str, str]]] = {  # cause -> consequence -> re
         "int-poll-skip": "the transaction may have aborted: then a reader that skips it is right",
         "poll-skip": "the transaction may have aborted: then a reader that skips it is right",
         "torn-transaction": "the transaction may have aborted: its other records are hidden",
+        "lost-write": "the transaction may have aborted: its other records are hidden",
     },
 }
 CONSEQUENCES: Final = tuple(

@@ -25,11 +25,17 @@ from benchmarks.analyze.agreement import (
 )
 from checkers.histories.analysis import KEPT
 from checkers.histories.anomalies.delivery import delivery_kernels, repetitions
+from checkers.histories.anomalies.order.log_positions import LogPositions
+from checkers.histories.anomalies.order.value_offsets import ValueOffsets
 from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.prefix_max import PrefixMaxIndex
+from checkers.histories.columnar.sorting import Mask
 from checkers.histories.facts.owner_offsets import OWNER_WORDS, OwnerOffsets
 from checkers.histories.facts.retention import LogStarts
+from checkers.histories.facts.unconfirmed_values import UnconfirmedValues
+from checkers.histories.io.recorded import as_table
 from checkers.histories.plan.batch import Batch
-from model.histories import History
+from model.histories import COLUMNS, History
 from model.history_notation import history
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.assumptions import ASSUMPTIONS, Assumption
@@ -37,6 +43,7 @@ from properties.anomalies.catalogue import catalogue
 from properties.anomalies.declarations import Declarations
 from properties.anomalies.retention import BEGINNING
 from properties.delivery import Delivery, Semantics, deliveries
+from tests.checkers.histories.joined_histories import joined
 from tests.checkers.histories.random_histories import random_history
 
 READ: Final = history("""
@@ -225,6 +232,87 @@ def test_a_wrong_kernel_names_the_history_that_shows_it(
     monkeypatch.setattr(where, name, wrong)
     differing = block.differences()[1]
     assert {(one.numbers, one.of) for one in differing} == {((2,), name) for name in of}
+
+
+_BEFORE = PrefixMaxIndex.before
+_NOT_JEPSEN: Final = 0  # the first number of a block without the option `--jepsen`
+_JEPSEN: Final = 3 * BLOCK
+
+
+def _also_at_this_time(index: PrefixMaxIndex, group: Ints, time_ns: Ints) -> Ints:
+    """A seeded fault of the analysis: what is known at an instant counts as known before it."""
+    return _BEFORE(index, group, time_ns + 1)
+
+
+def _as_without_jepsen(unconfirmed: UnconfirmedValues, outranked: Batch) -> ValueOffsets:
+    """A seeded fault of the analysis: `--jepsen` does not change the offsets of values."""
+    del outranked
+    return ValueOffsets.only(unconfirmed)
+
+
+def _all_between(
+    positions: LogPositions, kind: int, key: Ints, first: Ints, second: Ints, dirty: Mask
+) -> Ints:
+    """A seeded fault of the analysis: readers at read_committed must not skip aborted records."""
+    low = positions.first_skippable(kind, key, first)
+    del dirty
+    return positions.log.everything.between(key, low, second)
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "wrong", "numbers", "of"),
+    [
+        (
+            PrefixMaxIndex,
+            "before",
+            _also_at_this_time,
+            range(_NOT_JEPSEN, _NOT_JEPSEN + 3),
+            {"offset-order-inversion"},
+        ),
+        (
+            ValueOffsets,
+            "last",
+            _as_without_jepsen,
+            range(_JEPSEN, _JEPSEN + 5),
+            {"int-nonmonotonic-send", "nonmonotonic-send"},
+        ),
+        (
+            LogPositions,
+            "skipped_count",
+            _all_between,
+            range(_NOT_JEPSEN + 70, _NOT_JEPSEN + 75),
+            {"poll-skip"},
+        ),
+    ],
+)
+def test_a_campaign_finds_a_wrong_kernel_in_generated_histories(
+    where: Any,
+    name: str,
+    wrong: Callable[..., Any],
+    numbers: range,
+    of: set[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def differing() -> list[Difference]:
+        every = campaign(len(numbers), numbers[0], 1)
+        return [one for _, _, some in every for one in some]
+
+    assert differing() == []
+    monkeypatch.setattr(where, name, wrong)  # the campaign's process is a copy of this one
+    found = differing()
+    assert {one.of for one in found} >= of
+    assert all(len(one.numbers) == 1 for one in found)
+
+
+def test_generated_histories_vary_in_every_column_and_have_ties() -> None:
+    made = [KINDS[n % len(KINDS)](n) for n in range(100)]
+    table = as_table(joined(made).whole)
+    for name, (_, nullable, _) in COLUMNS.items():
+        column = table[name]
+        assert len(column.unique()) > 1, name
+        assert bool(column.null_count) == nullable, name
+    times = [[t for it in h for t in (it.invoked_ns, it.completed_ns) if t] for h in made]
+    assert sum(len(set(some)) < len(some) for some in times) > len(made) / 2
 
 
 def _gives_up(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:

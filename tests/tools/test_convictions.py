@@ -11,8 +11,9 @@ import pytest
 from properties.anomalies.catalogue import BY_ID
 from reference_impl.node.bugs import Bug
 from reference_impl.node.seeded_bugs import SEEDED_BUGS
+from reference_impl.simulation.runs import Run, Scenario, run
 from tools.convictions.__main__ import main
-from tools.convictions.campaign import conduct, defects, outcomes
+from tools.convictions.campaign import analysis, conduct, defects, outcomes
 from tools.convictions.cases import Case, cases
 from tools.convictions.effects import EFFECTS
 from tools.convictions.page import PAGE, page
@@ -46,12 +47,39 @@ def test_only_a_bug_explains_an_anomaly() -> None:
     assert "poll-skip" in BY_NAME["publish/bug/lost-append"].explained
 
 
-@pytest.mark.parametrize("name", SLICE)
-def test_a_history_raises_nothing_that_its_fault_does_not_explain(name: str) -> None:
-    case = BY_NAME[name]
-    outcome = conduct(case, 0)
-    assert set(outcome.raised) <= case.explained
-    assert outcome.verdict == ("violated" if case.kind == "bug" else "holds")
+def test_histories_raise_nothing_that_their_fault_does_not_explain() -> None:
+    some = [(BY_NAME[name], 0) for name in SLICE]
+    together = conduct(some)
+    for (case, seed), outcome in zip(some, together, strict=True):
+        assert (outcome.case, outcome.seed) == (case.name, seed)
+        assert set(outcome.raised) <= case.explained
+        assert outcome.verdict == ("violated" if case.kind == "bug" else "holds")
+
+
+def test_a_history_in_a_batch_has_the_outcome_that_it_has_alone() -> None:
+    some = [(BY_NAME[name], 1) for name in SLICE]
+    together = conduct(some)
+    assert together == [outcome for one in some for outcome in conduct([one])]
+    for (case, seed), outcome in zip(some, together, strict=True):
+        alone = analysis(case, seed)
+        violated = [d for d in alone.decisions if d.verdict == "violated" and not d.permitted]
+        assert outcome.verdict == alone.verdict
+        assert outcome.raised == tuple(d.anomaly.id for d in violated)
+
+
+def test_a_broken_assumption_hides_only_its_own_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    some = [(BY_NAME["publish/clean"], 0), (BY_NAME["publish/bug/no-dedup"], 0)]
+
+    def twice(scenario: Scenario) -> Run:
+        made = run(scenario)
+        if scenario.bugs:
+            return made
+        return replace(made, history=(*made.history, made.history[0]))
+
+    monkeypatch.setattr("tools.convictions.campaign.run", twice)
+    broken, sound = conduct(some)
+    assert (broken.verdict, broken.raised) == ("assumptions broken", ())
+    assert (sound.verdict, sound.raised) == ("violated", ("duplicate",))
 
 
 def tallied(case: Case, outcome: Outcome) -> dict[str, Tally]:

@@ -43,6 +43,15 @@ ELSEWHERE = """
 """
 
 
+READ_WHILE_OPEN = """
+    t1  txn{id=x,end=30} k=a k=b  ...
+    c1  poll                      -> ok k=a@0
+    t1  ...                       -> info @0 @1
+    p1  send k=c                  -> ok @3
+    c1  poll                      -> ok k=c@3
+"""
+
+
 def follows(text: str, anomaly: str) -> list[str]:
     found = analyze(as_table(history(text)))
     (decision,) = [one for one in found.decisions if one.anomaly.id == anomaly]
@@ -54,6 +63,10 @@ def test_the_report_names_the_anomaly_from_which_another_may_follow() -> None:
     assert follows(LOST, "lost-write") == []
     text = explained(analyze(as_table(history(LOST))))
     assert "  It may follow from lost-write: readers pass the offset of the lost record.\n" in text
+
+
+def test_a_record_of_an_aborted_transaction_is_lost_only_because_another_was_read() -> None:
+    assert follows(READ_WHILE_OPEN, "lost-write") == ["open-transaction-read"]
 
 
 def test_a_cause_in_another_log_is_none() -> None:
