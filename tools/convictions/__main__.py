@@ -17,16 +17,13 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 from checkers.report.anomalies import explained
 from model.faults import UnknownName
-from tools.convictions.campaign import analysis, defects, outcomes
+from tools.convictions.campaign import BATCH, analysis, defects, outcomes
 from tools.convictions.cases import Case, cases
 from tools.convictions.page import PAGE, page
 from tools.convictions.record import KEPT, Tally, keep, kept
-
-SAVED_EVERY_S: Final = 30.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,13 +64,12 @@ def _chosen(name: str | None) -> tuple[Case, ...]:
 
 
 def _run(chosen: Sequence[Case], tallies: dict[str, Tally], options: argparse.Namespace) -> None:
-    saved = time.monotonic()
-    until = saved + options.seconds
+    until = time.monotonic() + options.seconds
+    every = outcomes(chosen, tallies, until=until, jobs=options.jobs)
     try:
-        for outcome in outcomes(chosen, tallies, until=until, jobs=options.jobs):
+        for done, outcome in enumerate(every, start=1):
             tallies.setdefault(outcome.case, Tally(case=outcome.case)).add(outcome)
-            if time.monotonic() > saved + SAVED_EVERY_S:
-                saved = time.monotonic()
+            if done % BATCH == 0:
                 keep(tallies.values(), options.record)
     finally:
         keep(tallies.values(), options.record)
