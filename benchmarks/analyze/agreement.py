@@ -212,7 +212,7 @@ def _compared(
 
 
 def _same_broken(broken: Sequence[BrokenAssumption], rows_of: Mapping[str, list[Any]]) -> bool:
-    if {it.assumption.id for it in broken} != rows_of.keys():
+    if {it.assumption.id for it in broken} != set(rows_of):
         return False
     for it in broken:
         rows = tuple(sorted(rows_of[it.assumption.id]))

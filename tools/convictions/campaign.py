@@ -109,16 +109,18 @@ def outcomes(
 ) -> Iterator[Outcome]:
     """Yields the outcomes of all cases, seed after seed, until the monotonic time `until`.
 
-    The cases run in batches of `batch` histories; the last batch may end after `until`.
+    The cases run in batches of `batch` histories, at least one; the last may end after `until`.
     """
     todo = _todo(tuple(cases), tallies)
     with ProcessPoolExecutor(jobs) as pool:
-        while time.monotonic() < until:
+        while True:
             some = [next(todo) for _ in range(batch)]
             size = -(-batch // jobs)
             shares = [some[first : first + size] for first in range(0, batch, size)]
             for of_share in pool.map(conduct, shares):
                 yield from of_share
+            if time.monotonic() >= until:
+                return
 
 
 def _todo(cases: tuple[Case, ...], tallies: Mapping[str, Tally]) -> Iterator[tuple[Case, int]]:

@@ -6,8 +6,8 @@ log to its end, such a value is no violation.
 
 Source: jepsen.tests.kafka unseen.
 Simplified: Jepsen counts the unseen writes after every operation; here only the end of the history
-counts. Jepsen also counts some values that only the last operation polled; here a value that was
-polled is never unseen.
+counts. Jepsen has a defect: it also counts values of a key that the last operation polled first, if
+no send to the key was acknowledged. Here a value that was polled is never unseen.
 """
 
 from __future__ import annotations
