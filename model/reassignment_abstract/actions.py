@@ -4,7 +4,7 @@ The table lists all actions (`Next` in TLA+). No action is fair, because only sa
 
     controller   elect, elect_nobody, elect_eligible, shrink_isr, expand_isr, refuse_member
     operator     add_replica, remove_replica, replace_replica, complete_reassignment,
-                 finish_adding, cancel_reassignment
+                 finish_adding, cancel_reassignment, cancel_removal
     brokers      become_leader, become_follower, delete_replica
     leaders      learn_isr, append, commit, propose_member
     followers    copy, truncate, acknowledge

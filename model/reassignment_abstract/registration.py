@@ -310,3 +310,16 @@ class Registration(AbstractPartitionState):
         left: Set[Replica] = Map(Replica, lambda r: s.isr[s.newest][r] & ~adding[r])
         when(s.may_cancel(left))
         s.remove(adding, left, leader, newer)
+
+    @action
+    def cancel_removal(s) -> None:
+        """An operator cancels a reassignment that adds no replica: no replica is removed.
+
+        No leader epoch begins, because the replicas stay the same.
+
+        Kafka: ReplicationControlManager.cancelPartitionReassignment.
+        """
+        when(forall(~s.adding[r] for r in Replica), exists(s.removing[r] for r in Replica))
+        s.forget_proposals()
+        for r in Replica:
+            s.removing[r] = False

@@ -106,6 +106,8 @@ class Refinement(HistoryMapping[ElrOfReplicas]):
                 return [Call(name, (r, number)), *self._changed(step)]
             case "replace_replica" as name, (old, new):
                 return [Call(name, (old, new, number)), *self._changed(step)]
+            case "cancel_reassignment", _ if not self._members(before, "assignment.adding"):
+                return [Call("cancel_removal"), *self._changed(step)]
             case _:
                 return self._changed(step)
 

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from random import Random
 from typing import Generic, NamedTuple, TypeVar
 
 from model.language import Spec
@@ -95,27 +96,65 @@ class HistoryMapping(ABC, Generic[R]):
                 seen.add(key)
                 todo.append(pair)
 
+        for pair in self._first_pairs():
+            found(pair)
+        while todo:
+            pair = todo.pop()
+            self.pairs += 1
+            for step in self._steps(pair[0]):
+                reached = self._explained(step, pair[1])
+                if isinstance(reached, Unexplained):
+                    return reached
+                found((step.after, reached))
+        return None
+
+    def first_unexplained_of(self, walks: int, *, length: int, seed: int) -> Unexplained | None:
+        """Returns the first step of random walks that no abstract actions explain, or None.
+
+        A walk has at most `length` steps of the detailed spec. For constants whose pairs are too
+        many to explore.
+        """
+        rng = Random(seed)
+        first = self._first_pairs()
+        for _ in range(walks):
+            detailed, abstract = rng.choice(first)
+            for _ in range(length):
+                self.pairs += 1
+                steps = [*self._steps(detailed)]
+                if not steps:
+                    break
+                step = rng.choice(steps)
+                reached = self._explained(step, abstract)
+                if isinstance(reached, Unexplained):
+                    return reached
+                detailed, abstract = step.after, reached
+        return None
+
+    def _first_pairs(self) -> list[Pair]:
+        pairs: list[Pair] = []
         for detailed in self._detailed.initial(self.detailed):
             (abstract,) = self._abstract.initial(self.abstract)
             reached = self._taken(abstract, self.first_calls(detailed))
             assert not isinstance(reached, str), reached
             assert not self.disagreement(detailed, reached), self.disagreement(detailed, reached)
-            found((detailed, reached))
-        while todo:
-            self.pairs += 1
-            detailed, abstract = todo.pop()
-            for action, values, after in self._detailed.steps(self.detailed, detailed):
-                step = Transition(action.name, values, detailed, after)
-                calls = self.calls(step, abstract)
-                reached = self._taken(abstract, calls)
-                if isinstance(reached, str):
-                    return Unexplained(step, reached)
-                if difference := self.disagreement(after, reached):
-                    return Unexplained(step, difference)
-                self.taken.update(call.action for call in calls)
-                self.taken["none"] += not calls
-                found((after, reached))
-        return None
+            pairs.append((detailed, reached))
+        return pairs
+
+    def _steps(self, before: State) -> Iterator[Transition]:
+        for action, values, after in self._detailed.steps(self.detailed, before):
+            yield Transition(action.name, values, before, after)
+
+    def _explained(self, step: Transition, abstract: State) -> State | Unexplained:
+        """Returns the abstract state after the actions that explain the step, and counts them."""
+        calls = self.calls(step, abstract)
+        reached = self._taken(abstract, calls)
+        if isinstance(reached, str):
+            return Unexplained(step, reached)
+        if difference := self.disagreement(step.after, reached):
+            return Unexplained(step, difference)
+        self.taken.update(call.action for call in calls)
+        self.taken["none"] += not calls
+        return reached
 
     def _taken(self, state: State, calls: Iterable[Call]) -> State | str:
         for call in calls:

@@ -57,7 +57,7 @@ COUNTS = {
     "quorum-abstract": Counts(482_956, 4_907_905, 27, (13, 10)),
     "read-committed-abstract": Counts(298_024, 1_858_888, 23, (3, 6, 5, 6)),
     "classic-group-abstract": Counts(93_203, 443_066, 23, (8, 7, 14)),
-    "reassignment-abstract": Counts(782_466, 5_565_411, 34, (6, 7, 2)),
+    "reassignment-abstract": Counts(788_436, 5_625_440, 34, (6, 7, 2)),
     "consumer-group-abstract": Counts(72_637, 415_109, 22, (7, 10, 6, 9)),
     "pipeline-abstract": Counts(108_797, 466_446, 26, (8, 10, 5, 5, 5)),
     "coordinator-abstract": Counts(98_482, 536_320, 30, (9, 10, 17, 8)),

@@ -51,6 +51,23 @@ def test_every_step_is_explained(
     assert taken <= {*refinement.taken}
 
 
+# too many pairs to explore, so random walks
+CANCELLED: Mapping[str, int | bool] = {
+    "replicas": 3,
+    "assigned": 2,
+    "min_isr": 1,
+    "max_reassignments": 2,
+    "max_disruptions": 1,
+}
+
+
+def test_every_step_of_random_walks_is_explained() -> None:
+    """The walks cancel reassignments that add a replica, and one that only removes a replica."""
+    refinement = Refinement(ElrOfReplicas(**CANCELLED))
+    assert refinement.first_unexplained_of(walks=12, length=40, seed=1) is None
+    assert {"remove_replica", "cancel_reassignment", "cancel_removal"} <= {*refinement.taken}
+
+
 class Forgetful(Refinement):
     """Forgets one abstract action."""
 
@@ -66,6 +83,18 @@ class ForgetsToLearn(Forgetful):
 
 class ForgetsToFinish(Forgetful):
     forgotten = "finish_adding"
+
+
+class ForgetsToCancel(Forgetful):
+    forgotten = "cancel_removal"
+
+
+def test_a_wrong_mapping_is_noticed_by_random_walks() -> None:
+    unexplained = ForgetsToCancel(ElrOfReplicas(**CANCELLED)).first_unexplained_of(
+        walks=12, length=40, seed=1
+    )
+    assert unexplained is not None
+    assert unexplained.transition.action == "cancel_reassignment"
 
 
 @pytest.mark.parametrize("mutant", [ForgetsToLearn, ForgetsToFinish])

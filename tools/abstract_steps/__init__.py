@@ -1,0 +1,1 @@
+"""Counts how often explored specs, simulated brokers and real ones take each proved action."""

@@ -1,0 +1,182 @@
+"""The explorations of detailed specs: how often their steps take each action of an abstract spec.
+
+Each exploration also checks the mapping, as the tests in `tests/properties/refinement` do. If the
+pairs of states are too many, random walks take the place of an exploration.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from checkers.explicit.graph import compiled_graph
+from model.classic_group.versions import ClassicGroup
+from model.consumer_group.versions import ConsumerGroup
+from model.idempotence.bugs import SnapshotKeepsNewest
+from model.idempotence.state import QUIET as NO_FAULTS
+from model.idempotence.versions import IdempotentProducer
+from model.idempotence_abstract.versions import SnapshotKeepsNewest as AbstractSnapshot
+from model.quorum.versions import Quorum
+from model.reassignment.versions import ElrOfReplicas
+from model.transactions.state import QUIET
+from model.transactions.versions import Transactions
+from model.variants import Constants
+from properties.refinement import (
+    detailed_classic_group,
+    detailed_consumer_group,
+    detailed_coordinator,
+    detailed_group_offsets,
+    detailed_idempotence,
+    detailed_quorum,
+    detailed_read_committed,
+    detailed_reassignment,
+    detailed_transactions,
+)
+from properties.refinement.detailed_group_offsets import WithoutResets
+from properties.refinement.history_mapping import HistoryMapping
+
+Exploration = Callable[[], Mapping[str, int]]
+
+LATE: Final[Constants] = {"records_late": True, "ends_late": True, "markers_late": True}
+ONE: Final[Constants] = {**QUIET, "transactions": 1}
+WALKS: Final = 200
+LENGTH: Final = 40  # steps of a walk
+
+
+class NotExplained(AssertionError):
+    """The error for a step of a detailed spec that no actions of the abstract spec explain."""
+
+
+def walk(mapping: Any) -> Exploration:
+    """Explores with a mapping that has a `walk`."""
+
+    def explored() -> Mapping[str, int]:
+        found = mapping.walk()
+        if found.unexplained or getattr(found, "disagreements", 0):
+            raise NotExplained(f"{mapping}: {found}")
+        counts: Mapping[str, int] = found.explained
+        return counts
+
+    return explored
+
+
+def pairs(mapping: HistoryMapping[Any]) -> Exploration:
+    """Explores all pairs of a detailed state and an abstract state."""
+    return lambda: _taken(mapping, mapping.first_unexplained())
+
+
+def random_walks(mapping: HistoryMapping[Any], seed: int) -> Exploration:
+    return lambda: _taken(mapping, mapping.first_unexplained_of(WALKS, length=LENGTH, seed=seed))
+
+
+def _taken(mapping: HistoryMapping[Any], unexplained: object) -> Mapping[str, int]:
+    if unexplained is not None:
+        raise NotExplained(f"{mapping}: {unexplained}")
+    return mapping.taken
+
+
+def edges(spec: Transactions) -> Exploration:
+    """Explains each edge of the state graph of `transactions`, which needs no mapping of pairs."""
+
+    def explored() -> Mapping[str, int]:
+        found, refinement = compiled_graph(spec), detailed_transactions.Refinement(spec)
+        counts: Counter[str] = Counter()
+        for before, after in found.graph.edges():
+            actions = refinement.actions_between(found.states[before], found.states[after])
+            if actions is None:
+                raise NotExplained(f"{spec}: from {before} to {after}")
+            counts.update(set(actions))
+        return counts
+
+    return explored
+
+
+# abstract spec -> explorations of the detailed spec that takes its steps
+EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
+    "idempotence-abstract with-restarts": (
+        walk(
+            detailed_idempotence.Simulation(
+                IdempotentProducer(**{**NO_FAULTS, "leader_changes": 2})
+            )
+        ),
+        walk(
+            detailed_idempotence.Simulation(
+                IdempotentProducer(**{**NO_FAULTS, "leader_changes": 2, "deletes": True})
+            )
+        ),
+    ),
+    "idempotence-abstract snapshot-keeps-newest": (
+        walk(
+            detailed_idempotence.Simulation(
+                SnapshotKeepsNewest(**{**NO_FAULTS, "leader_changes": 2}), AbstractSnapshot
+            )
+        ),
+    ),
+    "transactions-abstract": (
+        edges(Transactions(**{**QUIET, **LATE})),
+        edges(Transactions(**{**QUIET, **LATE, "coordinator_failures": 1})),
+    ),
+    "coordinator-abstract": (
+        walk(
+            detailed_coordinator.Refinement(
+                Transactions(**{**ONE, **LATE, "coordinator_failures": 1})
+            )
+        ),
+        walk(detailed_coordinator.Refinement(Transactions(**{**ONE, "ids_expire": True}))),
+    ),
+    "read-committed-abstract": (
+        walk(
+            detailed_read_committed.Simulation(
+                Transactions(**{**ONE, "replication_lags": True, "leader_changes": 1})
+            )
+        ),
+        walk(detailed_read_committed.Simulation(Transactions(**{**QUIET, "markers_late": True}))),
+    ),
+    "pipeline-abstract": (
+        pairs(detailed_group_offsets.Refinement(WithoutResets(generations=2, log_size=2))),
+    ),
+    "classic-group-abstract": (
+        walk(detailed_classic_group.Refinement(ClassicGroup(generations=2))),
+    ),
+    "consumer-group-abstract": (walk(detailed_consumer_group.Refinement(ConsumerGroup(epochs=3))),),
+    "reassignment-abstract": (
+        pairs(
+            detailed_reassignment.Refinement(
+                ElrOfReplicas(
+                    replicas=3,
+                    assigned=2,
+                    max_reassignments=0,
+                    max_disruptions=0,
+                    max_unclean=1,
+                    max_losses=1,
+                )
+            )
+        ),
+        random_walks(
+            detailed_reassignment.Refinement(
+                ElrOfReplicas(
+                    replicas=3, assigned=2, min_isr=1, max_reassignments=2, max_disruptions=1
+                )
+            ),
+            seed=1,
+        ),
+    ),
+    "quorum-abstract": (
+        pairs(detailed_quorum.Refinement(Quorum(replicas=2))),
+        random_walks(
+            detailed_quorum.Refinement(Quorum(replicas=3, max_epoch=2, max_failures=1, log_size=3)),
+            seed=1,
+        ),
+    ),
+}
+
+
+def explored(specs: Collection[str]) -> Iterator[tuple[str, Counter[str]]]:
+    """Yields these abstract specs with the counts of their actions, after exploring."""
+    for spec, explorations in EXPLORATIONS.items():
+        if spec in specs:
+            counts: Counter[str] = Counter()
+            for one in explorations:
+                counts.update(one())
+            yield spec, counts
