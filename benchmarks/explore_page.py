@@ -2,7 +2,11 @@
 
 `python -m benchmarks.explore_page` draws a state with 5 replicas and 200 messages in headless
 Chromium. Every 350 ms, each message gets another replica, so all of them move all the time. The
-result has the frames a second, and the longest frames.
+result has the frames a second, and the longest frames, with and without messages.
+
+The pages of an older commit (`OLD`) are drawn in turn with the present ones, because the
+speed of a machine changes. The CPU time of the page's thread for each move hardly depends on other
+programs, and the frames a second do.
 """
 
 from __future__ import annotations
@@ -10,16 +14,23 @@ from __future__ import annotations
 import json
 import os
 import platform
+import subprocess
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from selenium.webdriver import Chrome
+
+from benchmarks.pairs import Figure
 from checkers.explore.requests import Explorer
 from checkers.explore.server import Server
 from tests.chromium import started
 
 RESULT = Path(__file__).parent / "results" / "explore_page.json"
-MESSAGES, REPLICAS, SECONDS = 200, 5, 10
+MESSAGES, REPLICAS, SECONDS, ROUNDS = 200, 5, 4, 5
+OLD = "d9d51933"  # draws on a canvas of the size of the picture, and makes every element again
 
 # ruff: noqa: E501 - a script of the page
 SCRIPT = """
@@ -50,45 +61,91 @@ requestAnimationFrame(frame);
 """
 
 
-def measure() -> dict[str, Any]:
-    """Returns two frame rates: with all messages and without messages.
+class OldServer(Server):
+    """Serves the pages of an older commit."""
 
-    The frame rate without messages shows the load of the machine.
-    """
-    browser = started()
-    explorer = Explorer(opened={"spec": "replication", "path": ""})
-    with Server(explorer) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        browser.set_script_timeout(SECONDS + 60)
-        browser.get(server.url)
-        wrapped = f"(async function() {{ {SCRIPT} }}).apply(null, arguments)"
-        runs = {
-            messages: browser.execute_async_script(wrapped, messages, REPLICAS, SECONDS)
-            for messages in (0, MESSAGES)
-        }
+    commit = OLD
+
+    def page(self, name: str) -> bytes:
+        """Returns a file of the page in the commit."""
+        file = f"{self.commit}:checkers/explore/page/{name}"
+        return subprocess.run(["git", "show", file], check=True, capture_output=True).stdout
+
+
+@contextmanager
+def serving(kind: type[Server]) -> Iterator[str]:
+    with kind(Explorer(opened={"spec": "replication", "path": ""})) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.url
         server.shutdown()
+        thread.join()
+
+
+def measure() -> dict[str, Any]:
+    """Returns the frames of both pages: with all messages, and of the present one without any."""
+    runs: dict[str, list[dict[str, Any]]] = {"new": [], "old": [], "no messages": []}
+    browser = started()
+    browser.set_script_timeout(SECONDS + 60)
+    with serving(Server) as new, serving(OldServer) as old:
+        for _ in range(ROUNDS):
+            runs["new"].append(drawn(browser, new, MESSAGES))
+            runs["old"].append(drawn(browser, old, MESSAGES))
+            runs["no messages"].append(drawn(browser, new, 0))
     browser.quit()
     return {
+        "messages": MESSAGES,
+        "old": OLD,
+        "rounds": ROUNDS,
         "seconds": SECONDS,
-        "runs": [_frames(messages, found) for messages, found in runs.items()],
+        **{name: summary(found) for name, found in runs.items()},
+        "new over old": {
+            name: vars_of(
+                Figure.of(
+                    [a[name] / b[name] for a, b in zip(runs["new"], runs["old"], strict=True)]
+                )
+            )
+            for name in ("frames_per_second", "cpu_ms_a_move")
+        },
         "load": [round(one, 2) for one in os.getloadavg()],
         "cores": os.cpu_count(),
         "machine": platform.machine(),
+        "browser": browser.capabilities["browserVersion"],
     }
 
 
-def _frames(messages: int, found: dict[str, Any]) -> dict[str, Any]:
+def drawn(browser: Chrome, url: str, messages: int) -> dict[str, Any]:
+    """Returns the frames of one run, and the CPU time of the page's thread for each move."""
+    browser.get(url)
+    browser.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
+    wrapped = f"(async function() {{ {SCRIPT} }}).apply(null, arguments)"
+    before = _task_s(browser)
+    found = browser.execute_async_script(wrapped, messages, REPLICAS, SECONDS)
+    spent = _task_s(browser) - before
+    browser.execute_cdp_cmd("Performance.disable", {})
     frames = sorted(found["frames"][1:])
     assert found["drawn"] == messages
     return {
-        "messages": messages,
-        "moves": found["moved"],
-        "frames": len(frames),
-        "frames_per_second": round(len(frames) / (sum(frames) / 1000), 1),
-        "median_ms": round(frames[len(frames) // 2], 1),
-        "p99_ms": round(frames[len(frames) * 99 // 100], 1),
-        "longest_ms": round(frames[-1], 1),
+        "frames_per_second": len(frames) / (sum(frames) / 1000),
+        "median_ms": frames[len(frames) // 2],
+        "p99_ms": frames[len(frames) * 99 // 100],
+        "longest_ms": frames[-1],
+        "cpu_ms_a_move": spent * 1000 / found["moved"],
     }
+
+
+def _task_s(browser: Chrome) -> float:
+    metrics = browser.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+    return float(next(one["value"] for one in metrics if one["name"] == "TaskDuration"))
+
+
+def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Returns the least, the median and the most of each figure over all runs."""
+    return {name: vars_of(Figure.of([run[name] for run in runs])) for name in runs[0]}
+
+
+def vars_of(figure: Figure) -> dict[str, float]:
+    return {name: round(getattr(figure, name), 3) for name in ("least", "median", "most")}
 
 
 if __name__ == "__main__":

@@ -267,6 +267,22 @@ class Evidence(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TraceKept(Event):
+    """A trace in the run folder, and the command that opens it in the page of states.
+
+    `about` is the property that the trace is about. The steps of the trace are steps of `spec`.
+    `summary` says how many lines the spec explains, and which line it forbids.
+    """
+
+    name: ClassVar[str] = "trace_kept"
+    about: str
+    spec: str
+    file: str
+    command: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measured(Event):
     """One figure of a run, such as a count of operations, and its unit."""
 

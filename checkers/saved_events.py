@@ -26,6 +26,7 @@ from checkers.events import (
     RunFinished,
     RunStarted,
     StateShown,
+    TraceKept,
     VerdictCompared,
 )
 from checkers.plan_events import PassExplained, PassMeasured, StageExplained, StageMeasured
@@ -41,6 +42,7 @@ _EVENTS: Final[Mapping[str, type[Event]]] = {
         ReleaseDecided,
         RowShown,
         Evidence,
+        TraceKept,
         Measured,
         PassExplained,
         PassMeasured,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,6 +13,7 @@ import click
 
 from checkers.cli import completion
 from checkers.cli.command import command
+from checkers.cli.kept_traces import keep_trace
 from checkers.cli.run import Run
 from checkers.cli.system_options import broker_settings, bug_option, system_options
 from checkers.cli.trials import decide_on
@@ -223,11 +224,14 @@ def emit(
     from properties.claims.catalogue import BY_ID
 
     claim = BY_ID.get(verdict.claim)  # None for progress, which is not in the catalogue
+    is_wanted = run.judged_by_expectation and expected == "violated"
+    walks = [] if is_wanted else [*_walks(run, suite, verdict)]
     if verdict.outcome != "holds":
         for program in verdict.programs:
             where = ", ".join(filter(None, (suite.name, variant)))
             title = f"✗ {verdict.claim}  {verdict.outcome}  ({where})"
             text = f"{title}\n  {verdict.why}\n\n{program}# replay: {again}"
+            text = "\n".join([text, *(f"# walk:   {line}" for line in walks)])
             file, as_expected = f"{suite.name}-{verdict.claim}.txt", expected == "violated"
             run.keep(verdict.claim, text, file, verdict_expected=as_expected)
     run.emit(
@@ -243,6 +247,20 @@ def emit(
             reason=verdict.why,
         )
     )
+
+
+def _walks(run: Run, suite: Suite, verdict: ClaimVerdict) -> Iterator[str]:
+    """Keeps the run that violates a claim as a trace of each spec that covers it.
+
+    Yields the commands that open the traces. Those with an event that the spec forbids come first.
+    """
+    from checkers.report.simulated_run import traces_of
+
+    traces = sorted(traces_of(verdict.events), key=lambda trace: trace.refused is None)
+    for trace in traces:
+        opening = keep_trace(run, verdict.claim, trace, f"{suite.name}-{verdict.claim}-")
+        if opening is not None:
+            yield opening
 
 
 def replay_of_suite(suite: Suite, seed: int, profile: Profile) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from checkers.cli.command import command, replay_command
+from checkers.cli.kept_traces import keep_trace
 from checkers.cli.run import Run
 from checkers.cli.system_options import system_options
 from checkers.events import Measured, PropertyDecided
@@ -20,7 +20,6 @@ from model.faults import InputFault
 
 if TYPE_CHECKING:
     from checkers.record.options import Workload
-    from checkers.report.explained_trace import ExplainedTrace
     from checkers.tracing.following import Followed, Forbidden
     from checkers.tracing.losses import Kind
     from checkers.tracing.reading import Reading
@@ -153,10 +152,10 @@ def trace_command(
             begun = begin(events)
             followed = follow(begun, events, ahead_ms=ahead_ms, progress=progress)
             every.append(followed)
-            file = None
+            walk = None
             if not isinstance(begun, Refused):
-                file = _keep_trace(run, spec, explained(spec, begun, events, followed))
-            _emit(run, spec, followed, file)
+                walk = keep_trace(run, subject, explained(spec, begun, events, followed))
+            _emit(run, spec, followed, walk)
             if isinstance(begun, replication.PartitionReplication) and begun.facts.lossy:
                 _emit_losses(run, subject, begun, allowed)
     if not (found.partitions or partitions or ids):
@@ -199,15 +198,7 @@ def _emit_totals(run: Run, every: Sequence[Followed], ahead_ms: int) -> None:
         run.emit(Measured(metric=metric, value=value, unit=unit))
 
 
-def _keep_trace(run: Run, spec: str, trace: ExplainedTrace) -> Path | None:
-    from checkers.report.explained_trace import SUFFIX, written
-
-    name = f"{_in_file_name(trace.subject)}-{spec}{SUFFIX}"
-    file = run.written(name, written(trace))
-    return None if file is None or run.folder is None else run.folder.path / file
-
-
-def _emit(run: Run, spec: str, followed: Followed, trace: Path | None) -> None:
+def _emit(run: Run, spec: str, followed: Followed, walk: str | None) -> None:
     subject, forbidden = followed.subject, followed.forbidden
     if forbidden is None:
         reason = (
@@ -217,8 +208,8 @@ def _emit(run: Run, spec: str, followed: Followed, trace: Path | None) -> None:
         run.emit(_decided(spec, subject, "holds", reason))
         return
     text = f"{_explained(followed, forbidden)}\n\nreplay  {replay_command()}"
-    if trace is not None:
-        text += f"\n        urteil explore {shlex.quote(str(trace))}"
+    if walk is not None:
+        text += f"\n        {walk}"
     run.keep(subject, text, f"trace-{_in_file_name(subject)}.txt")
     reason = (
         f"{forbidden.event.line.place}, event {forbidden.number + 1:,} of {followed.events:,}: "

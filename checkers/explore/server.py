@@ -74,6 +74,10 @@ class Server(ThreadingHTTPServer):
         given = {name: word for name, word in words.items() if word}
         return f"{self.url}#{urlencode(given, quote_via=quote, safe='(),=')}"
 
+    def page(self, name: str) -> bytes:
+        """Returns a file of the page."""
+        return files("checkers.explore").joinpath("page", name).read_bytes()
+
     def get_request(self) -> tuple[socket.socket, Any]:
         """Accepts a connection, and adds it to `connections`, for `server_close`."""
         connection, address = super().get_request()
@@ -116,7 +120,7 @@ class _Handler(BaseHTTPRequestHandler):
         if name not in PAGES:
             self._json(HTTPStatus.NOT_FOUND, {"error": f"no page {name!r}; open {self.server.url}"})
             return
-        body = files("checkers.explore").joinpath("page", name).read_bytes()
+        body = self.server.page(name)
         self._send(HTTPStatus.OK, KINDS[name[name.rindex(".") :]], body)
 
     def do_POST(self) -> None:

@@ -28,6 +28,7 @@ from checkers.events import (
     Evidence,
     PropertyDecided,
     RowShown,
+    TraceKept,
 )
 from checkers.plan_events import PassMeasured
 from checkers.report.cycle_drawing import cycle_drawing
@@ -143,10 +144,18 @@ def _context(result: RunResult, described: Mapping[str, Any], caps: Caps) -> dic
         "left_out_figures": max(0, len(result.figures) - caps.figures),
         "passes": _passes(result.passes[: caps.figures]),
         "left_out_passes": max(0, len(result.passes) - caps.figures),
+        "traces": [
+            (about, [*kept]) for about, kept in groupby(result.traces[: caps.figures], _about)
+        ],
+        "left_out_traces": max(0, len(result.traces) - caps.figures),
         "reduced": caps is not CAPS[0],
         "caps": caps,
         "megabytes": BUDGET // 1_000_000,
     }
+
+
+def _about(trace: TraceKept) -> str:
+    return trace.about
 
 
 def _passes(measured: Iterable[PassMeasured]) -> list[tuple[str, float, list[PassMeasured]]]:

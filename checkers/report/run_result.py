@@ -22,6 +22,7 @@ from checkers.events import (
     RowShown,
     RunFinished,
     RunStarted,
+    TraceKept,
 )
 from checkers.plan_events import PassMeasured
 from checkers.report.decisions import Decision, is_known, judged, verdict
@@ -86,6 +87,7 @@ class RunResult:
     exit_code: int | None  # None if the run did not finish
     baseline: BaselineApplied | None = None
     passes: tuple[PassMeasured, ...] = ()  # the costs of analyses
+    traces: tuple[TraceKept, ...] = ()
 
     @property
     def by_expectation(self) -> bool:
@@ -133,6 +135,7 @@ def run_result(events: Iterable[Event]) -> RunResult:
         exit_code=next((one.exit_code for one in stream if isinstance(one, RunFinished)), None),
         baseline=next((one for one in stream if isinstance(one, BaselineApplied)), None),
         passes=tuple(one for one in stream if isinstance(one, PassMeasured)),
+        traces=tuple(one for one in stream if isinstance(one, TraceKept)),
     )
 
 

@@ -24,6 +24,7 @@ from checkers.events import (
     RunFinished,
     RunStarted,
     StateShown,
+    TraceKept,
     VerdictCompared,
 )
 from checkers.plan_events import PassExplained, PassMeasured
@@ -61,7 +62,7 @@ class Terminal:
                 self.decisions.append(event)
             case ReleaseDecided():
                 self.of_release.append(event)
-            case RowShown() | DeliveryDecided() | PassMeasured():
+            case RowShown() | DeliveryDecided() | PassMeasured() | TraceKept():
                 pass  # the evidence has the same as text; the report has the costs of passes
             case Evidence(expected=True):
                 headline = " ".join(event.text.splitlines()[0].split())

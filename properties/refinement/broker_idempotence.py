@@ -115,6 +115,14 @@ class BrokerIdempotence:
         )
         return cls(topic_partition, behaviour, stamps)
 
+    @property
+    def elements(self) -> dict[str, list[str]]:
+        names = (
+            "no producer id" if isinstance(p, bytes) else f"producer {p}"
+            for p in self._stamps.numbers
+        )
+        return {"Producer": [*names]}
+
     def fork(self) -> Self:
         return replace(
             self, behaviour=self.behaviour.fork(), _held=dict(self._held), _sent=dict(self._sent)

@@ -125,6 +125,13 @@ class BrokerReplication:
             ConsumerReads(topic_partition),
         )
 
+    @property
+    def elements(self) -> dict[str, list[str]]:
+        registered = self._registration
+        brokers = () if registered is None else tuple(map(NodeId, registered.replicas))
+        names = (f"{'broker' if node in brokers else 'client'} {node}" for node in self.replicas)
+        return {"Replica": [*names]}
+
     def fork(self) -> Self:
         return replace(
             self,

@@ -86,6 +86,13 @@ class BrokerTransactions:
         )
         return cls(behaviour, numbers, TransactionKnowledge(numbers))
 
+    @property
+    def elements(self) -> dict[str, list[str]]:
+        return {
+            "Producer": [*self.numbers.producers],
+            "TopicPartition": [*map(str, self.numbers.topic_partitions)],
+        }
+
     def fork(self) -> Self:
         numbers = self.numbers.fork()
         return replace(

@@ -18,10 +18,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 from model.language.interpreter import Cell, State, Value
-from properties.refinement.behaviour import Behaviour, Call
+from properties.refinement.behaviour import Behaviour, Call, Refusal
 from reference_impl.simulation.trace import Traced
 
 
@@ -40,6 +40,11 @@ class Refinement(Protocol):
     """A mapping of the events of a run to actions of one spec."""
 
     behaviour: Behaviour
+
+    @property
+    def elements(self) -> Mapping[str, Sequence[str]]:
+        """The names of the run for the elements of a sort, such as `broker 1` for replica 0."""
+        ...
 
     def fork(self) -> Self: ...
 
@@ -62,6 +67,17 @@ class Unexplained:
 
     def __str__(self) -> str:
         return f"event {self.number}, {self.event}: {'; '.join(self.why)}"
+
+
+class Rejected(NamedTuple):
+    """Why the spec rejects an event: the attempts, with the decisive reason last.
+
+    `refusal` is the refusal of an action that the event needs. It is None if the values of the run
+    differ from those of the spec.
+    """
+
+    why: tuple[str, ...]
+    refusal: Refusal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,17 +144,26 @@ def explain(behaviour: Behaviour, step: ExpectedStep) -> tuple[str, ...]:
 
     `behaviour` then has the state after these actions.
     """
+    rejected = attempt(behaviour, step)
+    return () if rejected is None else rejected.why
+
+
+def attempt(behaviour: Behaviour, step: ExpectedStep) -> Rejected | None:
+    """Takes the spec's actions for an event; returns None if the spec allows them.
+
+    `behaviour` has the state after the actions that were taken.
+    """
     tried: list[str] = []
     for call in step.calls:
         if step.allowed_actions is not None and call.action not in step.allowed_actions:
-            return (*tried, f"an event of this kind cannot be {call.action}")
+            return Rejected((*tried, f"an event of this kind cannot be {call.action}"))
         refusal = behaviour.take(call)
         if refusal is not None:
             tried.append(str(refusal))
             if not call.maybe:
-                return tuple(tried)
+                return Rejected(tuple(tried), refusal)
     different = _different(behaviour.state, step) or step.violation
-    return (*tried, different) if different else ()
+    return Rejected((*tried, different)) if different else None
 
 
 def _different(state: State, step: ExpectedStep) -> str:

@@ -45,7 +45,7 @@ class Trace:
 
     def lines(self) -> Iterator[str]:
         for number, traced in enumerate(self.events):
-            action, arguments = _described(traced.event)
+            action, arguments = described(traced.event)
             line: dict[str, Json] = {
                 "seq": number,
                 "at_ms": traced.at_ms,
@@ -65,7 +65,8 @@ class Trace:
         return digest.hexdigest()
 
 
-def _described(event: Input | Fault | str) -> tuple[str, Json]:
+def described(event: Input | Fault | str) -> tuple[str, Json]:
+    """Returns the name of an event, such as `Produce`, and its fields as a JSON object."""
     match event:
         case str():
             return event, None

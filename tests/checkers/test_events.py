@@ -29,6 +29,7 @@ from checkers.events import (
     RunFinished,
     RunStarted,
     StateShown,
+    TraceKept,
     VerdictCompared,
 )
 from checkers.plan_events import PassExplained, PassMeasured, StageExplained, StageMeasured
@@ -108,6 +109,7 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
         expired=SHAPES,
     ),
     st.builds(Evidence, about=TEXT, text=TEXT, file=st.none() | TEXT, expected=st.booleans()),
+    st.builds(TraceKept, about=TEXT, spec=TEXT, file=TEXT, command=TEXT, summary=TEXT),
     st.builds(Measured, metric=TEXT, value=st.integers() | TEXT),
     st.builds(
         PassExplained,

@@ -26,3 +26,23 @@ export function options(select, names, chosen) {
   select.replaceChildren(...names.map(([value, text, title]) =>
     element("option", { value, textContent: text, title: title ?? "", selected: value === chosen })));
 }
+
+// Gives the host these children. An element that is there already is changed only where it differs,
+// so the browser lays out only what changed.
+export function patch(host, children) {
+  const old = [...host.childNodes];
+  children.forEach((made, k) => {
+    if (k >= old.length) host.append(made);
+    else if (!isAlike(old[k], made)) old[k].replaceWith(made);
+    else if (made.nodeType === Node.TEXT_NODE) {
+      if (old[k].data !== made.data) old[k].data = made.data;
+    } else {
+      for (const { name, value } of made.attributes) if (old[k].getAttribute(name) !== value) old[k].setAttribute(name, value);
+      for (const { name } of [...old[k].attributes]) if (!made.hasAttribute(name)) old[k].removeAttribute(name);
+      patch(old[k], [...made.childNodes]);
+    }
+  });
+  for (const left of old.slice(children.length)) left.remove();
+}
+
+const isAlike = (one, other) => one.nodeType === other.nodeType && one.nodeName === other.nodeName;

@@ -4,7 +4,7 @@
 // A message at rest is an element, so that it can be read and pointed at. While messages move, they
 // are drawn on a canvas: to move hundreds of elements takes several frames.
 
-import { element } from "./parts.js";
+import { element, patch } from "./parts.js";
 
 const MOVE_MS = 320;
 const WIDE = 12; // messages of one lane that have room for their fields
@@ -28,12 +28,12 @@ export class Picture {
     const others = picture.messages.filter((one) => one.to === null);
     if (others.length) boxes.push(this.row("in flight", [], [], [], others.length, "none"));
     this.rows.className = picture.has_messages === false ? "rows no-messages" : "rows";
-    this.rows.replaceChildren(...boxes);
+    patch(this.rows, boxes);
     for (const log of this.rows.querySelectorAll(".log.cut")) log.parentElement.scrollLeft = log.scrollWidth; // its end
-    this.cards.replaceChildren(
+    patch(this.cards, [
       ...picture.logs.map((log) => element("section", { class: "card" }, this.log(log))),
       ...picture.cards.map((card) => element("section", { class: "card" },
-        element("h3", { textContent: card.name }), fields(card.fields, card.name))));
+        element("h3", { textContent: card.name }), fields(card.fields, card.name)))]);
     this.place(picture.messages, true);
   }
 
@@ -98,44 +98,55 @@ export class Picture {
     this.layer.append(...[...kept].filter(([id]) => !this.chips.has(id)).map(([, { chip }]) => chip));
     this.chips = kept;
     cancelAnimationFrame(this.frame);
-    if (!moves || matchMedia("(prefers-reduced-motion: reduce)").matches) return this.rest();
+    const isMoved = ({ from, to }) => from.x !== to.x || from.y !== to.y;
+    const isStill = !moves || matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (isStill || ![...kept.values()].some(isMoved)) return this.rest();
     this.layer.classList.add("moving");
-    const context = this.prepared(board);
+    const scene = this.prepared();
     const begun = performance.now();
     const draw = (now) => {
       const part = Math.min(Math.max(now - begun, 0) / MOVE_MS, 1);
       if (part >= 1) return this.rest();
-      this.draw(context, 1 - (1 - part) ** 3);
+      this.draw(scene, 1 - (1 - part) ** 3);
       this.frame = requestAnimationFrame(draw);
     };
     draw(begun);
   }
 
-  prepared(board) {
+  // The canvas covers only the area in which messages move: its pixels are copied in every frame.
+  prepared() {
     const scale = devicePixelRatio;
-    const [width, height] = [Math.ceil(board.width * scale), Math.ceil(board.height * scale)];
-    if (this.canvas.width !== width || this.canvas.height !== height) Object.assign(this.canvas, { width, height });
+    const chips = [...this.chips.values()];
+    const ends = (axis) => {
+      const first = Math.floor(Math.min(...chips.map((one) => Math.min(one.from[axis], one.to[axis]))));
+      return [first, Math.ceil(Math.max(...chips.map((one) => Math.max(one.from[axis], one.to[axis]) + one.size[axis])))];
+    };
+    const [left, right] = chips.length ? ends("x") : [0, 0];
+    const [top, bottom] = chips.length ? ends("y") : [0, 0];
+    Object.assign(this.canvas, { width: Math.ceil((right - left) * scale), height: Math.ceil((bottom - top) * scale) });
+    Object.assign(this.canvas.style, { left: `${left}px`, top: `${top}px`, width: `${right - left}px`, height: `${bottom - top}px` });
     const context = this.canvas.getContext("2d");
     const style = getComputedStyle(document.documentElement);
     const colour = (name) => style.getPropertyValue(name).trim();
-    context.setTransform(scale, 0, 0, scale, 0, 0);
+    const colours = { flight: colour("--flight"), changed: colour("--changed"), ink: colour("--ink") };
+    context.setTransform(scale, 0, 0, scale, -left * scale, -top * scale);
     context.font = "9px ui-monospace, monospace";
     context.textBaseline = "middle";
-    this.colours = { flight: colour("--flight"), changed: colour("--changed"), line: colour("--blue"), ink: colour("--ink") };
-    return context;
+    context.strokeStyle = colour("--blue");
+    return { context, colours, left, top, right, bottom };
   }
 
-  draw(context, part) {
-    const { flight, changed, line, ink } = this.colours;
-    context.clearRect(0, 0, this.canvas.width, this.canvas.height);
-    context.strokeStyle = line;
+  draw({ context, colours, left, top, right, bottom }, part) {
+    context.clearRect(left, top, right - left, bottom - top);
     for (const one of this.chips.values()) {
-      one.now = { x: one.from.x + (one.to.x - one.from.x) * part, y: one.from.y + (one.to.y - one.from.y) * part };
-      context.fillStyle = one.message.changed ? changed : flight;
-      context.fillRect(one.now.x, one.now.y, one.size.x, one.size.y);
-      context.strokeRect(one.now.x + 0.5, one.now.y + 0.5, one.size.x - 1, one.size.y - 1);
-      context.fillStyle = ink;
-      context.fillText(one.message.id, one.now.x + 4, one.now.y + one.size.y / 2);
+      const x = one.from.x + (one.to.x - one.from.x) * part;
+      const y = one.from.y + (one.to.y - one.from.y) * part;
+      one.now = { x, y };
+      context.fillStyle = one.message.changed ? colours.changed : colours.flight;
+      context.fillRect(x, y, one.size.x, one.size.y);
+      context.strokeRect(x + 0.5, y + 0.5, one.size.x - 1, one.size.y - 1);
+      context.fillStyle = colours.ink;
+      context.fillText(one.message.id, x + 4, y + one.size.y / 2);
     }
   }
 
@@ -149,14 +160,18 @@ export class Picture {
   }
 }
 
+// Changes only what differs: each change of an element costs time.
 function write({ chip, message, small, size, to }) {
   const held = message.fields.map((one) => `${one.name} ${one.value}`);
-  const text = small ? message.id : `${message.id}  ${held.join(", ")}`;
-  if (chip.textContent !== text) chip.textContent = text;
-  chip.style.width = `${size.x}px`;
-  chip.style.transform = `translate(${to.x.toFixed(1)}px, ${to.y.toFixed(1)}px)`;
-  chip.title = [message.id, ...held].join("\n");
-  chip.className = `message${small ? " small" : ""}${message.changed ? " changed" : ""}`;
+  const style = `width: ${size.x}px; transform: translate(${to.x.toFixed(1)}px, ${to.y.toFixed(1)}px)`;
+  set(chip, "textContent", small ? message.id : `${message.id}  ${held.join(", ")}`);
+  set(chip, "title", [message.id, ...held].join("\n"));
+  set(chip, "className", `message${small ? " small" : ""}${message.changed ? " changed" : ""}`);
+  if (chip.getAttribute("style") !== style) chip.setAttribute("style", style);
+}
+
+function set(node, name, value) {
+  if (node[name] !== value) node[name] = value;
 }
 
 const lane = (message) => (message.to === null ? "none" : String(message.to));

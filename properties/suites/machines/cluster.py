@@ -19,6 +19,7 @@ from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.protocol.messages import NodeId
 from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.faults import Crash, PowerLoss
+from reference_impl.simulation.trace import Traced
 
 BROKERS: Final = (0, 1, 2)
 
@@ -41,6 +42,10 @@ class ClusterMachine(JudgedMachine):
         super().__init__(setting, bugs=bugs, judge=judge, tally=tally)
         self.cluster = cluster
         self._event_log = EventLog(cluster) if isinstance(cluster, Cluster) else None
+
+    def events(self) -> tuple[Traced, ...]:
+        cluster = self.cluster
+        return tuple(cluster.trace.events) if isinstance(cluster, Cluster) else ()
 
     def steps(self) -> int:
         return self.cluster.steps

@@ -24,6 +24,7 @@ from properties.anomalies.catalogue import BY_ID as ANOMALIES
 from properties.claims.breach import Always, Sometimes
 from properties.suites.machines.driven import Power
 from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.simulation.trace import Traced
 from reference_impl.simulation.world import NoProgress
 
 PROGRESS: Final = "progress"  # the cluster recovers in bounded virtual time after all faults
@@ -107,6 +108,10 @@ class JudgedMachine(RuleBasedStateMachine):
         Raises NoProgress if the cluster or its clients do not recover.
         """
         raise NotImplementedError
+
+    def events(self) -> tuple[Traced, ...]:
+        """Returns all events of a run on a simulated cluster; on other systems there are none."""
+        return ()
 
     def steps(self) -> int:
         """Returns how many steps the brokers and the controller took."""

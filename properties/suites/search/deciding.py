@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -16,6 +16,7 @@ from properties.suites.search.counterexample import program
 from properties.suites.search.searching import Found, replay, search
 from properties.suites.suite import Outcome, Side, Suite
 from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.simulation.trace import Traced
 
 RUNS: Final = 200
 RULES: Final = 16  # of each run
@@ -27,12 +28,14 @@ class ClaimVerdict:
     """The verdict of a search on one claim, with the runs that show it.
 
     The runs are printed as programs. They break the claim, or show that something can happen.
+    `events` has every event of a run that breaks the claim.
     """
 
     claim: str
     outcome: Outcome
     why: str
     programs: tuple[str, ...] = ()
+    events: tuple[Traced, ...] = field(default=(), repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,8 +180,15 @@ def _judge_together(
     verdicts = [_verdict(claim, ended, found) for claim in claims]
     if found.name == PROGRESS:
         text = program(type(ended), found, setting, bugs)
-        stuck = ClaimVerdict(claim=PROGRESS, outcome="violated", why=found.how, programs=(text,))
-        verdicts.append(stuck)
+        verdicts.append(
+            ClaimVerdict(
+                claim=PROGRESS,
+                outcome="violated",
+                why=found.how,
+                programs=(text,),
+                events=ended.events(),
+            )
+        )
     return verdicts
 
 
@@ -189,7 +199,9 @@ def _verdict(claim: str, ended: JudgedMachine, found: Found) -> ClaimVerdict:
         return ClaimVerdict(claim=claim, outcome="undecided", why=why)
     shown = Found(name=claim, how=how, calls=found.calls)
     text = program(type(ended), shown, ended.setting_name, ended.bugs)
-    return ClaimVerdict(claim=claim, outcome="violated", why=how, programs=(text,))
+    return ClaimVerdict(
+        claim=claim, outcome="violated", why=how, programs=(text,), events=ended.events()
+    )
 
 
 def _decide_goals(where: Search, side: Side) -> ClaimVerdict:

@@ -6,6 +6,7 @@ The command also runs suites outside the conditions under which their claims hol
 from __future__ import annotations
 
 import os
+import shlex
 from typing import Any
 
 import pytest
@@ -26,6 +27,17 @@ def test_a_seeded_bug_is_printed_as_a_program_that_fails_again(call: Any) -> Non
     assert headline.startswith("✗ exactly_once_publish  violated")
     with pytest.raises(Exception, match="exactly_once_publish"):
         exec(compile(program, "pasted", "exec"), {})  # what a user would paste and run
+    # each spec that covers the run has a trace; the first one ends at the append of the duplicate
+    kept = output.named("trace_kept")
+    assert [(one["about"], one["spec"]) for one in kept] == [
+        ("exactly_once_publish", "idempotence-abstract"),
+        ("exactly_once_publish", "replication-abstract"),
+    ]
+    assert all(f"# walk:   {one['command']}" in text for one in kept)
+    walked = call(*shlex.split(kept[0]["command"])[1:], "--print", json_events=False).stdout
+    assert "node 1: Produce {" in walked
+    assert "it needs append_next(p0, sequence 1, latest 1, end 3): 1 comes next after" in walked
+    assert kept[1]["summary"].endswith("lines explained, no line left")
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from checkers.events import (
     RowShown,
     RunFinished,
     RunStarted,
+    TraceKept,
 )
 from checkers.histories.io.recorded import SCHEMA
 from checkers.plan_events import PassMeasured, StageMeasured
@@ -211,6 +212,23 @@ def test_a_run_of_verify_shows_models_proofs_and_histories_together() -> None:
     assert "h.edn: violated 7 operations" in shown
     assert "3 of 3 are the expected ones" in shown
     assert not re.search(r"<details class=\"finding[^>]* open", made)
+
+
+def test_a_trace_has_the_command_that_opens_it() -> None:
+    kept = TraceKept(
+        about="orders-0",
+        spec="idempotence-abstract",
+        file="orders-0-idempotence-abstract.trace.json",
+        command="urteil explore runs/x/orders-0-idempotence-abstract.trace.json",
+        summary="242 lines explained, then event 242 is no step of the spec: <why>",
+    )
+    made = page(kept, decided())
+    shown = Page(made).text
+    assert "Traces to walk along" in shown
+    assert "orders-0 idempotence-abstract: 242 lines explained, then event 242 is no step" in shown
+    assert f'data-copy="{kept.command}"' in made
+    assert "<why>" not in made
+    assert "Traces to walk along" not in page(decided())
 
 
 def test_a_cycle_has_a_drawing_and_a_text() -> None:

@@ -1,0 +1,49 @@
+"""A run of the simulated reference broker as explained traces, one for each spec that covers it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from checkers.report.explained_trace import ExplainedTrace, Line, step_of, steps_of
+from properties.refinement.behaviour import calls_between
+from properties.refinement.explained_runs import ExplainedRun, explained_runs
+from reference_impl.simulation.trace import Traced, described
+
+LONGEST: Final = 240  # characters of a line
+
+
+def traces_of(events: Sequence[Traced]) -> Iterator[ExplainedTrace]:
+    """Yields the run as a trace of every spec; each event of the run is a line."""
+    for run in explained_runs(events):
+        yield _trace(run, events)
+
+
+def _trace(run: ExplainedRun, events: Sequence[Traced]) -> ExplainedTrace:
+    behaviour, lines, last = run.mapping.behaviour, list[Line](), None
+    for number, after in enumerate(run.after):
+        # the actions that prepare the first state are steps of the first line
+        steps = steps_of(calls_between(last, after))
+        lines.append(_line(number, events[number], steps=steps))
+        last = after
+    refused: Line | None = None
+    if run.rejected is not None:
+        number, refusal = len(run.after), run.rejected.refusal
+        refused = _line(
+            number,
+            events[number],
+            steps=steps_of(calls_between(last, behaviour.last)),
+            why="; ".join(run.rejected.why),
+            needs=None if refusal is None else step_of(refusal),
+        )
+    return ExplainedTrace.of(run.subject, run.spec, behaviour, lines, refused, run.mapping.elements)
+
+
+def _line(number: int, traced: Traced, **fields: Any) -> Line:
+    action, arguments = described(traced.event)
+    text = f"node {traced.node}: {action}"
+    if arguments is not None:
+        text += f" {json.dumps(arguments, separators=(', ', ': '))}"
+    short = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    return Line(place=f"event {number}", at_ms=float(traced.at_ms), text=short, **fields)
