@@ -5,7 +5,7 @@ The decorator of the class names the claim.
 
 from __future__ import annotations
 
-from model.language import Bool, all_of, any_of, exists, false, ite, nothing, true
+from model.language import Bool, all_of, any_of, exists, false, ite, true
 from model.releases import LATEST, UNRELEASED, kafka
 from model.share_group.state import (
     ACQUIRED,
@@ -17,7 +17,7 @@ from model.share_group.state import (
     RecordState,
     Slot,
 )
-from model.share_group.versions import ShareGroup
+from model.share_group.versions import MovesStartAfterWrites, ShareGroup
 from model.variants import bug
 
 ALL_IS_WELL = {"max_failures": 0, "max_deleted": 0}
@@ -85,7 +85,7 @@ class KeepsExpiredLock(ShareGroup):
     at=ONE_RECORD,
     in_force=kafka("4.0", LATEST, "not tried on real brokers"),
 )
-class StartOffsetWaits(ShareGroup):
+class StartOffsetWaits(MovesStartAfterWrites):
     """The leader moves its start offset only when a write succeeds or a lock has timed out.
 
     A failed acknowledgement whose lock has timed out may archive a record, and the topic may delete
@@ -93,14 +93,6 @@ class StartOffsetWaits(ShareGroup):
     another write of the share partition ends. This bug breaks the claim
     `start_offset_reaches_the_end`.
     """
-
-    def moves_start(s, w: Slot, *, succeeds: bool) -> Bool:
-        """Kafka: SharePartition.rollbackOrProcessStateUpdates."""
-        return true if succeeds else s.write[w].member == nothing
-
-    def start_after_deletion(s) -> Offset:
-        """Returns the log start (Kafka: SharePartition.updateCacheAndOffsets)."""
-        return s.log_start
 
 
 @bug(

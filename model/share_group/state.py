@@ -211,7 +211,6 @@ class ShareGroupState(Spec):
         """
         return all_of(
             s.start <= x,
-            x < s.end_offset,
             any_of(
                 s.record[x].state == NOT_FETCHED,
                 (s.record[x].state == AVAILABLE) & ~s.is_in_transition(x),

@@ -25,6 +25,21 @@ class ShareGroup(ShareGroupClaims):
     """
 
 
+class MovesStartAfterWrites(ShareGroup):
+    """The leader moves its start offset when a write succeeds, or when a lock has timed out."""
+
+    def moves_start(s, w: Slot, *, succeeds: bool) -> Bool:
+        """True unless an acknowledgement has failed.
+
+        Kafka: SharePartition.rollbackOrProcessStateUpdates.
+        """
+        return true if succeeds else s.write[w].member == nothing
+
+    def start_after_deletion(s) -> Offset:
+        """Returns the log start (Kafka: SharePartition.updateCacheAndOffsets)."""
+        return s.log_start
+
+
 @version(
     "kafka-4.3",
     breaks="acknowledgements_last",
@@ -33,7 +48,7 @@ class ShareGroup(ShareGroupClaims):
     issue="apache/kafka#23074",
     in_force=kafka("4.2", LATEST, "fixed after 4.3.1; not tried on real brokers"),
 )
-class Kafka43(ShareGroup):
+class Kafka43(MovesStartAfterWrites):
     """Kafka 4.3: a write that arrives late moves the stored start offset back.
 
     The coordinator forgets the records below the start offset. A write is repeated after a failure,
@@ -49,11 +64,3 @@ class Kafka43(ShareGroup):
         Kafka: ShareCoordinatorShard.merge, generateShareStateRecord.
         """
         return s.write[w].start
-
-    def moves_start(s, w: Slot, *, succeeds: bool) -> Bool:
-        """True unless an acknowledgement has failed."""
-        return true if succeeds else s.write[w].member == nothing
-
-    def start_after_deletion(s) -> Offset:
-        """Returns the log start."""
-        return s.log_start
