@@ -70,10 +70,16 @@ class Application:
     now_ns: int = 0
     open: Operation | None = None
     observed: list[Observed] = field(default_factory=list[Observed])
+    _newest: int = 0  # the highest process so far
 
     @property
     def now_ms(self) -> int:
         return self.now_ns // NS_PER_MS
+
+    def become_new_process(self) -> None:
+        """Records the next operations as those of another process, which has none so far."""
+        self._newest = max(self._newest, self.process) + 1
+        self.process = self._newest
 
     def begin(
         self,

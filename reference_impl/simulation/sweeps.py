@@ -110,7 +110,7 @@ SWEEPS: Final[Mapping[str, Sweep]] = {
         ),
         Sweep(
             name="transactions",
-            says="two transactional producers commit and abort, under the faults of publish",
+            says="two transactional ids; replaced producers write again; the faults of publish",
             scenario=_transactions,
         ),
         Sweep(

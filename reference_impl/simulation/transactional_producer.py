@@ -82,6 +82,7 @@ class TransactionalProducer:
     producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
     failed: ErrorCode | None = None  # why the open transaction can only be aborted
     over: ErrorCode | None = None  # why this producer cannot be used any more
+    _process: int | None = None  # of this instance in the history
     _coordinator_may_know: bool = False  # the coordinator may know of the open transaction
     _added: set[TopicPartition | str] = field(default_factory=set[TopicPartition | str])
     _sequences: dict[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
@@ -92,7 +93,8 @@ class TransactionalProducer:
 
         The coordinator aborts the open transaction of an older instance first.
         """
-        self.app.process += 1
+        self.app.become_new_process()
+        self._process = self.app.process
         self.app.begin("init_producer", transactional_id=self.transactional_id)
         yield from self._init_producer_id()
         error = None if self.over is None else self.over.name
@@ -104,6 +106,8 @@ class TransactionalProducer:
     def begin(
         self, *, group: str | None = None, isolation: Isolation | None = "read_committed"
     ) -> None:
+        if self._process is not None:
+            self.app.process = self._process
         self.app.begin(
             "txn", transactional_id=self.transactional_id, group=group, isolation=isolation
         )

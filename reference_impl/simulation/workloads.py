@@ -24,25 +24,34 @@ INVOICES: Final = CreateTopic(topic="invoices", topic_partitions=1, min_insync_r
 GROUP: Final = "billing"
 TRANSACTION_MS: Final = 400
 PAUSE_MS: Final = 10
+REPLACED_EVERY: Final = 8  # transactions, on average
 
 
 def transfers(name: str, seed: int, until_ms: int) -> ProgramFactory:
     """Returns a program that runs one transaction after another, each with one record per account
     (a topic partition).
 
-    About a quarter of the transactions abort.
+    About a quarter of the transactions abort. After some of them a new instance replaces the
+    producer. Then the old instance, which does not know this, runs one more transaction: a broker
+    must refuse it.
     """
-    coins = Random(f"transfers {name} {seed}")
+    coins, replacements = Random(f"transfers {name} {seed}"), Random(f"replaced {name} {seed}")
 
     def program(app: Application) -> Program:
         brokers = BrokerClient(app=app)
         places = yield from brokers.topic_partitions(ACCOUNTS.topic)
-        number = 0
+        number, replaced = 0, None
         while app.now_ms < until_ms:
             producer = TransactionalProducer(
                 app=app, brokers=brokers, transactional_id=name, timeout_ms=TRANSACTION_MS
             )
             yield from producer.init_transactions()
+            if replaced is not None:
+                number += 1
+                replaced.begin()
+                yield from replaced.send(places[0], f"{name}{number} of the replaced instance")
+                yield from replaced.commit()
+                replaced = None
             while producer.over is None and app.now_ms < until_ms:
                 producer.begin()
                 number += 1
@@ -50,6 +59,9 @@ def transfers(name: str, seed: int, until_ms: int) -> ProgramFactory:
                     yield from producer.send(place, f"{name}{number} to {place.index}")
                 yield from producer.abort() if coins.randrange(4) == 0 else producer.commit()
                 yield Pause(PAUSE_MS)
+                if producer.over is None and replacements.randrange(REPLACED_EVERY) == 0:
+                    replaced = producer
+                    break
 
     return program
 

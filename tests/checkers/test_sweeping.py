@@ -52,6 +52,15 @@ def test_a_broker_with_a_bug_is_violated_and_its_history_has_the_same_verdict(
     assert (tmp_path / "trace.ndjson").read_text().startswith('{"seq":0,')
 
 
+def test_a_producer_that_is_not_fenced_writes_as_a_zombie() -> None:
+    """In the sweep `transactions`, replaced producers write again; a correct broker refuses."""
+    refused = judge(Swept(sweep="transactions"), 0)
+    assert refused.occurs == {}
+    assert refused.observations["zombie-write"] > 0
+    found = judge(Swept(sweep="transactions", bugs=bugs_named("zombie-not-fenced")), 0)
+    assert found.occurs["zombie-write"] > 0
+
+
 def test_several_processes_have_the_verdicts_of_one() -> None:
     seeds = range(3, 7)
     alone = [without_times(judge(BUGGY, seed)) for seed in seeds]
