@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: verify test lint docs bench bench-kafka clients recorders others tlc hostile kills week fuzz-histories trial hunt agreement convictions counterexamples mutants changed-mutants sbom image requirements clean
+.PHONY: verify test lint docs bench bench-kafka clients recorders others tlc hostile kills week fuzz-histories trial hunt agreement convictions seeds counterexamples mutants changed-mutants sbom image requirements clean
 
 verify: $(READY)
 	$(BIN)/urteil verify
@@ -87,6 +87,11 @@ hunt: $(READY)
 CONVICTIONS_SECONDS := 3600
 convictions: $(READY)
 	$(BIN)/python -m tools.convictions --seconds $(CONVICTIONS_SECONDS)
+
+# The searches of all suites on ten seeds, inside and outside their conditions: docs/seeds.md. It goes on where it ended, or with SEEDS_OPTIONS=--again repeats all.
+SEEDS_SECONDS := 3600
+seeds: $(READY)
+	$(BIN)/python -m tools.seeds --seconds $(SEEDS_SECONDS) $(SEEDS_OPTIONS)
 
 # Generated histories on which kernels must equal the literal definitions. It goes on where it ended.
 AGREEMENT_SECONDS := 3600

@@ -1,0 +1,1 @@
+"""A campaign that repeats the searches of the shipped suites on ten seeds."""

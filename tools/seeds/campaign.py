@@ -1,0 +1,62 @@
+"""The searches of the shipped suites: one inside, and one for each side outside, on ten seeds.
+
+A search is what `urteil test SUITE --seed N`, or with `--outside` one of its claims, does at the
+profile `pr`. Here a run that is found is not shrunk, which changes no verdict.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from properties.suites.registry import SUITES
+from properties.suites.search.deciding import ClaimVerdict, decide, run
+from properties.suites.search.profiles import profile_named
+from properties.suites.suite import Side, Suite
+from tools.seeds.record import INSIDE, Row, Searched
+
+SEEDS = range(10)
+PROFILE = profile_named("pr")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """One search: a suite inside the conditions of its claims, or one side outside, and a seed."""
+
+    suite: Suite
+    side: Side | None  # None: all claims inside
+    seed: int
+
+    @property
+    def key(self) -> Searched:
+        where = INSIDE if self.side is None else str(self.side)
+        return Searched(suite=self.suite.name, where=where, seed=self.seed)
+
+
+def searches(suites: Collection[str] = tuple(SUITES)) -> Iterator[Search]:
+    """Yields the searches of the suites, all those of the first seed first."""
+    for seed in SEEDS:
+        for name in suites:
+            for side in (None, *SUITES[name].outside):
+                yield Search(suite=SUITES[name], side=side, seed=seed)
+
+
+def conduct(search: Search) -> Row:
+    """Runs one search and returns its verdicts: those that are not the expected ones, with why."""
+    started = time.process_time()
+    suite, side, seed = search.suite, search.side, search.seed
+    verdicts: tuple[ClaimVerdict, ...]
+    if side is None:
+        found = run(suite, seed=seed, runs=PROFILE.runs, rules=PROFILE.rules, shrinks=False)
+        verdicts, expected = found.verdicts, "holds"
+    else:
+        runs, rules = PROFILE.runs, PROFILE.rules
+        verdicts = (decide(suite, side, seed=seed, runs=runs, rules=rules, shrinks=False),)
+        expected = "violated"
+    return Row(
+        searched=search.key,
+        claims=len(verdicts),
+        other={it.claim: f"{it.outcome}: {it.why}" for it in verdicts if it.outcome != expected},
+        cpu_s=round(time.process_time() - started, 1),
+    )
