@@ -18,9 +18,10 @@ histories are halved again and again. At the end, the numbers of the fewest hist
 differ are printed. The options `--seed NUMBER --histories 1` repeat one of them.
 
 A history is analysed in partitions, and each partition costs about as much as twenty histories. So
-only some of the joined histories are cut. Of each thousand, four are analysed alone, three times in
-different partitions; twenty are joined and cut in many places; the others are joined too, and have
-up to forty cuts together.
+the cuts are few: of each thousand histories, four are analysed alone, three times in different
+partitions, twenty are joined and get up to forty cuts, and the others are joined and get as many.
+Operations that never completed are the last of a joined history. So about half of the histories
+have operations in several partitions.
 """
 
 from __future__ import annotations
