@@ -41,7 +41,9 @@ if TYPE_CHECKING:
         Spilled,
     )  # NumPy starts more slowly than a small search runs
 
-PULSE = 4096  # states of a shard between two progress reports
+PULSE = 4096  # states between two progress reports
+ROUNDS = 8  # rounds of several threads between two progress reports
+ROUND = 4096  # states of a shard in a round, as in `runtime.c`
 MOST_THREADS = 16  # SHARDS of `runtime.c`
 NO_PARENT = 0xFFFFFFFF
 GROWTH = 3  # a level has at most so many times the states of the level before it
@@ -114,7 +116,7 @@ class Search(RunningSearch):
         while left:
             distinct, queue = self.store.count(), self.store.queue()
             self.report(distinct=distinct, generated=self._generated(), queue=queue)
-            left = work(PULSE)
+            left = work(PULSE if self.threads == 1 else ROUNDS * ROUND)
             self._stop_if_undefined()
         self.c.close_broken()
 
@@ -193,9 +195,9 @@ class Search(RunningSearch):
         return WitnessResult(claim=witness, states=states, trace=trace)
 
     def _first_trace(self, numbers: Iterable[int]) -> Trace:
-        # Each thread gives the number of its state, counted from 1, or 0 for none.
-        first = min(filter(None, numbers), default=0)
-        return self._trace(first - 1) if first else ()
+        # Each thread gives the number of its state, counted from 1, or 0 for none. The numbers of
+        # several threads are in no order of depth.
+        return min((self._trace(n - 1) for n in numbers if n), key=len, default=())
 
     # ---- traces: C keeps the keys along the path, the interpreter takes the steps
 

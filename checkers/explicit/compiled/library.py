@@ -18,11 +18,13 @@ from checkers.explicit import compiled
 from checkers.explicit.compiled.source import Source
 from checkers.explicit.exploration import Declined
 from checkers.explicit.instance import Instance, Packed
+from model.faults import InputFault
 from model.language.spec import Claim
 
 RUNTIME = "runtime.c"
 WRITTEN = (RUNTIME, "hash_set.h", "transitions.h")  # C sources that do not depend on the spec
 WHOLE = ctypes.c_uint64
+TOO_MANY = 2  # why a shard failed, as in `runtime.c`
 
 SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "search_open": (ctypes.c_void_p, (WHOLE,)),
@@ -31,7 +33,7 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "search_next_level": (WHOLE, (ctypes.c_void_p,)),
     "search_judge": (WHOLE, (ctypes.c_void_p, WHOLE)),
     "search_expand": (WHOLE, (ctypes.c_void_p, WHOLE)),
-    "search_count": (WHOLE, (ctypes.c_void_p,)),
+    "search_count": (WHOLE, (ctypes.c_void_p, WHOLE)),
     "search_queue": (WHOLE, (ctypes.c_void_p,)),
     "search_found": (ctypes.c_void_p, (ctypes.c_void_p, WHOLE)),
     "search_parent": (WHOLE, (ctypes.c_void_p, WHOLE)),
@@ -138,8 +140,11 @@ class Library:
         return left
 
     def check_memory(self) -> None:
-        """Raises MemoryError if a call of the C code got no memory."""
-        if any(found.failed for found in self.found):
+        """Raises MemoryError if the C code got no memory, InputFault if it has no more numbers."""
+        failed = {found.failed for found in self.found}
+        if TOO_MANY in failed:
+            raise InputFault("too many states for numbers of 32 bits: use fewer --threads")
+        if any(failed):
             raise MemoryError("the search is out of memory: set --memory, or use --fingerprints")
 
     def close_broken(self) -> None:
@@ -152,8 +157,11 @@ class Library:
     # ---- states
 
     def count(self) -> int:
-        states: int = self.c.search_count(self.search)
-        return states
+        return sum(self.counts())
+
+    def counts(self) -> list[int]:
+        """Returns the number of states of each shard."""
+        return [self.c.search_count(self.search, k) for k in range(len(self.found))]
 
     def queue(self) -> int:
         states: int = self.c.search_queue(self.search)

@@ -1,11 +1,12 @@
 /* Breadth-first search over the states of one spec, level by level.
 
-   States are divided into shards by their hash. A shard stores its states in the order in which they
-   were found, so a level is a range of indices and needs no queue. It stores `keys` (the stored
-   state, or its fingerprint), `parents`, and a hash set of the indices (`hash_set.h`). Each shard
-   has a thread. In each round the shards expand part of their level into letters (successors
-   addressed to a shard), wait for each other, and insert the letters addressed to them, those of
-   shard 0 first. So the states found and their order depend only on the number of shards.
+   States are divided into shards by a hash of their last bytes. A shard stores its states in the
+   order in which they were found, so a level is a range of indices and needs no queue. It stores
+   `keys` (the stored state, or its fingerprint), `parents`, and a hash set of the indices
+   (`hash_set.h`). Each shard has a thread. In each round the threads expand the next states of every
+   shard, each thread an equal share, into letters (successors addressed to a shard). Then they wait
+   for each other, and each inserts the letters addressed to its shard, those of thread 0 first. So
+   the states found and their order depend only on the number of shards.
    With fingerprints a shard also stores the states of two levels: it frees expanded states while the
    next level grows.
 
@@ -39,11 +40,15 @@
 #define KEY_BYTES STATE_BYTES
 #endif
 
+#define OWNING (STATE_BYTES < 2 ? STATE_BYTES : 2) /* bytes of a state that select its shard */
+
 #define BLOCK 16 /* states that are processed together */
+
+enum { NO_MEMORY = 1, TOO_MANY = 2 }; /* why a shard failed; a number of a state has 32 bits */
 
 enum {
   SHARDS = 16,      /* at most */
-  ROUND = 512,      /* states expanded between two barriers */
+  ROUND = 4096,     /* states of each shard that are expanded between two barriers */
   AHEAD = 12,       /* letters whose buckets are prefetched */
   RECENT_BITS = 11, /* log2 of the number of recent letters, which fit into the CPU cache */
   PAGES = 1 << 16,  /* bytes of the level that are freed together: whole pages */
@@ -155,7 +160,7 @@ static inline uint64_t number_of(const Shard *w, uint64_t index) {
 
 static void *grown(Shard *w, void *old, uint64_t bytes) {
   void *made = realloc(old, bytes);
-  if (!made) w->found.failed = 1;
+  if (!made) w->found.failed = NO_MEMORY;
   return made ? made : old;
 }
 
@@ -170,6 +175,8 @@ static void give_back(Shard *w) {
 }
 
 static int has_room(Shard *w, uint64_t more) {
+  if ((w->count + more) * w->search->shards >= UINT32_MAX) w->found.failed = TOO_MANY;
+  if (w->found.failed) return 0;
   if (w->count + more <= w->room) return 1;
   uint64_t room = (w->count + more) * 5 / 4 + 4096;
   w->keys = grown(w, w->keys, room * KEY_BYTES);
@@ -256,12 +263,22 @@ static void remember_nothing(Shard *w) {
   while (own == recent_of(w, hash(own))) own->word[0]++;
 }
 
+/* Returns a number below 65,536 that decides to which shard a state belongs. It depends on the last
+   bytes only, which few actions change: so most successors stay in the shard of their source, where
+   they meet the same states from other sources, and `recent` holds back most repetitions. With a hash
+   of the whole state, two threads sent 40 % more letters than one. */
+static inline uint64_t owner_of(const Packed *state) {
+  uint64_t tail = 0;
+  memcpy(&tail, (const uint8_t *)state + STATE_BYTES - OWNING, OWNING);
+  return (tail + 1) * 0xff51afd7ed558ccdu >> 48;
+}
+
 static void post(Shard *w, const Packed *state, uint64_t parent) {
   uint64_t h = hash(state), shards = w->search->shards;
   Packed *recent = recent_of(w, h);
   if (equal(recent, state)) return;
   *recent = *state;
-  Outbox *box = w->out + (shards == 1 ? 0 : ((h >> 8 & 0xffff) * shards >> 16));
+  Outbox *box = w->out + (shards == 1 ? 0 : (owner_of(state) * shards >> 16));
   if (box->count == box->room) {
     box->letters = grown(w, box->letters, (box->room + 4096) * 2 * sizeof *box->letters);
     if (w->found.failed) return;
@@ -331,10 +348,10 @@ static const uint8_t *states_of_level(const Shard *w) {
 #endif
 }
 
-/* Unpacks a block of stored states, at most `most` of them; returns the states of the block. */
-static Bits read_block(Shard *w, uint64_t start, uint64_t most) {
-  const uint8_t *stored = states_of_level(w) + (start - w->level) * STATE_BYTES;
-  uint64_t n = w->end - start;
+/* Unpacks a block of states of a shard, at most `most` of them; returns the states of the block. */
+static Bits read_block(Shard *w, const Shard *of, uint64_t start, uint64_t most) {
+  const uint8_t *stored = states_of_level(of) + (start - of->level) * STATE_BYTES;
+  uint64_t n = of->end - start;
   if (n > most) n = most;
   if (n > BLOCK) n = BLOCK;
   union { uint8_t one[STATE_BYTES][BLOCK]; Wide all[STATE_BYTES]; } bytes;
@@ -369,7 +386,7 @@ static void judge_block(Shard *w, Bits some) {
 
 static uint64_t judge_some(Shard *w, uint64_t quota) {
   while (quota && w->judged < w->end && !w->found.undefined) {
-    Bits some = read_block(w, w->judged, quota);
+    Bits some = read_block(w, w, w->judged, quota);
     judge_block(w, some);
     w->judged += __builtin_popcount(some);
     quota -= __builtin_popcount(some);
@@ -407,22 +424,21 @@ static void post_born(Shard *w, uint32_t k, uint64_t number) {
   }
 }
 
-static uint64_t expand_some(Shard *w, uint64_t quota) {
-  while (quota && w->expanded < w->end && !w->found.undefined) {
-    Bits some = read_block(w, w->expanded, quota);
+/* Posts the successors of the states [start, end) of a shard. */
+static void expand(Shard *w, const Shard *of, uint64_t start, uint64_t end) {
+  while (start < end && !w->found.undefined) {
+    Bits some = read_block(w, of, start, end - start);
     w->births = 0;
     memset(w->first, 0, sizeof w->first);
     successors(w, some);
     FOR_EACH(k, some) {
-      uint64_t number = number_of(w, w->expanded++);
+      uint64_t number = number_of(of, start++);
       if (!(w->undefined & BIT(k))) post_born(w, k, number);
       if (!(w->undefined & BIT(k))) continue;
       w->found.undefined = number + 1;
       break;
     }
-    quota -= __builtin_popcount(some);
   }
-  return quota;
 }
 
 /* ---- threads: the caller's thread runs shard 0 */
@@ -446,13 +462,26 @@ static void *judge_shard(void *arg) {
   return NULL;
 }
 
+static uint64_t states_of_round(const Shard *w) {
+  return w->end - w->expanded < ROUND ? w->end - w->expanded : ROUND;
+}
+
+/* Expands the thread's share of a shard's states of this round. */
+static void expand_share(Shard *w, const Shard *of) {
+  uint64_t blocks = (states_of_round(of) + BLOCK - 1) / BLOCK, shards = w->search->shards;
+  uint64_t start = of->expanded + blocks * w->number / shards * BLOCK;
+  uint64_t end = of->expanded + blocks * (w->number + 1) / shards * BLOCK;
+  expand(w, of, start, end < of->end ? end : of->end);
+}
+
 static void *expand_shard(void *arg) {
   Shard *w = arg;
   Search *all = w->search;
   for (uint64_t done = 0; done < all->quota; done += ROUND) {
-    expand_some(w, ROUND);
-    give_back(w);
+    for (uint64_t k = 0; k < all->shards; k++) expand_share(w, all->shard + k);
     meet(all);
+    w->expanded += states_of_round(w);
+    give_back(w);
     for (uint64_t k = 0; k < all->shards; k++) take_in(w, all->shard[k].out + w->number);
     meet(all);
   }
@@ -535,11 +564,7 @@ uint64_t search_expand(Search *all, uint64_t quota) {
   return left;
 }
 
-uint64_t search_count(const Search *all) {
-  uint64_t count = 0;
-  for (uint64_t k = 0; k < all->shards; k++) count += all->shard[k].count;
-  return count;
-}
+uint64_t search_count(const Search *all, uint64_t shard) { return all->shard[shard].count; }
 
 uint64_t search_queue(const Search *all) {
   uint64_t queue = 0;
@@ -589,7 +614,9 @@ void search_give(Search *all, const uint8_t *states, uint64_t first, uint64_t co
 
 /* Expands the level; returns the number of waiting letters. */
 uint64_t search_post(Search *all) {
-  expand_some(all->shard, UINT64_MAX);
+  Shard *w = all->shard;
+  expand(w, w, w->expanded, w->end);
+  w->expanded = w->end;
   return all->shard->out->count;
 }
 

@@ -35,9 +35,9 @@ uint64_t transitions_write(
   Shard *w = all->shard;
   Wanted *wanted = malloc(BLOCK * (INSTANCES + 1) * sizeof *wanted);
   uint64_t edge = w->expanded ? offsets[w->expanded] : 0;
-  if (!wanted) w->found.failed = 1;
+  if (!wanted) w->found.failed = NO_MEMORY;
   while (quota && w->expanded < w->end && !w->found.failed) {
-    Bits some = read_block(w, w->expanded, quota);
+    Bits some = read_block(w, w, w->expanded, quota);
     uint32_t count = 0;
     w->births = 0;
     memset(w->first, 0, sizeof w->first);
@@ -68,7 +68,7 @@ uint64_t transitions_where(
     Search *all, uint64_t quota, uint64_t formula, const int *values, uint8_t *mask) {
   Shard *w = all->shard;
   while (quota && w->judged < w->end && !w->found.undefined) {
-    Bits some = read_block(w, w->judged, quota), holds = lively[formula](w, some, values);
+    Bits some = read_block(w, w, w->judged, quota), holds = lively[formula](w, some, values);
     FOR_EACH(k, some) mask[w->judged + k] = holds >> k & 1;
     if (w->undefined) w->found.undefined = w->judged + __builtin_ctz(w->undefined) + 1;
     w->judged += __builtin_popcount(some);
