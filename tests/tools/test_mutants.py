@@ -181,7 +181,8 @@ def test_a_planted_mutant_has_its_outcome_in_a_fork_and_with_new_imports(
     *,
     in_a_fork: bool,
 ) -> None:
-    slow, quick = copy.attempt(mutant, SMALL, {}), forks.attempt(mutant)
+    forks.record(SMALL)
+    slow, quick = copy.attempt(mutant, SMALL, {}), forks.attempt(mutant, SMALL)
     assert (quick is not None) == in_a_fork
     for verdict in (slow, quick or slow):
         assert verdict.outcome == outcome
@@ -194,7 +195,8 @@ def test_a_fork_begins_with_the_tests_that_call_the_changed_function(
     copy: Copy, tmp_path: Path
 ) -> None:
     forks = Forks(copy, SMALL, Cache(copy.folder, tmp_path))
-    verdict = forks.attempt(replace(at(21, "connective"), after="*"))
+    forks.record(SMALL)
+    verdict = forks.attempt(replace(at(21, "connective"), after="*"), SMALL)
     assert verdict is not None
     assert [name.rpartition("::")[2] for name in verdict.cpu_s] == ["test_thrice"]
     forks.close()
@@ -205,7 +207,9 @@ def test_tests_are_recorded_once_and_again_if_they_or_the_product_change(
     copy: Copy, tmp_path: Path
 ) -> None:
     def recordings() -> set[str]:
-        Forks(copy, SMALL, Cache(copy.folder, tmp_path)).close()
+        forks = Forks(copy, SMALL, Cache(copy.folder, tmp_path))
+        forks.record(SMALL)
+        forks.close()
         return {file.name for file in tmp_path.iterdir()}
 
     first = recordings()
@@ -239,7 +243,7 @@ def test_a_room_whose_tests_fail_without_a_mutant_judges_none(
     copy: Copy, tmp_path: Path, tests: tuple[Selection, ...], why: str
 ) -> None:
     with pytest.raises(NotGreen, match=why):
-        Forks(copy, tests, Cache(copy.folder, tmp_path))
+        Forks(copy, tests, Cache(copy.folder, tmp_path)).record(tests)
 
 
 # ---------------------------------------------------------------- the choice, the record, the page

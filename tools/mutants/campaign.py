@@ -99,8 +99,15 @@ class _Process:
         if self.forks is None or self.room != room:
             self.leave()
             self.room, self.forks = room, Forks(self.copy, room.tests, self.cache)
-        verdict = None if slowly else self.forks.attempt(mutant)
-        return verdict or self.copy.attempt(mutant, room.tests_of(mutant.file), self.forks.cpu_s)
+        verdict = None
+        for tests in room.stages(mutant.file):
+            self.forks.record(tests)
+            verdict = None if slowly else self.forks.attempt(mutant, tests)
+            verdict = verdict or self.copy.attempt(mutant, tests, self.forks.cpu_s)
+            if verdict.outcome == "killed":
+                break
+        assert verdict is not None
+        return verdict
 
     def leave(self) -> None:
         if self.forks is not None:

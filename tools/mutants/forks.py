@@ -20,12 +20,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from multiprocessing.connection import Connection
 from types import CodeType, FrameType, FunctionType
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from tools.mutants.mutations import Mutant
-from tools.mutants.recorded import NOTHING, PRODUCT, Cache, NotGreen
+from tools.mutants.recorded import PRODUCT, Cache, NotGreen, Recorded
 from tools.mutants.trying import (
     LIMIT_S,
     TEST_CPU_S,
@@ -38,7 +38,8 @@ from tools.mutants.trying import (
 )
 
 NOTED_S: Final = 1.0  # a test that runs longer counts as one that calls every function
-_Request = tuple[str, bytes, bytes]  # a file, its source before and after
+_Change = tuple[str, bytes, bytes]  # a file, its source before and after
+_Request = tuple[Sequence[str], _Change | None]  # tests; without a change, they are recorded
 
 
 class Forks:
@@ -54,25 +55,37 @@ class Forks:
             sys.settrace(server.note)
             run_tests(copy.folder, server)
         theirs.close()
-        new = self._answer()
-        if new is not None:
-            cache.add(new)
-        self.cpu_s = cache.read(self._requests.recv()).cpu_s
-        self._requests.send(None)
+        self.cache, self.all_tests = cache, self._answer()
+        self.cpu_s = cache.read(self.all_tests).cpu_s
 
-    def attempt(self, mutant: Mutant) -> Verdict | None:
-        """Returns the verdict of the tests; None if the mutant needs new imports."""
+    def record(self, tests: Sequence[Selection]) -> None:
+        """Records the tests that are not recorded yet; raises NotGreen if one does not pass."""
+        chosen = self._chosen(tests)
+        if unknown := [test for test in chosen if test not in self.cpu_s]:
+            self.cache.add(Verdict(**self._send(unknown, None)))
+            self.cpu_s = self.cache.read(self.all_tests).cpu_s
+        elif not chosen:
+            raise NotGreen("no test ran")
+
+    def attempt(self, mutant: Mutant, tests: Sequence[Selection]) -> Verdict | None:
+        """Returns the verdict of tests that are recorded; None if the mutant needs new imports."""
         with self.copy.mutated(mutant) as (before, after):
-            self._requests.send((mutant.file, before, after))
-            return self._answer()
+            answer = self._send(self._chosen(tests), (mutant.file, before, after))
+        return answer and Verdict(**answer)
 
-    def _answer(self) -> Verdict | None:
+    def _chosen(self, tests: Sequence[Selection]) -> list[str]:
+        return [test for test in self.all_tests if any(one.has(test) for one in tests)]
+
+    def _send(self, tests: Sequence[str], change: _Change | None) -> Any:
+        self._requests.send((tests, change))
+        return self._answer()
+
+    def _answer(self) -> Any:
         try:
-            answer = self._requests.recv()  # plain data: the server has imported this module again
+            return self._requests.recv()  # plain data: the server has imported this module again
         except EOFError:
             printed = (self.copy.folder / "printed.txt").read_text(encoding="utf-8")
             raise NotGreen(f"the tests cannot be collected:\n{printed}") from None
-        return answer and Verdict(**answer)
 
     def close(self) -> None:
         self._requests.close()
@@ -84,7 +97,7 @@ class _Server(Watch):
 
     def __init__(self, tests: Sequence[Selection], cache: Cache, requests: Connection) -> None:
         super().__init__(tests, {}, spare_s=LIMIT_S)
-        self.cache, self.requests, self.recorded = cache, requests, NOTHING
+        self.cache, self.requests, self.records = cache, requests, False
         self.folder = f"{cache.tree}/"
         self.called: dict[int, CodeType] = {}
         self.ran: set[CodeType] = set()  # during the imports and the collection
@@ -101,35 +114,27 @@ class _Server(Watch):
             if isinstance(one, FunctionType) and self._is_product(one.__code__):
                 self.functions.setdefault(one.__code__, []).append(one)
         gc.freeze()
-        if self._is_fork_that_records(session):
-            return None  # pytest runs the tests, and the process ends
+        if session.testsfailed:
+            return None  # pytest prints why it cannot collect the tests, and the process ends
+        items = {item.nodeid: item for item in session.items}
+        self.requests.send([*items])
         while (request := self._request()) is not None:
+            tests, change = request
             try:
-                changed = [*self._changed(*request)]
+                changed = [] if change is None else [*self._changed(*change)]
             except _NeedsImports:
                 self.requests.send(None)
                 continue
             if self._is_fork():
-                self._apply(changed)
-                session.items.sort(key=self._order(changed))
-                return None
+                session.items[:] = (items[test] for test in tests)
+                if change is None:
+                    signal.signal(signal.SIGVTALRM, lambda *_: self._note_calls(None))
+                    self.records = True
+                else:
+                    self._apply(changed)
+                    session.items.sort(key=self._order(changed, self.cache.read(tests)))
+                return None  # pytest runs the tests, and the process ends
         return True
-
-    def _is_fork_that_records(self, session: pytest.Session) -> bool:
-        files = {item.nodeid.partition("::")[0] for item in session.items}
-        known = self.cache.read(files).cpu_s
-        unknown = [item for item in session.items if item.nodeid not in known]
-        if not unknown and known and not self.failures:
-            self.requests.send(None)
-        elif self._is_fork():
-            session.items[:] = unknown
-            signal.signal(signal.SIGVTALRM, lambda *_: self._note_calls(None))
-            return True
-        self.requests.send(files)
-        self._request()  # once these tests are recorded
-        self.recorded = self.cache.read(files)
-        self.allowed, self.spare_s = self.recorded.cpu_s, TEST_CPU_S
-        return False
 
     def _request(self) -> _Request | None:
         try:
@@ -177,13 +182,14 @@ class _Server(Watch):
                 function.__code__ = new
 
     def _order(
-        self, changed: Sequence[tuple[CodeType, CodeType]]
+        self, changed: Sequence[tuple[CodeType, CodeType]], recorded: Recorded
     ) -> Callable[[pytest.Item], tuple[bool, float]]:
+        self.allowed, self.spare_s = recorded.cpu_s, TEST_CPU_S
         names = {self._name(old) for old, new in changed if _alone(old) != _alone(new)}
 
         def place(item: pytest.Item) -> tuple[bool, float]:
-            calls = self.recorded.calls.get(item.nodeid, names)
-            return names.isdisjoint(calls), self.recorded.cpu_s[item.nodeid]
+            calls = recorded.calls.get(item.nodeid, names)
+            return names.isdisjoint(calls), recorded.cpu_s[item.nodeid]
 
         return place
 
@@ -192,7 +198,7 @@ class _Server(Watch):
         return f"{file}:{code.co_firstlineno} {code.co_qualname}"
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        if not self.recorded.cpu_s:
+        if self.records:
             self.called = {}
             self._note_calls(self.note)
             signal.setitimer(signal.ITIMER_VIRTUAL, NOTED_S)

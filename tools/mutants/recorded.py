@@ -35,9 +35,6 @@ class Recorded:
         return Recorded({**self.cpu_s, **other.cpu_s}, {**self.calls, **other.calls})
 
 
-NOTHING: Final = Recorded({}, {})
-
-
 class Cache:
     """The recordings for one copy of the source tree."""
 
@@ -49,10 +46,10 @@ class Cache:
         for file in sorted(sources):
             self._digest.update(f"{file.relative_to(tree)}\0".encode() + file.read_bytes())
 
-    def read(self, files: Iterable[str]) -> Recorded:
-        """Returns what is recorded for the tests in some files."""
-        all_of_them = NOTHING
-        for file in map(self._kept, set(files)):
+    def read(self, tests: Iterable[str]) -> Recorded:
+        """Returns what is recorded for all tests in the files of some tests."""
+        all_of_them = Recorded({}, {})
+        for file in map(self._kept, {_file(test) for test in tests}):
             if file.exists():
                 all_of_them |= Recorded(**json.loads(file.read_text(encoding="utf-8")))
         return all_of_them

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tools.mutants.trying import Selection
+from tools.mutants.trying import ROOT, Selection
 
 _SIMULATION: Final = "tests/reference_impl/simulation"
 _SUITES: Final = "tests/properties/suites"
@@ -138,11 +138,12 @@ class Room:
             if file.name != "__init__.py" and (not self.only or file.name in self.only):
                 yield file
 
-    def tests_of(self, file: str) -> tuple[Selection, ...]:
-        """Returns the tests for a mutant of a file; for `log.py`, first those in `test_log.py`."""
-        stem = Path(file).stem
-        own = [Selection(f"{one.path}/test_{stem}.py") for one in self.tests[:1]]
-        return (*own, *self.tests)
+    def stages(self, file: str) -> Iterator[tuple[Selection, ...]]:
+        """Yields the tests for a mutant of a file; for `log.py`, first those in `test_log.py`."""
+        own = Selection(f"{self.tests[0].path}/test_{Path(file).stem}.py")
+        if (ROOT / own.path).exists():
+            yield (own,)
+        yield self.tests
 
 
 def _broker_room(name: str, beyond: tuple[str, ...]) -> Room:

@@ -63,6 +63,11 @@ class Selection(NamedTuple):
     path: str
     named: str = ""
 
+    def has(self, test: str) -> bool:
+        """Returns True if the test with this node id is chosen."""
+        file, _, name = test.partition("::")
+        return Path(file).is_relative_to(self.path) and self.named in name
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
@@ -216,15 +221,12 @@ class Watch:
         settings.load_profile("mutants")
         signal.signal(signal.SIGPROF, _out_of_time)
 
-    def pytest_collection_modifyitems(
-        self, config: pytest.Config, items: list[pytest.Item]
-    ) -> None:
-        rank = {item: self._rank(item, config.rootpath) for item in items}
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        rank = {item: self._rank(item) for item in items}
         items[:] = sorted((it for it in items if rank[it] < len(self.tests)), key=rank.__getitem__)
 
-    def _rank(self, item: pytest.Item, root: Path) -> int:
-        file = item.path.relative_to(root)
-        chosen = (file.is_relative_to(one.path) and one.named in item.name for one in self.tests)
+    def _rank(self, item: pytest.Item) -> int:
+        chosen = (one.has(item.nodeid) for one in self.tests)
         return next((n for n, is_so in enumerate(chosen) if is_so), len(self.tests))
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
