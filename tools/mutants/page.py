@@ -28,10 +28,12 @@ it is higher than the share that was killed at first. An *explained* survivor ha
 list below; it counts as survived.
 
 One process imports the product and collects the tests of a room once. For each mutant it forks, and
-the fork gives the changed functions their new code. The tests that call such a function are first,
-the quickest of them first; all others of the room follow. A change of a table, or of another line
-that runs during the imports, needs new imports instead. That is the slow and obvious way, and
-`--both-ways` tries recorded mutants in both: each must survive in both or in neither.
+the fork gives the changed functions their new code. The first tests are those in the file that is
+named like the mutated one. If the mutant survives them, all tests of the room follow. Tests that
+call a changed function come before others, and quick tests before slow ones. A change of a table,
+or of another line that runs during the imports, needs new imports instead. That is the slow and
+obvious way, and `--both-ways` tries recorded mutants in both: each must survive in both or in
+neither.
 
 `make mutants` goes on where the record ends. `python -m tools.mutants --survivors` tries the
 open survivors again, and `--changed` all mutants of the lines that differ from `main`.

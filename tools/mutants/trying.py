@@ -52,7 +52,7 @@ ASSERTING: Final = (
 RESULT: Final = "verdict.json"
 PLUGINS_OFF: Final = ("-p", "no:randomly", "-p", "no:cacheprovider")
 EARLY: Final = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # hypothesis is imported already
-OPTIONS: Final = ("-q", "--tb=short", "-n", "0", "--timeout=0", *PLUGINS_OFF, *EARLY)
+OPTIONS: Final = ("-q", "--tb=native", "-n", "0", "--timeout=0", *PLUGINS_OFF, *EARLY)
 
 Outcome = Literal["killed", "crash", "timeout", "survived"]
 

@@ -26,6 +26,11 @@ def run(spec: Spec, script: str) -> State:
     return runs.run(spec, *calls)
 
 
+def test_the_client_gives_up_a_batch_only_if_the_constant_allows_it() -> None:
+    assert refused(PROMISED, run(PROMISED, "send 0 0"), "give_up", 0, 0)
+    run(IdempotentProducer(**{**QUIET, "gives_up": True}), "send 0 0; give_up 0 0")
+
+
 # ---- the scripts of the catalogue
 
 

@@ -233,6 +233,7 @@ def propose(talk: ControllerHarness, isr: tuple[int, ...], **other: int) -> Alte
             isr=tuple(
                 (BrokerId(member), BrokerEpoch(other.get("member_epoch", -1))) for member in isr
             ),
+            recovering=bool(other.get("recovering")),
         ),
         broker,
     )
@@ -261,6 +262,8 @@ def test_an_accepted_proposal_increments_only_the_partition_epoch(talk: Controll
         ((2, 7), {"broker": 2}, ErrorCode.INVALID_REQUEST),
         ((2, 2), {"broker": 2}, ErrorCode.INVALID_REQUEST),
         ((3,), {"broker": 2}, ErrorCode.INVALID_REQUEST),
+        ((2, 3), {"broker": 2, "recovering": 1}, ErrorCode.INVALID_REQUEST),
+        ((2,), {"broker": 2, "recovering": 1}, ErrorCode.INVALID_REQUEST),  # its election was clean
         ((2, 1), {"broker": 2}, ErrorCode.INELIGIBLE_REPLICA),  # broker 1 is fenced
         ((2, 3), {"broker": 2, "member_epoch": 0}, ErrorCode.INELIGIBLE_REPLICA),
     ],

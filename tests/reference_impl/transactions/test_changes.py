@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reference_impl.protocol.messages import ErrorCode, InitializedProducerId, InitProducerId
+from reference_impl.protocol.transactions import TransactionVersion
 from reference_impl.transactions.metadata import COMPLETED, TransactionMetadata, TxnState
 from tests.reference_impl.transactions.one_coordinator import (
     CLIENT,
@@ -48,3 +49,26 @@ def test_a_new_instance_gets_the_next_epoch_when_nothing_is_open(state: TxnState
     assert [(one.producer_id, one.producer_epoch, one.error) for one in answers] == [
         (7, 4, ErrorCode.NONE)
     ]
+
+
+@pytest.mark.parametrize(("version", "number"), [("V1", 0), ("V2", 2)])
+def test_the_log_has_the_number_of_the_clients_transaction_version(
+    version: str, number: int
+) -> None:
+    """Kafka: TransactionVersion.transactionVersionForEndTxn; 0 is the default of the field."""
+    written = metadata(TxnState.ONGOING, A, version=TransactionVersion[version])
+    value: Any = written.entry().value
+    assert value["client_transaction_version"] == number
+    assert TransactionMetadata.of(written.entry()) == written
+
+
+def test_a_new_id_is_logged_without_a_transaction_and_without_a_client_version() -> None:
+    """Kafka: TransactionCoordinator.handleInitProducerId, with TransactionVersion.TV_0."""
+    coordinator, _ = loaded()
+    _, effects = coordinator.on_request(at(correlation=5, now_ms=90), CLIENT, NEW_INSTANCE)
+    (entry,) = appended(effects)
+    value: Any = entry.value
+    assert value["client_transaction_version"] == 0
+    assert (value["transaction_partitions"], value["transaction_start_timestamp_ms"]) == (None, -1)
+    assert (value["last_producer_epoch"], value["next_producer_id"]) == (-1, -1)
+    assert value["transaction_last_update_timestamp_ms"] == 90
