@@ -20,6 +20,9 @@ EFFECTS: Final[Mapping[Bug, Mapping[str, str]]] = {
         "inconsistent-offsets": "the next batch gets the offset of the lost one",
         "G1a": "the lost batch can be the marker of an abort",
         "open-transaction-read": "the lost batch can begin a transaction",
+        "stale-group-offset": "the lost batch can have a group's offsets",
+        "group-offset-went-backwards": "the lost batch can have a group's offsets",
+        "output-without-offset": "the lost batch can have a group's offsets",
     },
     Bug.ACK_BEFORE_REPLICATION: {
         "stale-end-offset": "the log ends at the high watermark, below what was acknowledged",
