@@ -24,7 +24,8 @@ from model.language.spec import Claim
 RUNTIME = "runtime.c"
 WRITTEN = (RUNTIME, "hash_set.h", "transitions.h")  # C sources that do not depend on the spec
 WHOLE = ctypes.c_uint64
-TOO_MANY = 2  # why a shard failed, as in `runtime.c`
+NO_MEMORY, TOO_MANY = 1, 2  # why a shard failed, as in `runtime.c`
+OUT_OF_MEMORY = "the search is out of memory: set --memory, or use --fingerprints"
 
 SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "search_open": (ctypes.c_void_p, (WHOLE,)),
@@ -95,7 +96,7 @@ class Library:
         """
         self.search = self.c.search_open(shards)
         if not self.search:
-            raise MemoryError
+            raise InputFault(OUT_OF_MEMORY)
         addresses = [self.c.search_found(self.search, k) for k in range(shards)]
         self.found = [self.found_type.from_address(address) for address in addresses]
         names = set(claims)
@@ -140,12 +141,12 @@ class Library:
         return left
 
     def check_memory(self) -> None:
-        """Raises MemoryError if the C code got no memory, InputFault if it has no more numbers."""
+        """Raises InputFault if the C code got no memory, or has no more numbers for states."""
         failed = {found.failed for found in self.found}
         if TOO_MANY in failed:
             raise InputFault("too many states for numbers of 32 bits: use fewer --threads")
         if any(failed):
-            raise MemoryError("the search is out of memory: set --memory, or use --fingerprints")
+            raise InputFault(OUT_OF_MEMORY)
 
     def close_broken(self) -> None:
         """Marks the violated claims as decided, so that no thread checks them any more."""

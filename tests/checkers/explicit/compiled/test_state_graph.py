@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from checkers.explicit.actions import Program
+from checkers.explicit.compiled.library import NO_MEMORY, TOO_MANY
 from checkers.explicit.compiled.state_graph import StateGraph
 from checkers.explicit.exploration import Budget
 from checkers.explicit.instance import Instance
 from checkers.explicit.liveness import decide
 from checkers.explicit.transitions import Transitions
+from model.faults import InputFault
 from model.specs import all_variants
 from model.variants import Variant
 
@@ -56,3 +58,14 @@ def test_the_graph_is_that_of_plain_python(variant: Variant) -> None:
 def test_verdicts_and_lassos_are_those_of_plain_python(variant: Variant) -> None:
     spec = variant.make(variant.at)
     assert decide(spec, engine="compiled") == decide(spec, engine="python")
+
+
+@pytest.mark.parametrize(
+    ("failed", "advice"), [(NO_MEMORY, "set --memory"), (TOO_MANY, "use fewer --threads")]
+)
+def test_a_search_that_cannot_go_on_names_the_next_move(failed: int, advice: str) -> None:
+    at = Instance.of(QUICK[0].make(QUICK[0].at))
+    with StateGraph.of(at, Budget(), ENOUGH) as graph:
+        graph.library.found[0].failed = failed
+        with pytest.raises(InputFault, match=advice):
+            graph.library.check_memory()
