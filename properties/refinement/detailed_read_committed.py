@@ -7,8 +7,7 @@ must have received exactly the records that the predicates allow, and must have 
 read.
 
 The abstract log keeps truncated records; the detailed log does not. So an abstract state cannot be
-computed from a detailed state. `walk` explores both specs together, and reports each detailed step
-whose abstract actions are not enabled, or lead to a state that does not match.
+computed from a detailed state. So both specs are explored together (`history_mapping`).
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: one partition; no record is outside of transactions, and no leader restarts.
@@ -16,20 +15,18 @@ Simplified: one partition; no record is outside of transactions, and no leader r
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Final
 
 from model.language import terms as t
 from model.language.expressions import wrap
-from model.language.interpreter import Interpreter, State, Value
-from model.language.spec import Action
+from model.language.interpreter import State, Value
 from model.read_committed_abstract.versions import ReadCommitted
 from model.transactions.state import Offset, Outcome, TopicPartition
 from model.transactions.versions import Transactions
 from properties.refinement.behaviour import Call, as_int
+from properties.refinement.history_mapping import Difference, HistoryMapping, Transition
 
 COMMIT: Final = Outcome.labels.index("COMMIT")
 ABORT: Final = Outcome.labels.index("ABORT")
@@ -38,25 +35,8 @@ AT: Final = t.Local(Offset.info, "o")
 IN: Final = t.Local(TopicPartition.info, "p")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Walk:
-    """Counts of the steps in an exploration of `transactions` with `read-committed-abstract`.
-
-    `explained` counts, by abstract action, the detailed steps that this action explains. Its key
-    `none` counts the detailed steps that do not change the abstract state. `unexplained` counts, by
-    detailed action, the steps that no abstract actions explain.
-    """
-
-    pairs: int
-    explained: Counter[str]
-    unexplained: Counter[str]
-
-
-@dataclass(frozen=True)
-class Simulation:
-    """A version of `transactions` and the abstract spec that should simulate it."""
-
-    detailed: Transactions
+class Refinement(HistoryMapping[Transactions]):
+    """A version of `transactions`, and the abstract spec whose steps it should take."""
 
     @cached_property
     def abstract(self) -> ReadCommitted:
@@ -66,36 +46,14 @@ class Simulation:
             offsets=len(self._detailed.elements(Offset.info)),
         )
 
-    def walk(self) -> Walk:
-        """Explores both specs together, from their initial states."""
-        (start,) = self._detailed.initial(self.detailed)
-        abstract = self._interpreter.initial(self.abstract)[0]
-        explained, unexplained = Counter[str](), Counter[str]()
-        todo = [(start, abstract)]
-        seen = {(frozenset(start.items()), frozenset(abstract.items()))}
-        while todo:
-            before, mapped = todo.pop()
-            for action, _, after in self._detailed.steps(self.detailed, before):
-                calls = [*self.calls(before, after), *self.reads(mapped, after)]
-                reached = self._follow(mapped, calls)
-                if reached is None or not self.matches(after, reached):
-                    unexplained[action.name] += 1
-                    continue
-                explained.update({call.action for call in calls} or {"none"})
-                pair = frozenset(after.items()), frozenset(reached.items())
-                if pair not in seen:
-                    seen.add(pair)
-                    todo.append((after, reached))
-        return Walk(pairs=len(seen), explained=explained, unexplained=unexplained)
-
     # ---- the mapping
 
-    def calls(self, before: State, after: State) -> Iterator[Call]:
-        """Yields the abstract actions that explain a step of the detailed spec.
+    def calls(self, step: Transition, abstract: State) -> list[Call]:
+        """Returns the abstract actions that explain a step of the detailed spec."""
+        return [*self._changes(step.before, step.after), *self.reads(abstract, step.after)]
 
-        These are actions of clients, coordinator and leader, such as `append_first`, not of the
-        reader.
-        """
+    def _changes(self, before: State, after: State) -> Iterator[Call]:
+        """Yields the actions of clients, coordinator and leader, such as `append_first`."""
         for k in range(self.detailed.transactions):
             if _changed("owner", (k,), before, after):
                 yield Call("begin", (k, as_int(after["stamp.producer_id", (k,)])))
@@ -125,50 +83,24 @@ class Simulation:
         """True if the detailed spec lets a read_committed reader receive the record at `offset`."""
         return self._detailed.holds(self._read, detailed, {IN.uid: PARTITION, AT.uid: offset})
 
-    def matches(self, detailed: State, abstract: State) -> bool:
-        """True if both states have the same decisions, the same log, and the same reads.
-
-        The abstract reader must have no further record to read.
-        """
-        end, transactions = end_of(detailed), range(self.detailed.transactions)
-        log = [
-            (abstract["record.transaction", (o,)], abstract["record.is_marker", (o,)])
-            for o in range(end)
-        ]
+    def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
+        """Yields the decisions, the log and the reads; the abstract reader reads no further."""
+        end = end_of(detailed)
+        yield "the log end", end, abstract["end_offset", ()]
+        high = detailed["log.high_watermark", (PARTITION,)]
+        yield "the high watermark", high, abstract["high_watermark", ()]
+        for o in range(end):
+            ours = transaction_of(detailed, o), is_marker(detailed, o)
+            theirs = abstract["record.transaction", (o,)], abstract["record.is_marker", (o,)]
+            yield f"the record at {o}", ours, theirs
+        for k in range(self.detailed.transactions):
+            yield f"the decision of {k}", detailed["decided", (k,)], _decision(abstract, k)
         position = as_int(abstract["position", ()])
-        further = self._interpreter.step(self._actions["read"], abstract, (position + 1,))
-        return (
-            abstract["end_offset", ()] == end
-            and abstract["high_watermark", ()] == detailed["log.high_watermark", (PARTITION,)]
-            and log == [(transaction_of(detailed, o), is_marker(detailed, o)) for o in range(end)]
-            and [_decision(abstract, k) for k in transactions]
-            == [detailed["decided", (k,)] for k in transactions]
-            and position == self.read_end(detailed)
-            and all(
-                abstract["delivered", (o,)] == self.is_read(detailed, o) for o in range(position)
-            )
-            and further is None
-        )
-
-    def _follow(self, state: State, calls: list[Call]) -> State | None:
-        for call in calls:
-            reached = self._interpreter.step(self._actions[call.action], state, call.arguments)
-            if reached is None:
-                return None
-            state = reached
-        return state
-
-    @cached_property
-    def _detailed(self) -> Interpreter:
-        return Interpreter.of(self.detailed)
-
-    @cached_property
-    def _interpreter(self) -> Interpreter:
-        return Interpreter.of(self.abstract)
-
-    @cached_property
-    def _actions(self) -> Mapping[str, Action]:
-        return {action.name: action for action in self.abstract.actions}
+        yield "the reader's position", self.read_end(detailed), position
+        for o in range(position):
+            yield f"the read of {o}", self.is_read(detailed, o), abstract["delivered", (o,)]
+        further = self._abstract.step(self._actions["read"], abstract, (position + 1,))
+        yield "a further read", None, further
 
     @cached_property
     def _end(self) -> t.Node:

@@ -47,6 +47,20 @@ class Unexplained(NamedTuple):
         return f"{named}: {self.reason}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """Counts of the steps in an exploration of both specs.
+
+    `explained` counts, by abstract action, the detailed steps that this action explains. Its key
+    `none` counts the detailed steps that do not change the abstract state. `unexplained` counts, by
+    detailed action, the steps that no abstract actions explain.
+    """
+
+    pairs: int
+    explained: Counter[str]
+    unexplained: Counter[str]
+
+
 Pair = tuple[State, State]
 Difference = tuple[str, object, object]  # the compared value, and both values
 
@@ -56,8 +70,8 @@ class HistoryMapping(ABC, Generic[R]):
     """Explores both specs together, and explains each detailed step by abstract actions."""
 
     detailed: R
-    taken: Counter[str] = field(default_factory=Counter[str])  # abstract actions; "none"
-    pairs: int = 0
+    taken: Counter[str] = field(default_factory=Counter[str], init=False)  # abstract; "none"
+    pairs: int = field(default=0, init=False)
 
     @cached_property
     @abstractmethod
@@ -87,6 +101,21 @@ class HistoryMapping(ABC, Generic[R]):
 
         Explores all reachable pairs of a detailed state and an abstract state.
         """
+        found = (reached for _, reached in self._explored())
+        return next((one for one in found if isinstance(one, Unexplained)), None)
+
+    def walk(self) -> Walk:
+        """Explores all reachable pairs, and goes on after steps that no actions explain."""
+        explained, unexplained = Counter[str](), Counter[str]()
+        for calls, reached in self._explored():
+            if isinstance(reached, Unexplained):
+                unexplained[reached.transition.action] += 1
+            else:
+                explained.update({call.action for call in calls} or {"none"})
+        return Walk(pairs=self.pairs, explained=explained, unexplained=unexplained)
+
+    def _explored(self) -> Iterator[tuple[list[Call], State | Unexplained]]:
+        """Yields each step of the detailed spec: the abstract actions, and the state after them."""
         todo: list[Pair] = []
         seen: set[tuple[frozenset[object], frozenset[object]]] = set()
 
@@ -99,14 +128,13 @@ class HistoryMapping(ABC, Generic[R]):
         for pair in self._first_pairs():
             found(pair)
         while todo:
-            pair = todo.pop()
+            detailed, abstract = todo.pop()
             self.pairs += 1
-            for step in self._steps(pair[0]):
-                reached = self._explained(step, pair[1])
-                if isinstance(reached, Unexplained):
-                    return reached
-                found((step.after, reached))
-        return None
+            for step in self._steps(detailed):
+                calls, reached = self._explained(step, abstract)
+                if not isinstance(reached, Unexplained):
+                    found((step.after, reached))
+                yield calls, reached
 
     def first_unexplained_of(self, walks: int, *, length: int, seed: int) -> Unexplained | None:
         """Returns the first step of random walks that no abstract actions explain, or None.
@@ -124,7 +152,7 @@ class HistoryMapping(ABC, Generic[R]):
                 if not steps:
                     break
                 step = rng.choice(steps)
-                reached = self._explained(step, abstract)
+                _, reached = self._explained(step, abstract)
                 if isinstance(reached, Unexplained):
                     return reached
                 detailed, abstract = step.after, reached
@@ -132,8 +160,8 @@ class HistoryMapping(ABC, Generic[R]):
 
     def _first_pairs(self) -> list[Pair]:
         pairs: list[Pair] = []
+        abstract = self._abstract.initial(self.abstract)[0]  # one of them suffices
         for detailed in self._detailed.initial(self.detailed):
-            (abstract,) = self._abstract.initial(self.abstract)
             reached = self._taken(abstract, self.first_calls(detailed))
             assert not isinstance(reached, str), reached
             assert not self.disagreement(detailed, reached), self.disagreement(detailed, reached)
@@ -144,17 +172,19 @@ class HistoryMapping(ABC, Generic[R]):
         for action, values, after in self._detailed.steps(self.detailed, before):
             yield Transition(action.name, values, before, after)
 
-    def _explained(self, step: Transition, abstract: State) -> State | Unexplained:
-        """Returns the abstract state after the actions that explain the step, and counts them."""
+    def _explained(
+        self, step: Transition, abstract: State
+    ) -> tuple[list[Call], State | Unexplained]:
+        """Returns the actions that explain the step, and the state after them; counts them."""
         calls = self.calls(step, abstract)
         reached = self._taken(abstract, calls)
         if isinstance(reached, str):
-            return Unexplained(step, reached)
+            return calls, Unexplained(step, reached)
         if difference := self.disagreement(step.after, reached):
-            return Unexplained(step, difference)
+            return calls, Unexplained(step, difference)
         self.taken.update(call.action for call in calls)
         self.taken["none"] += not calls
-        return reached
+        return calls, reached
 
     def _taken(self, state: State, calls: Iterable[Call]) -> State | str:
         for call in calls:

@@ -96,20 +96,20 @@ def edges(spec: Transactions) -> Exploration:
 EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
     "idempotence-abstract with-restarts": (
         walk(
-            detailed_idempotence.Simulation(
+            detailed_idempotence.Refinement(
                 IdempotentProducer(**{**NO_FAULTS, "leader_changes": 2})
             )
         ),
         walk(
-            detailed_idempotence.Simulation(
+            detailed_idempotence.Refinement(
                 IdempotentProducer(**{**NO_FAULTS, "leader_changes": 2, "deletes": True})
             )
         ),
     ),
     "idempotence-abstract snapshot-keeps-newest": (
         walk(
-            detailed_idempotence.Simulation(
-                SnapshotKeepsNewest(**{**NO_FAULTS, "leader_changes": 2}), AbstractSnapshot
+            detailed_idempotence.Refinement(
+                SnapshotKeepsNewest(**{**NO_FAULTS, "leader_changes": 2}), version=AbstractSnapshot
             )
         ),
     ),
@@ -127,11 +127,11 @@ EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
     ),
     "read-committed-abstract": (
         walk(
-            detailed_read_committed.Simulation(
+            detailed_read_committed.Refinement(
                 Transactions(**{**ONE, "replication_lags": True, "leader_changes": 1})
             )
         ),
-        walk(detailed_read_committed.Simulation(Transactions(**{**QUIET, "markers_late": True}))),
+        walk(detailed_read_committed.Refinement(Transactions(**{**QUIET, "markers_late": True}))),
     ),
     "pipeline-abstract": (
         pairs(detailed_group_offsets.Refinement(WithoutResets(generations=2, log_size=2))),

@@ -12,7 +12,7 @@ from model.idempotence.state import QUIET
 from model.idempotence.versions import IdempotentProducer, Kip360
 from model.idempotence_abstract.versions import SnapshotKeepsNewest as AbstractSnapshot
 from model.variants import Constants
-from properties.refinement.detailed_idempotence import Simulation
+from properties.refinement.detailed_idempotence import Refinement
 
 CHANGES: Constants = {**QUIET, "leader_changes": 2}
 
@@ -22,7 +22,7 @@ def test_leader_changes_and_retries_refine_the_abstract_spec() -> None:
 
     So it refuses no retry of a batch that is in its log.
     """
-    walk = Simulation(IdempotentProducer(**CHANGES)).walk()
+    walk = Refinement(IdempotentProducer(**CHANGES)).walk()
     assert not walk.unexplained
     assert walk.explained == {
         "send": 17,
@@ -38,7 +38,7 @@ def test_leader_changes_and_retries_refine_the_abstract_spec() -> None:
     "constants", [{**CHANGES, "batches": 3}, {**CHANGES, "deletes": True}], ids=["three", "deletes"]
 )
 def test_three_batches_and_deleted_records_refine_the_abstract_spec(constants: Constants) -> None:
-    assert not Simulation(IdempotentProducer(**constants)).walk().unexplained
+    assert not Refinement(IdempotentProducer(**constants)).walk().unexplained
 
 
 def test_with_the_snapshots_of_kafka_a_leader_refuses_a_batch_that_is_in_its_log() -> None:
@@ -47,7 +47,7 @@ def test_with_the_snapshots_of_kafka_a_leader_refuses_a_batch_that_is_in_its_log
     In both steps, a leader refuses a batch that is already in its log. A snapshot of Kafka has only
     the newest batch of a producer.
     """
-    walk = Simulation(SnapshotKeepsNewest(**CHANGES)).walk()
+    walk = Refinement(SnapshotKeepsNewest(**CHANGES)).walk()
     assert walk.unexplained == {"refuse": 2}
 
 
@@ -58,7 +58,7 @@ def test_the_snapshots_of_kafka_refine_the_abstract_spec_with_the_same_rule() ->
     refuses an older batch that is in its log. The client numbers this batch again, and the leader
     appends it a second time.
     """
-    walk = Simulation(SnapshotKeepsNewest(**CHANGES), AbstractSnapshot).walk()
+    walk = Refinement(SnapshotKeepsNewest(**CHANGES), version=AbstractSnapshot).walk()
     assert not walk.unexplained
     assert (walk.explained["restart"], walk.explained["refuse"]) == (4, 2)
     assert walk.explained["renumber"] == 2
@@ -70,4 +70,4 @@ def test_the_snapshots_of_kafka_refine_the_abstract_spec_with_the_same_rule() ->
 def test_rules_that_break_the_proof_take_unexplained_steps(
     version: type[IdempotentProducer], unexplained: dict[str, int]
 ) -> None:
-    assert Simulation(version(**CHANGES)).walk().unexplained == unexplained
+    assert Refinement(version(**CHANGES)).walk().unexplained == unexplained

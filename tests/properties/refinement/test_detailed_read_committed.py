@@ -11,7 +11,7 @@ from model.transactions.bugs import ReadsHighWatermarkTwice, StableAtFirstOpen
 from model.transactions.state import QUIET
 from model.transactions.versions import LaxMarkers, Transactions
 from model.variants import Constants
-from properties.refinement.detailed_read_committed import Simulation
+from properties.refinement.detailed_read_committed import Refinement
 
 CHANGES: Constants = {
     **QUIET,
@@ -24,7 +24,7 @@ LATE: Constants = {**QUIET, "markers_late": True}
 
 def test_the_detailed_spec_refines_the_abstract_one_if_a_leader_loses_markers() -> None:
     """The abstract spec's reader receives exactly the records that the detailed spec allows."""
-    walk = Simulation(Transactions(**CHANGES)).walk()
+    walk = Refinement(Transactions(**CHANGES)).walk()
     assert not walk.unexplained
     assert (walk.pairs, walk.explained) == (
         147,
@@ -43,7 +43,7 @@ def test_the_detailed_spec_refines_the_abstract_one_if_a_leader_loses_markers() 
 
 
 def test_late_and_repeated_markers_refine_the_abstract_spec() -> None:
-    assert not Simulation(Transactions(**LATE)).walk().unexplained
+    assert not Refinement(Transactions(**LATE)).walk().unexplained
 
 
 @pytest.mark.parametrize(
@@ -57,4 +57,4 @@ def test_late_and_repeated_markers_refine_the_abstract_spec() -> None:
 def test_bugs_take_unexplained_steps(
     wrong: type[Transactions], constants: Constants, at: set[str]
 ) -> None:
-    assert {*Simulation(wrong(**constants)).walk().unexplained} == at
+    assert {*Refinement(wrong(**constants)).walk().unexplained} == at
