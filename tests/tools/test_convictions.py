@@ -15,7 +15,7 @@ from reference_impl.simulation.runs import Run, Scenario, run
 from tools.convictions.__main__ import main
 from tools.convictions.campaign import analysis, conduct, defects, outcomes
 from tools.convictions.cases import Case, cases
-from tools.convictions.effects import EFFECTS
+from tools.convictions.effects import EFFECTS, FAULT_EFFECTS
 from tools.convictions.page import PAGE, page
 from tools.convictions.record import Outcome, Tally, keep, kept
 
@@ -38,11 +38,13 @@ def test_every_seeded_bug_is_planted_in_every_workload() -> None:
         for row in SEEDED_BUGS
     }
     assert all(case.explained <= BY_ID.keys() for case in BY_NAME.values())
-    assert {name for effects in EFFECTS.values() for name in effects} <= BY_ID.keys()
+    for table in (EFFECTS, FAULT_EFFECTS):
+        assert {name for effects in table.values() for name in effects} <= BY_ID.keys()
 
 
-def test_only_a_bug_explains_an_anomaly() -> None:
-    assert all(not case.explained for case in BY_NAME.values() if case.kind != "bug")
+def test_only_a_bug_or_an_isolated_leader_explains_an_anomaly() -> None:
+    others = [case for case in BY_NAME.values() if case.kind != "bug" and case.explained]
+    assert {(case.kind, case.planted) for case in others} == {("fault", "isolate")}
     assert "poll-skip" not in BY_NAME["publish/bug/no-dedup"].explained
     assert "poll-skip" in BY_NAME["publish/bug/lost-append"].explained
 
@@ -125,3 +127,9 @@ def test_the_kept_record_has_no_defect_and_its_page_is_up_to_date() -> None:
     assert list(defects(cases(), record)) == []
     assert PAGE.read_text(encoding="utf-8") == page(cases(), record)
     assert Bug.NO_DEDUP.value in PAGE.read_text(encoding="utf-8")
+
+
+def test_an_isolated_leader_returns_an_old_end() -> None:
+    found = analysis(BY_NAME["pipeline/fault/isolate"], 21)
+    violated = [it.anomaly.id for it in found.decisions if it.verdict == "violated"]
+    assert violated == ["stale-end-offset"]

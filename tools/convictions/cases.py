@@ -44,7 +44,7 @@ from reference_impl.simulation.faults import (
 )
 from reference_impl.simulation.network import Conditions
 from reference_impl.simulation.runs import FIRST_PRODUCER, Kind, Scenario
-from tools.convictions.effects import EFFECTS
+from tools.convictions.effects import EFFECTS, FAULT_EFFECTS
 from tools.convictions.workloads import WORKLOADS, Workload
 
 BEGINS_MS: Final = (100, 1_000)  # when a planted fault begins, at the earliest and the latest
@@ -150,12 +150,16 @@ def cases() -> tuple[Case, ...]:
     A planted fault is a single fault such as a crash, a bad network, or a seeded bug of the broker.
     """
     explained = {row.bug: _explained(row.bug) for row in SEEDED_BUGS}
+    of_faults = {name: closure(FAULT_EFFECTS.get(name, {})) for name in _FAULTS}
     return tuple(
         case
         for workload in WORKLOADS
         for case in (
             Case(workload=workload, kind="clean", planted=""),
-            *(Case(workload=workload, kind="fault", planted=name) for name in _FAULTS),
+            *(
+                Case(workload=workload, kind="fault", planted=name, explained=names)
+                for name, names in of_faults.items()
+            ),
             *(Case(workload=workload, kind="network", planted=name) for name in _NETWORKS),
             *(
                 Case(workload=workload, kind="bug", planted=bug.value, explained=names)

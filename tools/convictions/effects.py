@@ -1,7 +1,8 @@
-"""The anomalies that a seeded bug can also cause, under random faults, with the reasons.
+"""The anomalies that a seeded bug or a fault can cause, under random faults, with the reasons.
 
-The table `reference_impl.node.seeded_bugs` has the anomalies that the checks must find. Those in
-this table can appear under random faults of brokers and links.
+The table `reference_impl.node.seeded_bugs` has the anomalies that the checks must find. Those of
+`EFFECTS` can appear too, under random faults of brokers and links. Those of `FAULT_EFFECTS` appear
+without any bug.
 """
 
 from __future__ import annotations
@@ -26,11 +27,18 @@ EFFECTS: Final[Mapping[Bug, Mapping[str, str]]] = {
     },
     Bug.ACK_BEFORE_REPLICATION: {
         "stale-end-offset": "the log ends at the high watermark, below what was acknowledged",
+        "inconsistent-offsets": "the next leader gives the offset of a lost record again",
+        "offset-order-inversion": "the next leader gives the offset of a lost record again",
+        "G1a": "the lost record can be an abort marker; the next marker then commits its records",
     },
     Bug.READ_ABOVE_HIGH_WATERMARK: {
         "stale-end-offset": "a reader received records above the end that was returned",
+        "nonmonotonic-poll": "a position above the next leader's log end is reset to the start",
         "open-transaction-read": "the fetch ignores the last stable offset too",
         "G1a": "the fetch ignores the last stable offset too",
+    },
+    Bug.TRUNCATE_TO_HIGH_WATERMARK: {
+        "nonmonotonic-poll": "a position above the truncated log's end is reset to the start",
     },
     Bug.OFFSETS_LOST_AT_COMMIT: {
         "group-offset-went-backwards": "the group keeps the offset from before the transaction",
@@ -38,5 +46,12 @@ EFFECTS: Final[Mapping[Bug, Mapping[str, str]]] = {
     },
     Bug.ABORTED_NOT_LISTED: {
         "open-transaction-read": "the reader cannot tell aborted records from open ones",
+    },
+}
+
+FAULT_EFFECTS: Final[Mapping[str, Mapping[str, str]]] = {
+    "isolate": {
+        "stale-end-offset": "clients still reach the isolated broker; until it learns of its "
+        "successor, it answers ListOffsets with its old high watermark, as in Kafka",
     },
 }

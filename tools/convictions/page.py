@@ -23,7 +23,9 @@ is raised must be an effect of the fault, or follow from such an effect by the t
 below. All else is a defect of the analysis.
 
 - A *clean* history has no fault. A *fault* is one crash, cut link, lost disk or lost message, and a
-  *network* delays, loses, doubles or reorders messages. None of these may raise anything.
+  *network* delays, loses, doubles or reorders messages. None of these may raise anything, with one
+  exception: a leader that is isolated from the other brokers, but not from clients, may return an
+  old log end (`stale-end-offset`) until it learns of its successor. Kafka does the same.
 - A *bug* is a seeded bug of the reference broker. It runs under two drawn faults of
   brokers and links.
 - *publish* has two idempotent producers and a reader. *transactions* has two transactional
