@@ -110,7 +110,7 @@ def step_of(refusal: Refusal) -> Step:
 
 
 def written(trace: ExplainedTrace) -> str:
-    """Returns the trace as JSON, with one line of text for each line of the trace."""
+    """Returns the trace as JSON, in which each event of the run has a line of its own."""
     head = {
         "format": FORMAT,
         "subject": trace.subject,

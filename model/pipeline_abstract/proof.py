@@ -98,7 +98,7 @@ class PipelineProof(PipelineClaims):
     def written_is_below_position(s) -> Bool:
         """An instance's position is above each input whose effect is in its open transaction.
 
-        True because an instance starts anew only if it has no open transaction.
+        True because an instance starts again only if it has no open transaction.
         """
         return forall(
             implies(

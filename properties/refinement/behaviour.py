@@ -109,8 +109,8 @@ class Behaviour:
         self.last = Taken(call, self.last)
         return None
 
-    def is_prepared(self) -> None:
-        """Marks the end of the preparation: the actions so far are not counted in `taken`."""
+    def end_preparation(self) -> None:
+        """Ends the preparation: `taken` counts only the actions after it."""
         self.preparation = self.last
 
     def fork(self) -> Self:

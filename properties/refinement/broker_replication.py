@@ -116,7 +116,7 @@ class BrokerReplication:
         for outsider in range(len(brokers), len(replicas)):
             for call in (Call("shrink_isr", (outsider,)), Call("drop_member", (leader, outsider))):
                 assert behaviour.take(call) is None
-        behaviour.is_prepared()
+        behaviour.end_preparation()
         return cls(
             topic_partition,
             behaviour,

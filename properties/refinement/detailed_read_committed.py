@@ -84,7 +84,7 @@ class Refinement(HistoryMapping[Transactions]):
         return self._detailed.holds(self._read, detailed, {IN.uid: PARTITION, AT.uid: offset})
 
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
-        """Yields the decisions, the log and the reads; the abstract reader reads no further."""
+        """Compares the log, the decisions and the reads; there must be no further read."""
         end = end_of(detailed)
         yield "the log end", end, abstract["end_offset", ()]
         high = detailed["log.high_watermark", (PARTITION,)]

@@ -52,7 +52,7 @@ class PossibleSteps:
     ww_deps: bool  # True if a cycle can also enter an operation through a record that it sent
 
     def of(self, first: Ints, second: Ints) -> tuple[int, int]:
-        """Returns how many wr dependencies can be in a G1c, and how many in a G1c-process.
+        """Returns how many wr dependencies can be in a cycle G1c, and how many in a G1c-process.
 
         Dependency i leads from the operation `first[i]`, which sent a record, to `second[i]`, which
         polled it.
