@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from random import Random
 from typing import Generic, NamedTuple, TypeVar
@@ -49,19 +49,21 @@ class Unexplained(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """Counts of the steps in an exploration of both specs.
+    """Counts of the steps in an exploration of both specs, or in random walks.
 
+    `pairs` counts the pairs of a detailed state and an abstract state from which steps were taken.
     `explained` counts, by abstract action, the detailed steps that this action explains. Its key
-    `none` counts the detailed steps that do not change the abstract state. `unexplained` counts, by
-    detailed action, the steps that no abstract actions explain.
+    `none` counts the detailed steps that do not change the abstract state. `unexplained` has the
+    steps that no abstract actions explain.
     """
 
     pairs: int
     explained: Counter[str]
-    unexplained: Counter[str]
+    unexplained: list[Unexplained]
 
 
 Pair = tuple[State, State]
+Explained = tuple[list[Call], State | Unexplained]  # the actions, and the abstract state after them
 Difference = tuple[str, object, object]  # the compared value, and both values
 
 
@@ -70,8 +72,6 @@ class HistoryMapping(ABC, Generic[R]):
     """Explores both specs together, and explains each detailed step by abstract actions."""
 
     detailed: R
-    taken: Counter[str] = field(default_factory=Counter[str], init=False)  # abstract; "none"
-    pairs: int = field(default=0, init=False)
 
     @cached_property
     @abstractmethod
@@ -101,21 +101,22 @@ class HistoryMapping(ABC, Generic[R]):
 
         Explores all reachable pairs of a detailed state and an abstract state.
         """
-        found = (reached for _, reached in self._explored())
-        return next((one for one in found if isinstance(one, Unexplained)), None)
+        steps = (step for _, taken in self._explored() for step in taken)
+        return next((reached for _, reached in steps if isinstance(reached, Unexplained)), None)
 
     def walk(self) -> Walk:
         """Explores all reachable pairs, and goes on after steps that no actions explain."""
-        explained, unexplained = Counter[str](), Counter[str]()
-        for calls, reached in self._explored():
-            if isinstance(reached, Unexplained):
-                unexplained[reached.transition.action] += 1
-            else:
-                explained.update({call.action for call in calls} or {"none"})
-        return Walk(pairs=self.pairs, explained=explained, unexplained=unexplained)
+        return _counted(self._explored())
 
-    def _explored(self) -> Iterator[tuple[list[Call], State | Unexplained]]:
-        """Yields each step of the detailed spec: the abstract actions, and the state after them."""
+    def random_walks(self, walks: int, *, length: int, seed: int) -> Walk:
+        """Takes random steps, for constants whose pairs are too many to explore.
+
+        A walk has at most `length` steps of the detailed spec. It ends at a step that no actions
+        explain.
+        """
+        return _counted(self._walked(walks, length, Random(seed)))
+
+    def _explored(self) -> Iterator[tuple[Pair, list[Explained]]]:
         todo: list[Pair] = []
         seen: set[tuple[frozenset[object], frozenset[object]]] = set()
 
@@ -125,38 +126,34 @@ class HistoryMapping(ABC, Generic[R]):
                 seen.add(key)
                 todo.append(pair)
 
-        for pair in self._first_pairs():
-            found(pair)
+        for first in self._first_pairs():
+            found(first)
         while todo:
-            detailed, abstract = todo.pop()
-            self.pairs += 1
-            for step in self._steps(detailed):
-                calls, reached = self._explained(step, abstract)
+            pair = todo.pop()
+            explained: list[Explained] = []
+            for step in self._steps(pair[0]):
+                calls, reached = self._explained(step, pair[1])
+                explained.append((calls, reached))
                 if not isinstance(reached, Unexplained):
                     found((step.after, reached))
-                yield calls, reached
+            yield pair, explained
 
-    def first_unexplained_of(self, walks: int, *, length: int, seed: int) -> Unexplained | None:
-        """Returns the first step of random walks that no abstract actions explain, or None.
-
-        A walk has at most `length` steps of the detailed spec. For constants whose pairs are too
-        many to explore.
-        """
-        rng = Random(seed)
+    def _walked(
+        self, walks: int, length: int, rng: Random
+    ) -> Iterator[tuple[Pair, list[Explained]]]:
         first = self._first_pairs()
         for _ in range(walks):
-            detailed, abstract = rng.choice(first)
+            pair = rng.choice(first)
             for _ in range(length):
-                self.pairs += 1
-                steps = [*self._steps(detailed)]
+                steps = [*self._steps(pair[0])]
                 if not steps:
                     break
                 step = rng.choice(steps)
-                _, reached = self._explained(step, abstract)
+                calls, reached = self._explained(step, pair[1])
+                yield pair, [(calls, reached)]
                 if isinstance(reached, Unexplained):
-                    return reached
-                detailed, abstract = step.after, reached
-        return None
+                    break
+                pair = step.after, reached
 
     def _first_pairs(self) -> list[Pair]:
         pairs: list[Pair] = []
@@ -172,18 +169,14 @@ class HistoryMapping(ABC, Generic[R]):
         for action, values, after in self._detailed.steps(self.detailed, before):
             yield Transition(action.name, values, before, after)
 
-    def _explained(
-        self, step: Transition, abstract: State
-    ) -> tuple[list[Call], State | Unexplained]:
-        """Returns the actions that explain the step, and the state after them; counts them."""
+    def _explained(self, step: Transition, abstract: State) -> Explained:
+        """Returns the actions that should explain the step, and the state after them."""
         calls = self.calls(step, abstract)
         reached = self._taken(abstract, calls)
         if isinstance(reached, str):
             return calls, Unexplained(step, reached)
         if difference := self.disagreement(step.after, reached):
             return calls, Unexplained(step, difference)
-        self.taken.update(call.action for call in calls)
-        self.taken["none"] += not calls
         return calls, reached
 
     def _taken(self, state: State, calls: Iterable[Call]) -> State | str:
@@ -207,3 +200,15 @@ class HistoryMapping(ABC, Generic[R]):
     @cached_property
     def _actions(self) -> Mapping[str, Action]:
         return {action.name: action for action in self.abstract.actions}
+
+
+def _counted(taken: Iterable[tuple[Pair, list[Explained]]]) -> Walk:
+    pairs, explained, unexplained = 0, Counter[str](), list[Unexplained]()
+    for _, steps in taken:
+        pairs += 1
+        for calls, reached in steps:
+            if isinstance(reached, Unexplained):
+                unexplained.append(reached)
+            else:
+                explained.update({call.action for call in calls} or {"none"})
+    return Walk(pairs=pairs, explained=explained, unexplained=unexplained)

@@ -8,7 +8,7 @@ from model.classic_group.bugs import AddsInstances
 from model.quorum.versions import Kafka43
 from model.specs import find
 from properties.refinement import detailed_classic_group, detailed_quorum
-from tools.abstract_steps.explored import EXPLORATIONS, NotExplained, pairs, random_walks, walk
+from tools.abstract_steps.explored import EXPLORATIONS, NotExplained, random_walks, walk
 from tools.abstract_steps.page import NEVER, PAGE, kept, never_taken, page
 from tools.abstract_steps.traced import real
 
@@ -39,12 +39,12 @@ def test_the_page_is_that_of_the_record() -> None:
     "exploration",
     [
         walk(detailed_classic_group.Refinement(AddsInstances(generations=1))),
-        pairs(detailed_quorum.Refinement(Kafka43(replicas=1, max_epoch=2, max_failures=1))),
+        walk(detailed_quorum.Refinement(Kafka43(replicas=1, max_epoch=2, max_failures=1))),
         random_walks(
             detailed_quorum.Refinement(Kafka43(replicas=1, max_epoch=2, max_failures=1)), seed=1
         ),
     ],
-    ids=["walk", "pairs", "random walks"],
+    ids=["states", "pairs", "random walks"],
 )
 def test_a_step_that_no_action_explains_ends_the_count(exploration: object) -> None:
     assert callable(exploration)

@@ -34,7 +34,9 @@ from properties.refinement import (
     detailed_transactions,
 )
 from properties.refinement.detailed_group_offsets import WithoutResets
-from properties.refinement.history_mapping import HistoryMapping
+from properties.refinement.history_mapping import HistoryMapping, Walk
+from properties.refinement.state_mapping import StateMapping
+from properties.refinement.state_mapping import Walk as StateWalk
 
 Exploration = Callable[[], Mapping[str, int]]
 
@@ -48,32 +50,19 @@ class NotExplained(AssertionError):
     """The error for a step of a detailed spec that no actions of the abstract spec explain."""
 
 
-def walk(mapping: Any) -> Exploration:
-    """Explores with a mapping that has a `walk`."""
-
-    def explored() -> Mapping[str, int]:
-        found = mapping.walk()
-        if found.unexplained or getattr(found, "disagreements", 0):
-            raise NotExplained(f"{mapping}: {found}")
-        counts: Mapping[str, int] = found.explained
-        return counts
-
-    return explored
-
-
-def pairs(mapping: HistoryMapping[Any]) -> Exploration:
-    """Explores all pairs of a detailed state and an abstract state."""
-    return lambda: _taken(mapping, mapping.first_unexplained())
+def walk(mapping: StateMapping[Any] | HistoryMapping[Any]) -> Exploration:
+    """Explores all states of the detailed spec."""
+    return lambda: _explained(mapping, mapping.walk())
 
 
 def random_walks(mapping: HistoryMapping[Any], seed: int) -> Exploration:
-    return lambda: _taken(mapping, mapping.first_unexplained_of(WALKS, length=LENGTH, seed=seed))
+    return lambda: _explained(mapping, mapping.random_walks(WALKS, length=LENGTH, seed=seed))
 
 
-def _taken(mapping: HistoryMapping[Any], unexplained: object) -> Mapping[str, int]:
-    if unexplained is not None:
-        raise NotExplained(f"{mapping}: {unexplained}")
-    return mapping.taken
+def _explained(mapping: object, found: StateWalk | Walk) -> Mapping[str, int]:
+    if found.unexplained or (isinstance(found, StateWalk) and found.disagreements):
+        raise NotExplained(f"{mapping}: {found}")
+    return found.explained
 
 
 def edges(spec: Transactions) -> Exploration:
@@ -134,14 +123,14 @@ EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
         walk(detailed_read_committed.Refinement(Transactions(**{**QUIET, "markers_late": True}))),
     ),
     "pipeline-abstract": (
-        pairs(detailed_group_offsets.Refinement(WithoutResets(generations=2, log_size=2))),
+        walk(detailed_group_offsets.Refinement(WithoutResets(generations=2, log_size=2))),
     ),
     "classic-group-abstract": (
         walk(detailed_classic_group.Refinement(ClassicGroup(generations=2))),
     ),
     "consumer-group-abstract": (walk(detailed_consumer_group.Refinement(ConsumerGroup(epochs=3))),),
     "reassignment-abstract": (
-        pairs(
+        walk(
             detailed_reassignment.Refinement(
                 ElrOfReplicas(
                     replicas=3,
@@ -163,7 +152,7 @@ EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
         ),
     ),
     "quorum-abstract": (
-        pairs(detailed_quorum.Refinement(Quorum(replicas=2))),
+        walk(detailed_quorum.Refinement(Quorum(replicas=2))),
         random_walks(
             detailed_quorum.Refinement(Quorum(replicas=3, max_epoch=2, max_failures=1, log_size=3)),
             seed=1,

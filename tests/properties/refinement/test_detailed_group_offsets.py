@@ -22,10 +22,10 @@ ONE_GENERATION: Constants = {"generations": 1, "log_size": 3}
 
 def test_every_step_of_the_detailed_spec_is_explained() -> None:
     refinement = Refinement(WithoutResets(**TWO_GENERATIONS))
-    assert refinement.first_unexplained() is None
-    assert refinement.pairs == 4_400
+    walk = refinement.walk()
+    assert (walk.pairs, walk.unexplained) == (4_400, [])
     actions = {action.name for action in refinement.abstract.actions}
-    assert {*refinement.taken} == actions - {"init_transactions"} | {"none"}
+    assert {*walk.explained} == actions - {"init_transactions"} | {"none"}
 
 
 class Zombies(ForgetsGeneration, WithoutResets):

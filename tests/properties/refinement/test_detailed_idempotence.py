@@ -5,6 +5,8 @@ Here `idempotence` is called the detailed spec, because it has more detail than 
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from model.idempotence.bugs import SnapshotKeepsNewest, WindowOfOne
@@ -13,8 +15,14 @@ from model.idempotence.versions import IdempotentProducer, Kip360
 from model.idempotence_abstract.versions import SnapshotKeepsNewest as AbstractSnapshot
 from model.variants import Constants
 from properties.refinement.detailed_idempotence import Refinement
+from properties.refinement.history_mapping import Walk
 
 CHANGES: Constants = {**QUIET, "leader_changes": 2}
+
+
+def actions(walk: Walk) -> Counter[str]:
+    """Returns how often each action of the detailed spec was not explained."""
+    return Counter(one.transition.action for one in walk.unexplained)
 
 
 def test_leader_changes_and_retries_refine_the_abstract_spec() -> None:
@@ -48,7 +56,7 @@ def test_with_the_snapshots_of_kafka_a_leader_refuses_a_batch_that_is_in_its_log
     the newest batch of a producer.
     """
     walk = Refinement(SnapshotKeepsNewest(**CHANGES)).walk()
-    assert walk.unexplained == {"refuse": 2}
+    assert actions(walk) == {"refuse": 2}
 
 
 def test_the_snapshots_of_kafka_refine_the_abstract_spec_with_the_same_rule() -> None:
@@ -70,4 +78,4 @@ def test_the_snapshots_of_kafka_refine_the_abstract_spec_with_the_same_rule() ->
 def test_rules_that_break_the_proof_take_unexplained_steps(
     version: type[IdempotentProducer], unexplained: dict[str, int]
 ) -> None:
-    assert Refinement(version(**CHANGES)).walk().unexplained == unexplained
+    assert actions(Refinement(version(**CHANGES)).walk()) == unexplained

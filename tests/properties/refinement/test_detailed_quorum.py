@@ -18,9 +18,9 @@ TWO: Mapping[str, int] = {"replicas": 2}
 
 def test_every_step_of_two_replicas_is_explained() -> None:
     refinement = Refinement(Quorum(**TWO))
-    assert refinement.first_unexplained() is None
-    assert (refinement.pairs, refinement.taken["append"]) == (646, 16)
-    assert {a.name for a in refinement.abstract.actions} - {*refinement.taken} == {
+    walk = refinement.walk()
+    assert (walk.pairs, walk.explained["append"], walk.unexplained) == (646, 16, [])
+    assert {a.name for a in refinement.abstract.actions} - {*walk.explained} == {
         "restart",  # nothing fails by default
         "truncate",  # needs three replicas
     }

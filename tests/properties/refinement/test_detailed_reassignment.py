@@ -45,10 +45,9 @@ UNCLEAN: Mapping[str, int | bool] = {
 def test_every_step_is_explained(
     constants: Mapping[str, int | bool], pairs: int, taken: set[str]
 ) -> None:
-    refinement = Refinement(ElrOfReplicas(**constants))
-    assert refinement.first_unexplained() is None
-    assert refinement.pairs == pairs
-    assert taken <= {*refinement.taken}
+    walk = Refinement(ElrOfReplicas(**constants)).walk()
+    assert (walk.pairs, walk.unexplained) == (pairs, [])
+    assert taken <= {*walk.explained}
 
 
 # too many pairs to explore, so random walks
@@ -63,9 +62,9 @@ CANCELLED: Mapping[str, int | bool] = {
 
 def test_every_step_of_random_walks_is_explained() -> None:
     """The walks cancel reassignments that add a replica, and one that only removes a replica."""
-    refinement = Refinement(ElrOfReplicas(**CANCELLED))
-    assert refinement.first_unexplained_of(walks=12, length=40, seed=1) is None
-    assert {"remove_replica", "cancel_reassignment", "cancel_removal"} <= {*refinement.taken}
+    walk = Refinement(ElrOfReplicas(**CANCELLED)).random_walks(12, length=40, seed=1)
+    assert not walk.unexplained
+    assert {"remove_replica", "cancel_reassignment", "cancel_removal"} <= {*walk.explained}
 
 
 class Forgetful(Refinement):
@@ -90,11 +89,8 @@ class ForgetsToCancel(Forgetful):
 
 
 def test_a_wrong_mapping_is_noticed_by_random_walks() -> None:
-    unexplained = ForgetsToCancel(ElrOfReplicas(**CANCELLED)).first_unexplained_of(
-        walks=12, length=40, seed=1
-    )
-    assert unexplained is not None
-    assert unexplained.transition.action == "cancel_reassignment"
+    walk = ForgetsToCancel(ElrOfReplicas(**CANCELLED)).random_walks(12, length=40, seed=1)
+    assert {one.transition.action for one in walk.unexplained} == {"cancel_reassignment"}
 
 
 @pytest.mark.parametrize("mutant", [ForgetsToLearn, ForgetsToFinish])
