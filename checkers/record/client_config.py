@@ -54,7 +54,7 @@ CONSUMER: Final[Mapping[str, Any]] = {
 }
 MEMBER: Final[Mapping[str, Any]] = {
     **CONSUMER,
-    "auto.offset.reset": "earliest",  # until the group has committed an offset
+    "auto.offset.reset": "earliest",  # if the group lost its first offsets
     "isolation.level": "read_committed",
     "session.timeout.ms": 6_000,  # the minimum of a broker: a dead member is removed soon
     "heartbeat.interval.ms": 500,

@@ -170,7 +170,7 @@ class Pipeline:
         operation = self.shared.history.invoke(
             process, "init_producer", transactional_id=self.transactional_id
         )
-        error = _with_retries(lambda: producer.init_transactions(CALL_S))
+        error = with_retries(lambda: producer.init_transactions(CALL_S))
         outcome: Outcome = "ok" if error is None else "info"
         self.shared.history.complete(operation, outcome, error=outcomes.reason(error))
         return process, producer, error is None
@@ -286,14 +286,14 @@ class Attempt:
         if error is None and not abort:
             self._record_end_request()
             requested = True
-            error = _with_retries(lambda: producer.commit_transaction(CALL_S))
+            error = with_retries(lambda: producer.commit_transaction(CALL_S))
             if error is None:
                 return "ok", None, True
         reason = "the application aborted it" if error is None else outcomes.reason(error)
         if error is None or not error.fatal():
             if not requested:
                 self._record_end_request()
-            refused = _with_retries(lambda: producer.abort_transaction(CALL_S))
+            refused = with_retries(lambda: producer.abort_transaction(CALL_S))
             if refused is None:
                 return "fail", reason, True
             reason = f"{reason}; the abort: {outcomes.reason(refused)}"
@@ -328,8 +328,31 @@ def fetch_offsets(
     return fetched
 
 
-def _with_retries(call: Callable[[], object]) -> Any:
-    """Returns the last error, or None after success."""
+def commit_beginnings(shared: Shared, clients: Clients, route: Route) -> None:
+    """Commits offset 0 of each input partition, before the group has members.
+
+    So no member begins at a partition without a committed offset: librdkafka resets such a position
+    a second time if the response to ListOffsets is late (docs/findings/late-list-offsets.md).
+    """
+    did = tuple(CommitOffset(key, 0) for key in route.source.keys)
+    process = shared.new_process()
+    operation = shared.history.invoke(process, "commit_offset", did, group=route.group)
+    consumer = clients.reader("read_committed", group=route.group).consumer
+    places = [TopicPartition(route.source.name, n, 0) for n in range(route.source.partitions)]
+
+    def commit() -> None:
+        for place in consumer.commit(offsets=places, asynchronous=False):
+            if place.error is not None:
+                raise KafkaException(place.error)
+
+    error = with_retries(commit)
+    consumer.close()
+    outcome: Outcome = "ok" if error is None else "info"
+    shared.history.complete(operation, outcome, did, outcomes.reason(error))
+
+
+def with_retries(call: Callable[[], object]) -> Any:
+    """Calls a client again while its errors are temporary; returns the last error, or None."""
     until = time.monotonic() + STEP_S
     while True:
         try:
@@ -346,7 +369,7 @@ def _with_retries(call: Callable[[], object]) -> Any:
 
 def _with_timeout(call: Callable[[], object]) -> Any:
     answers: list[Any] = []
-    thread = threading.Thread(target=lambda: answers.append(_with_retries(call)), daemon=True)
+    thread = threading.Thread(target=lambda: answers.append(with_retries(call)), daemon=True)
     thread.start()
     thread.join(STEP_S + 2 * CALL_S)
     lost = KafkaError(KafkaError._TIMED_OUT, "the client call did not return")

@@ -22,7 +22,7 @@ from confluent_kafka import TopicPartition
 
 from checkers.record.clients import Clients, Reader
 from checkers.record.options import RecordOptions
-from checkers.record.pipeline import Pipeline, Route, fetch_offsets
+from checkers.record.pipeline import Pipeline, Route, commit_beginnings, fetch_offsets
 from checkers.record.processes import Shared, Threads, Topic
 from checkers.record.reading import end_offset, poll_until, query_end_offsets, read_to_the_end
 from checkers.record.sending import start_senders
@@ -41,6 +41,7 @@ def run(
     Returns the keys of the partitions that were not read to their end.
     """
     route = Route(source=source, target=target, group=f"{target.name}-group")
+    commit_beginnings(shared, clients, route)
     drained = threading.Event()
     sending, working = Threads(shared), Threads(shared)
     start_senders(options, shared, clients, source, sending)

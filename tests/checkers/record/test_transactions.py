@@ -102,7 +102,7 @@ def test_the_history_keeps_the_assumptions_of_an_analysis(history: History) -> N
     assert not any(assumption.find(history) for assumption in ASSUMPTIONS)
     assert {op.f for op in history} == {
         "send", "txn", "poll", "assign", "subscribe", "init_producer", "fetch_offset",
-        "end_offset", "start_offset",
+        "end_offset", "start_offset", "commit_offset",
     }  # fmt: skip
 
 
@@ -156,7 +156,17 @@ def test_after_a_step_that_did_not_commit_the_groups_offsets_are_fetched(
 
 def test_the_offsets_of_the_group_are_fetched_all_the_time(history: History) -> None:
     fetched = {op.did for op in those(history, "fetch_offset", "ok")}
-    assert tuple(FetchOffset(key, None) for key in SOURCE.keys) in fetched  # they are forgotten
+    # the cluster forgets what transactions commit
+    assert tuple(FetchOffset(key, 0) for key in SOURCE.keys) in fetched
+
+
+def test_the_group_has_committed_offsets_before_it_has_members(history: History) -> None:
+    (committed,) = those(history, "commit_offset", "ok")
+    assert committed.did == tuple(CommitOffset(key, 0) for key in SOURCE.keys)
+    assert committed.group == "t-out-group"
+    (joined,) = those(history, "subscribe")
+    assert committed.completed_ns is not None
+    assert committed.completed_ns < joined.invoked_ns
 
 
 def test_members_record_their_subscription_and_readers_read_at_both_levels(
@@ -211,8 +221,8 @@ def test_a_call_is_repeated_only_while_its_error_is_retriable() -> None:
     code = KafkaError.CONCURRENT_TRANSACTIONS
     may, must_not = (Stubborn(refusals=2, code=code, retriable=r) for r in (True, False))
 
-    assert pipeline._with_retries(may) is None
-    assert pipeline._with_retries(must_not).code() == code
+    assert pipeline.with_retries(may) is None
+    assert pipeline.with_retries(must_not).code() == code
     assert (may.left, must_not.left) == (-1, 1)
 
 
@@ -220,7 +230,7 @@ def test_a_refused_call_is_not_repeated_at_once(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(pipeline, "STEP_S", 0.3)
     always = Stubborn(refusals=1_000, code=KafkaError._CONFLICT, retriable=True)
 
-    assert pipeline._with_retries(always).code() == KafkaError._CONFLICT
+    assert pipeline.with_retries(always).code() == KafkaError._CONFLICT
     assert always.left > 990
 
 
