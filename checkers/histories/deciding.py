@@ -148,7 +148,8 @@ def decide(
 ) -> Decided:
     """Returns the findings for the wanted anomalies.
 
-    If the history breaks an assumption of the analysis, returns what breaks it instead.
+    If the history breaks an assumption of the analysis, the result has the violations of the
+    assumptions instead.
 
     With `delivery`, the result also has the delivery semantics of applications. `observe` gets
     each pass over the history or over its shuffled rows as its argument.

@@ -51,7 +51,7 @@ class PlannedStage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedPass:
-    """A pass over a source; by a shuffle, it writes the sources `into` for later passes."""
+    """A pass over a source; `into` names the sources that its shuffle writes for later passes."""
 
     source: str
     into: tuple[str, ...]

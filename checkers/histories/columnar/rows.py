@@ -19,7 +19,7 @@ _SCALARS: Final = {int: pa.int64(), str: pa.string()}
 
 @cache
 def schema_of(row: type[Any]) -> pa.Schema:
-    """Returns the Arrow schema of a dataclass: columns of int64, string, or lists of both."""
+    """Returns the Arrow schema of a dataclass: columns of integers, texts, or lists of either."""
     hints = get_type_hints(row)
     return pa.schema([(field.name, _arrow_type(hints[field.name])) for field in fields(row)])
 

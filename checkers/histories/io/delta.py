@@ -162,7 +162,7 @@ def _checkpointed(file: Place) -> Iterator[object]:
 
 
 def _obstacles(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    """Yields each reason why the files alone are not the rows of the table, with the next move."""
+    """Yields each reason why the files alone do not have the table's rows, with a way out."""
     protocol, metadata = snapshot.protocol, snapshot.metadata
     if protocol is None or metadata is None:
         yield "its log has no protocol or no metadata", _COPY

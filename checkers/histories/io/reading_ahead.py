@@ -27,7 +27,7 @@ _AHEAD: Final = 4  # files that are read ahead, for each thread
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A file that was looked at ahead, with its tables if it is small."""
+    """A file that was opened before its turn; if it is small, its tables were read too."""
 
     read: Reader
     place: Place

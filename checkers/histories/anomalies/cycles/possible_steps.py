@@ -42,8 +42,10 @@ class PossibleSteps:
     """The operations that a cycle can enter through a poll, and leave through a send.
 
     - `both` has the operations that poll and send.
-    - `after_poll` has the operations that send, and poll or come after a poll of their process.
-    - `before_send` has the operations that poll, and send or come before a send of their process.
+    - `after_poll` has the operations that send, if they or an earlier operation of their process
+      poll.
+    - `before_send` has the operations that poll, if they or a later operation of their process
+      send.
     """
 
     both: Bitset
@@ -52,7 +54,8 @@ class PossibleSteps:
     ww_deps: bool  # True if a cycle can also enter an operation through a record that it sent
 
     def of(self, first: Ints, second: Ints) -> tuple[int, int]:
-        """Returns how many wr dependencies can be in a cycle G1c, and how many in a G1c-process.
+        """Returns two numbers of wr dependencies: those that can be in a cycle G1c, and in
+        G1c-process.
 
         Dependency i leads from the operation `first[i]`, which sent a record, to `second[i]`, which
         polled it.

@@ -99,7 +99,9 @@ def _ascending(group: Ints, offset: Ints) -> bool:
 
 
 def _words(key: Ints, offset: Ints, last: Ints, log_starts: LogStarts) -> pa.Table:
-    """Returns the offsets below the last one of their transaction, unless this one is deletable."""
+    """Returns the offsets that are below their transaction's last offset in the same log.
+
+    Transactions whose last record retention may have deleted are left out."""
     some = np.flatnonzero((offset < last) & (last >= log_starts.of(key)))
     key, offset = key[some], offset[some]
     if not _ascending(key, offset):

@@ -196,8 +196,9 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
     """Returns the polls in this batch whose record the application received more than once.
 
     An application is a consumer group, or a process without a group. Each row of `again` is for one
-    application and 64 offsets of a log. It names one batch that repeats a record, `repeated_in`,
-    and only this batch returns polls for the row. This is enough to find a first repetition.
+    application and 64 offsets of a log. Its field `repeated_in` has the first batch that repeats
+    one of these offsets, and only this batch returns polls for the row. This is enough to find the
+    first repetition.
     """
     here = again.where(again.repeated_in == batch.number)
     if not len(here):

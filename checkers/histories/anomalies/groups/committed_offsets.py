@@ -196,7 +196,7 @@ def first_two(of: Batch) -> Batch:
 
 @dataclass(frozen=True, slots=True)
 class KnownOffsets:
-    """Committed offsets of groups; from the time `known_ns` on, the commit is certain."""
+    """Committed offsets of groups; `known_ns` has the time from which on each commit is certain."""
 
     register: Ints
     offset: Ints

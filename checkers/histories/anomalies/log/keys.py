@@ -1,4 +1,4 @@
-"""The keys of a history, and the number of failed sends' values that a reader could have received.
+"""The keys of a history, and the number of values of failed sends that a reader could receive.
 
     p1 txn k=a  -> fail
     p2 txn j=b  -> fail
@@ -56,7 +56,7 @@ class RecordKeys:
         return cls(np.unique(keys[committed]), np.array(sorted(several), dtype=np.int64))
 
     def values_of_committed(self, failed: pa.Table) -> int:
-        """Adds up the counts in `failed` for the logs that a client read at read_committed.
+        """Returns the sum of the counts in `failed` for logs that a client read at read_committed.
 
         The table `failed` has, for each log, the number of values whose sends all failed.
         """

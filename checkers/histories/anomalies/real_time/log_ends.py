@@ -215,7 +215,7 @@ class FirstObservations:
 
     @classmethod
     def of(cls, firsts: Batch) -> Self:
-        """Returns the first observation of each log, from the first ones of all batches."""
+        """Returns each log's first observation; `firsts` has its first observation per batch."""
         logs, group = np.unique(
             hash_of_pair(firsts.ints("key"), firsts.ints("log")), return_inverse=True
         )

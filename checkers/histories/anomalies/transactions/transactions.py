@@ -107,7 +107,7 @@ def _torn_transactions(of: TransactionReads, context: Context) -> Plan[Finding]:
 
 
 def _unconfirmed_reads(of: TransactionReads) -> Counter[int]:
-    """Returns how many unconfirmed records of each transaction of several records were read."""
+    """Returns, for each transaction with several records, how many unconfirmed ones were read."""
     return Counter(
         entry.writer
         for entry in of.records.values()
