@@ -63,7 +63,7 @@ def variants_of(spec: str) -> tuple[Variant, ...]:
 
 
 def find(spec: str, variant: str | None = None) -> Variant:
-    """Returns the spec's variant of this name, or its default variant if no name is given.
+    """Returns the spec's variant of this name, or its default variant if `variant` is None.
 
     Raises UnknownName, which lists the three most similar names.
     """

@@ -105,7 +105,7 @@ class Fairness:
         return int(self.graph.source[edge]), int(self.graph.target[edge])
 
     def fair(self, within: Mask, through: Mask) -> Mask:
-        """Returns a mask of the sets that `sets` yields."""
+        """Returns a mask of the states in the sets that `sets` yields."""
         found = np.zeros_like(within)
         for nodes in self.sets(within, through):
             found[nodes] = True

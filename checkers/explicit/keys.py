@@ -3,9 +3,9 @@
 If a spec has fewer than 2^64 possible states, the key is the state's index in a list of all
 combinations of values. Then different states have different keys.
 
-Otherwise the key is a fingerprint with random weights, and two states may have the same one. Its
-probability depends on the differences between the two states, byte by byte. It is 2^-64 if one of
-them is odd. It is 2^k times larger if 2^k is the largest power of two that divides all of them.
+Otherwise the key is a fingerprint with random weights, and two states may have the same key. The
+probability is 2^-64 if some byte of the two states differs by an odd number. In general, it is 2^k
+times larger, if 2^k is the largest power of two that divides the differences of all bytes.
 
 Under symmetry a state has one key for each permutation of elements: the key of the permuted state.
 The least of these keys is *canonical*: all states of a symmetry class have the same canonical key.

@@ -49,9 +49,10 @@ def decide(
 ) -> Mapping[str, Discovery]:
     """Returns the verdict on each named liveness property, by default on all of them.
 
-    Without a budget, plain Python has at most a million states; the compiled engine has as many as
-    `memory` bytes hold, by default 4 GB or half of the machine's memory. Without an engine, plain
-    Python decides on few states, and compiled code on more, if there is a compiler.
+    Without a budget, plain Python explores at most a million states. The compiled engine explores
+    as many as `memory` bytes hold; by default these are 4 GB, or half of the machine's memory if
+    that is less. If `engine` is None, plain Python decides small graphs. Compiled code decides
+    larger ones, if there is a compiler.
 
     Raises UnknownName for an unknown property, SpecError for an undefined term.
     """
@@ -114,9 +115,9 @@ def with_liveness(
 ) -> Exploration:
     """Returns the exploration, with the verdicts on these liveness properties added.
 
-    The engine that explored the states decides them, or plain Python instead of NumPy. The verdicts
-    are `undecided` if the exploration stopped early, or if the graph of its states is larger than
-    the limits allow.
+    The engine that explored the states also decides these properties; after NumPy, plain Python
+    decides them. The verdicts are `undecided` if the exploration stopped early, or if the graph of
+    its states is larger than the limits allow.
     """
     if not properties:
         return found

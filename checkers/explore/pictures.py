@@ -82,7 +82,7 @@ class Painter:
         return made
 
     def picture(self, state: State, before: State | None = None) -> Drawn:
-        """Returns the state as data for the page; `changed` marks what differs from `before`."""
+        """Returns the state as data for the page; `changed` marks differences from `before`."""
         leaves = [*self._every(state, state)]
         old = (
             None

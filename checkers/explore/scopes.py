@@ -53,11 +53,12 @@ def is_wide(elements: range) -> bool:
 
 
 def near(state: RowState, sort: t.SortInfo, spec: Spec, ranges: Ranges) -> list[int]:
-    """Returns the elements of a wide sort that the state names, those next to them, and the least.
+    """Returns the elements of a large sort that the state contains, their neighbours, and the
+    least.
 
-    A value of a variable with a wide key is not counted: there are too many of them. If the state
-    names an element only in such variables, the result has the least element and the first one that
-    is greater than all of them.
+    A variable whose key has a large sort has too many values, so its values do not count. If only
+    such variables contain elements of the sort, the result has the least element and the first one
+    that is greater than all elements in the state.
     """
     elements = ranges[sort.name]
     of_sort = [v for v in spec.variables if v.value.name == sort.name]

@@ -4,7 +4,8 @@ Such a state may be unreachable. Then the counterexample shows no violation: the
 another lemma. A violation is a run from an initial state; exploration finds such runs.
 
 The search for a counterexample is at a finite scope. It minimizes the state: as many variables as
-possible have their least value. The reference interpreter then takes the same step, as a check.
+possible have the least value of their type: false, 0, nothing. The reference interpreter then takes
+the same step, as a check.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def inductive_subset(
     proofs = {(c.action, c.claim): c for c in conditions}
 
     def invalid() -> list[Condition]:
-        """Returns the proofs to repeat: of claims not dropped, but assuming a dropped claim."""
+        """Returns the conditions to prove again: their proofs assumed a claim that was dropped."""
         return [c for c in proofs.values() if c.claim not in dropped and c.assumed & dropped.keys()]
 
     def any_invariant() -> bool:

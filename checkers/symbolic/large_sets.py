@@ -1,12 +1,12 @@
-"""The assumption about large sets in proofs: a set with at least k elements stays so as it grows.
+"""The assumption about large sets in proofs: a large set with one more element is large too.
 
-A proof for any number of elements cannot count. So it replaces the sets with at least k elements by
-any family of sets that has each superset of its sets. For a sort with few elements this assumption
-is checked here: for every k, and for every set and element.
+A set is *large* if it has at least k elements. A proof for any number of elements cannot count. So
+it replaces the large sets by a family of sets, and assumes only one thing: if a set is in the
+family, so is each of its supersets. For a sort with few elements this assumption is checked here:
+for every k, and for every set and element.
 
-The proof states nothing else about the family. So a claim is proved for each k at once, and "fewer
-than k" is "not at least k". For example, if fewer than k replicas stop uncleanly, each set of at
-least k replicas has one that did not.
+So a claim is proved for each k at once, and "fewer than k" is "not at least k". For example, if
+fewer than k replicas stop uncleanly, each set of at least k replicas has one that did not.
 """
 
 from __future__ import annotations
@@ -33,6 +33,6 @@ def large_sets(size: int, number: int) -> Iterator[frozenset[int]]:
 
 
 def not_growing(size: int, sets: list[frozenset[int]]) -> list[tuple[frozenset[int], int]]:
-    """Returns the sets that leave the family when an element joins, each with this element."""
+    """Returns each set and element such that the set with this element is not in `sets`."""
     family = set(sets)
     return [(one, i) for one in sets for i in range(size) if one | {i} not in family]

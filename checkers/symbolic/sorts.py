@@ -126,7 +126,7 @@ class Sorts(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Family:
-    """A family of sets of elements in Z3: its sort, which values are in it, and their elements."""
+    """A family of sets in Z3: the sort of a set, the test for the family, and the elements."""
 
     sets: Expr
     is_in: Expr
@@ -182,7 +182,7 @@ class Unbounded(Sorts):
         )
 
     def majority(self, info: t.SortInfo, is_member: Callable[[Expr], Expr]) -> Expr:
-        """Returns a formula that is true if `is_member` is true of all replicas of some quorum."""
+        """Returns a formula that is true if all elements of some quorum are members."""
         name = f"Quorum{info.name}"
         if name not in self._families:
             self._any_two_share(info, self._family(info, name))
@@ -201,7 +201,7 @@ class Unbounded(Sorts):
         return self._contains_one(info, self._families[name], is_member)
 
     def _family(self, info: t.SortInfo, name: str) -> Family:
-        """Creates a family of sets of elements, about which no axiom is known."""
+        """Creates a family of sets of elements, without any axiom about it."""
         sort, boolean = self.of(info), z3.BoolSort(self.context)
         subset = z3.DeclareSort(name, self.context)
         self._families[name] = Family(

@@ -16,7 +16,7 @@ def explained(
 ) -> ExplainedTrace:
     """Returns the events in the order in which they were taken, each with its actions.
 
-    The forbidden event comes last.
+    If the spec forbids an event, this event comes last.
     """
     begin_ns = events[0].line.at_ns
     lines, last = list[Line](), mapping.behaviour.preparation

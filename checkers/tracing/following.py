@@ -118,10 +118,9 @@ class Following:
         return None
 
     def _look_ahead(self) -> bool:
-        """Finds later events that must come first for the spec to allow the next event.
+        """Takes later events that the next event needs; returns False if there are none.
 
-        Such an event was logged after its effect. Takes them before the next event. Returns False
-        if there are none.
+        Such an event happened before the next event, but its line was logged after it.
         """
         event, tried = self.events[self.start], 0
         here = self.mapping.position
@@ -183,9 +182,9 @@ def follow(
 ) -> Followed:
     """Checks a trace against the spec, event by event, up to the first forbidden event.
 
-    `begun` is the mapping from events to actions of the spec, in its first state. It is a refusal
-    if the spec has no such state; then the first event counts as forbidden. The trace must have at
-    least one event.
+    `begun` is the mapping from events to actions of the spec, in its first state. If the spec has
+    no state in which the trace can begin, `begun` is a refusal, and the first event counts as
+    forbidden. The trace must have at least one event.
     """
     subject = events[0].subject
     if isinstance(begun, Refused):

@@ -69,7 +69,7 @@ class Mapping(Protocol):
 
     @property
     def elements(self) -> ElementNames:
-        """The names of the run for the elements of a sort, such as `broker 1` for replica 0."""
+        """The names of a sort's elements in the traced run, such as `broker 1` for replica 0."""
         ...
 
     @property

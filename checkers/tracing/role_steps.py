@@ -1,4 +1,4 @@
-"""The steps of a broker that gets a role: it loads its log, learns its role, and begins.
+"""The steps of a broker that becomes leader or follower: it loads its log, learns its role, begins.
 
 The trace line of a new role also shows where the broker's log ends. After a restart, the log may be
 shorter than before: the broker lost its disk, or unflushed records.

@@ -212,7 +212,7 @@ class Interpreter:
                     yield action, values, after
 
     def initial(self, spec: Spec) -> list[State]:
-        """Returns the distinct initial states; omitted variables have their least values."""
+        """Returns the distinct initial states; a variable that `init` omits has its least value."""
         blank: State = {
             (v.name, keys): self.least(v.value)
             for v in spec.variables

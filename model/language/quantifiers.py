@@ -1,4 +1,4 @@
-"""The quantifiers of the language: `forall`, `exists`, and what counts or searches elements.
+"""The quantifiers of the language: `forall`, `exists`, and functions that count or search elements.
 
 A loop over a sort yields one symbolic element. So the generator of `forall(p(r) for r in Replica)`
 yields one formula, about this element.
@@ -77,8 +77,8 @@ def count(bodies: Iterator[Bool]) -> Number:
 def majority(bodies: Iterator[Bool]) -> Bool:
     """True if the body is true for more than half of the elements of a sort.
 
-    Raises SpecError if the elements are those of a set. A proof assumes of majorities only that any
-    two of them share an element.
+    Raises SpecError if the loop ranges over a set. A proof assumes only one thing about majorities:
+    any two of them share an element.
     """
     scope = _Scope.of(bodies)
     if scope.ranges:
@@ -88,10 +88,10 @@ def majority(bodies: Iterator[Bool]) -> Bool:
 
 
 def at_least(number: int, bodies: Iterator[Bool]) -> Bool:
-    """True if the body is true for at least so many elements of a sort.
+    """True if the body is true for at least `number` elements of a sort.
 
-    Raises SpecError if the elements are those of a set. A proof assumes of such sets only that they
-    stay large enough when elements join.
+    Raises SpecError if the loop ranges over a set. A proof assumes only that a large enough set
+    stays large enough when an element is added.
     """
     scope = _Scope.of(bodies)
     if scope.ranges:

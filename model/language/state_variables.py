@@ -268,7 +268,8 @@ class Record:
 
     @classmethod
     def blank(cls) -> typing.Self:
-        """Returns the record with the least values in all fields; no field may be a map."""
+        """Returns the record whose fields have the least values of their types: false, 0, nothing;
+        no field may be a map."""
         leaves = {n: s for n, s in cls.fields().items() if isinstance(s, LeafShape)}
         return cls(**{n: wrap(s.sort, t.Least(s.info)) for n, s in leaves.items()})
 

@@ -149,7 +149,9 @@ class Writer:
         return list(changed.items())
 
     def _same(self, before: State, after: State) -> Skip:
-        """Returns a test for parts that two states share; without it, a large state is slow."""
+        """Returns a function that returns True for a part that both states share, as one object.
+
+        A shared part needs no comparison. This makes the comparison of large states fast."""
         if not (isinstance(before, RowState) and isinstance(after, RowState)):
             return lambda path, keys: False
         below: dict[str, list[str]] = {}

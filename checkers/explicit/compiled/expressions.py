@@ -144,10 +144,10 @@ class Expressions(FiniteTerms):
         return True
 
     def shareable(self, write: t.Write, bound: frozenset[int]) -> dict[int, t.Node]:
-        """Returns the costly expressions, by `id()`, that can be computed before the loops.
+        """Returns the costly parts of an assignment, by `id()`, that are computed before its loops.
 
-        Such an expression reads no loop variable. It must also be defined in every state, unless
-        the assignment that contains it evaluates it in any case.
+        Such an expression reads no loop variable. It is also defined in every state, or the
+        assignment always evaluates it.
         """
         found: dict[int, t.Node] = {}
         always = isinstance(write.condition, t.Const)

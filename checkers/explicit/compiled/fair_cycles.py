@@ -155,7 +155,7 @@ class FairCycles:
         return walk if at == start else [*walk, *self._walk(at, inside, wanted, None, start)]
 
     def _close_idle(self, wanted: NDArray[np.uint8], node: int) -> None:
-        """Removes the weakly fair labels that the node disables."""
+        """Removes from `wanted` the weakly fair labels that are disabled in the node."""
         leaving = self.labels[int(self.offsets[node]) : int(self.offsets[node + 1])]
         kept = wanted == STRONG
         kept[leaving] = True

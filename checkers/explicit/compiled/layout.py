@@ -50,7 +50,7 @@ class Layout:
     def stored(self, state: Packed) -> bytes:
         """Packs a state into few bits: each value takes only the bits that its type needs.
 
-        The given state has one byte for each value.
+        The parameter `state` has one byte for each value.
         """
         number = 0
         for raw, (word, shift, _) in zip(state, self.places, strict=True):

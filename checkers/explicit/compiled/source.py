@@ -128,7 +128,7 @@ class Source:
         return "\n".join(out) + "\n"
 
     def _formulas(self) -> list[str]:
-        """Returns a function for the premise and one for the goal of each liveness property."""
+        """Returns C functions: two for each liveness property, for its premise and for its goal."""
         out: list[str] = []
         formulas = [(c, formula) for c in self.lively for formula in (c.premise, c.goal)]
         for number, (claim, formula) in enumerate(formulas):
@@ -236,7 +236,7 @@ class _ActionText:
         self.out.append(f"{pad}emit(w, k, &to, {self._instance(env)});")
 
     def _instance(self, env: Env) -> str:
-        """Returns C code for the number of the instance: the parameters are its digits."""
+        """Returns C code for the number of an action instance with the parameters in `env`."""
         code = "0"
         for p in self.action.params:
             code = f"({code} * {self.at.size(p.sort)} + {env[p.uid]})"

@@ -1,6 +1,6 @@
 """Translates a spec to TLA+: a module for TLC and Apalache, and a configuration file for TLC.
 
-Every word of the language has a counterpart in TLA+. An unordered sort is a constant: the
+Every construct of the language has a counterpart in TLA+. An unordered sort is a constant: the
 configuration makes it a set of model values. `Nothing` is one model value. Other sorts are ranges
 of integers; the module writes their bounds with constants where possible. Records are records, a
 set is a set, a map is a function. A method that returns a term is an operator. A term that an
