@@ -64,11 +64,11 @@ class PropertyDecided(Event):
     `in_force` says in which releases of Kafka the variant of the spec is in force. `system` is the
     running system, with its version.
 
-    The keys of `fingerprints`, `known` and `expired` are fingerprints of violations.
-    `fingerprints` maps each one to the shape of the violation: what is the same in every
-    recording, such as the action that breaks the property. The baseline is a file of accepted
-    violations. `known` maps a fingerprint to its entry in this file: owner, reason and expiry date.
-    `expired` has the entries whose date is past.
+    The keys of `fingerprints`, `known` and `expired` are fingerprints of violations. `fingerprints`
+    maps each one to the shape of the violation: the part that is the same in every recording, such
+    as the action that breaks the property. The baseline is a file of accepted violations. `known`
+    maps a fingerprint to its entry in this file: owner, reason and expiry date. `expired` has the
+    entries whose date is past.
     """
 
     name: ClassVar[str] = "property_decided"
@@ -252,8 +252,8 @@ class Evidence(Event):
 
     `about` is a property or a history. If a violation is expected, `expected` is true, and the
     terminal prints only one line. `drawing` is SVG. `trace` is a trace in ITF, for other programs.
-    `shape` is what is the same in every recording of the violation, such as the action that breaks
-    the property.
+    `shape` is the part of the violation that is the same in every recording, such as the action
+    that breaks the property.
     """
 
     name: ClassVar[str] = "evidence"

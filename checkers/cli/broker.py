@@ -173,7 +173,7 @@ def broker_command(
 
 
 def read_records_in_c(use: Callable[[Path], object], note: Callable[[str], None]) -> None:
-    """Compiles the C code that reads the records of a batch, and gives `use` the library.
+    """Compiles the C code that reads the records of a batch, and calls `use` with the library.
 
     The cache keeps the library, so a machine compiles the code once. Without a C compiler, Python
     reads the records; a note then says why.

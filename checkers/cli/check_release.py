@@ -106,7 +106,7 @@ def _check(run: Run, found: Shipped, options: ReleaseOptions) -> None:
 
 
 def _decisive(rows: Sequence[ReleaseDecided]) -> list[ReleaseDecided]:
-    """Returns the verdicts to report for a claim: of each variant, the first that is `violated`.
+    """Returns the verdicts to report for a claim: each variant's first verdict `violated`.
 
     If no variant violates the claim, the result is only the first verdict.
     """

@@ -80,8 +80,8 @@ def table_version_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def at_version(history: Location | Topic, version: int | None) -> Location | Topic:
     """Returns the files of a Delta table at the version, and any other history unchanged.
 
-    Raises InputFault if a version is given for a history that is no Delta table, and
-    UnreadableHistory as `delta.files_of`.
+    Raises InputFault if `version` is not None and the history is no Delta table. Raises
+    UnreadableHistory in the same cases as `delta.files_of`.
     """
     from checkers.histories.io import delta
     from checkers.histories.io.locations import FileSet

@@ -1,6 +1,6 @@
 """`urteil list KIND`: lists the items of one kind in the catalogue; without KIND, the kinds.
 
-With --kafka, it lists those that a release of Kafka has.
+With --kafka, it lists only the items that a release of Kafka has.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def sweep_command(
 
 
 def seed_range(seeds: str) -> range:
-    """Returns the seeds that a text such as `17` or `0..99` names; raises InputFault for others."""
+    """Returns the seeds that a text names, such as `17` or `0..99`; raises InputFault otherwise."""
     match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", seeds)
     if match is None or int(match[2] or match[1]) < int(match[1]):
         raise InputFault(f"--seeds {seeds}: write one seed, such as 17, or a range, such as 0..99")

@@ -250,7 +250,7 @@ def emit(
 
 
 def _walks(run: Run, suite: Suite, verdict: ClaimVerdict) -> Iterator[str]:
-    """Keeps the run that violates a claim as a trace of each spec that covers it.
+    """Keeps the run that violates a claim: as a trace of each spec that describes the run.
 
     Yields the commands that open the traces. Those with an event that the spec forbids come first.
     """

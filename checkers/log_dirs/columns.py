@@ -124,7 +124,7 @@ class Log:
         return int(self.last[last]) + 1, position, str(self.names[self.segment[last]])
 
     def by_producer(self, rows: Ints) -> Ints:
-        """Returns the given batches (row numbers) that have a producer id, ordered by this id.
+        """Returns those of the batches `rows` that have a producer id, ordered by this id.
 
         The batches of one producer stay in log order.
         """
@@ -151,8 +151,8 @@ class Log:
     def rows(self, row: type[Location], at: Ints, **more: npt.NDArray[Any] | list[str]) -> pa.Table:
         """Returns a table with one violation for each batch in `at`, an array of batch numbers.
 
-        The first columns locate the batch: topic partition, offset, replica, segment and byte. The
-        caller gives the values of all other columns. The columns are the fields of the dataclass
+        The first columns locate the batch: topic partition, offset, replica, segment and byte.
+        `more` has the values of all other columns. The columns are the fields of the dataclass
         `row`.
         """
         return pa.table({**self.place(at), **more}, schema=row_schema(row))

@@ -101,7 +101,7 @@ def batches(segment: Segment) -> Iterator[pa.RecordBatch]:
 
 
 def records(segment: Segment, positions: Collection[int]) -> Iterator[pa.RecordBatch]:
-    """Yields tables with the records of the batches that begin at the given byte positions.
+    """Yields tables with the records of the batches that begin at the byte positions `positions`.
 
     Each record is a row with the columns RECORDS. Batches with a fault are skipped.
     """

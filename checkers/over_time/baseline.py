@@ -7,9 +7,10 @@
     reason = "KAFKA-19148, fixed in 4.4"
     expires = 2027-03-31              # the last day on which it is known
 
-A fingerprint is a hash of the claim and of the shape of its violation. The shape is what is the
-same in every recording of a bug, such as the operations that cause the violation, by kind and
-outcome. So a violation of the same claim with another shape is a new violation.
+A fingerprint is a hash of the claim and of the shape of its violation. The shape is the part of a
+violation that is the same in every recording of a bug: for example, the kinds and outcomes of the
+operations that cause the violation. So a violation of the same claim with another shape is a new
+violation.
 """
 
 from __future__ import annotations

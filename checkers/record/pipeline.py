@@ -331,8 +331,8 @@ def fetch_offsets(
 def commit_beginnings(shared: Shared, clients: Clients, route: Route) -> None:
     """Commits offset 0 of each input partition, before the group has members.
 
-    So no member begins at a partition without a committed offset: librdkafka resets such a position
-    a second time if the response to ListOffsets is late (docs/findings/late-list-offsets.md).
+    So no member begins at a partition without a committed offset: librdkafka would reset this
+    position a second time if the response to ListOffsets is late (docs/findings/late-list-offsets.md).
     """
     did = tuple(CommitOffset(key, 0) for key in route.source.keys)
     process = shared.new_process()
@@ -352,7 +352,7 @@ def commit_beginnings(shared: Shared, clients: Clients, route: Route) -> None:
 
 
 def with_retries(call: Callable[[], object]) -> Any:
-    """Calls a client again while its errors are temporary; returns the last error, or None."""
+    """Repeats `call` after retriable errors; returns the last error, or None after success."""
     until = time.monotonic() + STEP_S
     while True:
         try:

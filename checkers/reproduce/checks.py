@@ -24,7 +24,7 @@ def partition(
     at: int | None = None,
     index: int | None = None,
 ) -> Check:
-    """Checks that a partition's metadata has the given values; None accepts every value.
+    """Checks that a partition's metadata has the values of the arguments; None accepts every value.
 
     By default it checks the topic's last partition. The leader -1 means that there is none.
     """
@@ -90,7 +90,7 @@ def unanswered(value: str, for_s: float = 1.0) -> Check:
 
 
 def refused(value: str, error: str) -> Check:
-    """Checks that the client reports an error for a value."""
+    """Checks that the client reports the error `error` for the send of a value."""
 
     def check(stage: Stage) -> Seen:
         found = stage.refused.get(value, "no error")
@@ -107,7 +107,7 @@ def _ranges(offsets: list[int]) -> str:
 
 
 def acted(rule: str, times: int) -> Check:
-    """Checks that a proxy rule has affected at least a given number of requests or responses."""
+    """Checks that a proxy rule has affected at least `times` requests or responses."""
 
     def check(stage: Stage) -> Seen:
         active = stage.rules[rule]

@@ -64,7 +64,11 @@ def process(
     targets: int | None,  # the number of shuffle partitions; None: the driver collects the results
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Runs the kernels on the partitions with the numbers in `batches`."""
+    """Runs the kernels on the partitions numbered in `batches`; yields their tables as cells.
+
+
+    A kernel is a function from a batch of rows to a table.
+    """
     _prepare_worker(len(sys.modules))
     meter = Meter()
     for number, partition in map(partitions.__getitem__, _numbers(batches)):
@@ -134,7 +138,10 @@ def merge_files(
     folder: Path,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Merges the files of each shuffle partition into one file for each kernel."""
+    """Merges the files of each shuffle partition into one file for each kernel.
+
+    A kernel is a function from a batch of rows to a table.
+    """
     _prepare_worker(len(sys.modules))
     for target in _numbers(batches):
         for number, kernel in enumerate(kernels):
@@ -150,7 +157,10 @@ def merge_files(
 def process_cells(
     kernels: Sequence[Kernel], hash_seed: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Runs the kernels on shuffle partitions, each of which is one cell of a row of Spark."""
+    """Runs the kernels on shuffle partitions, each of which is one cell of a row of Spark.
+
+    A kernel is a function from a batch of rows to a table.
+    """
     _prepare_worker(len(sys.modules))
     meter = Meter()
     meter.begin(kernel.title for kernel in kernels)

@@ -30,8 +30,8 @@ def watched(
 ) -> Generator[None]:
     """Reports the progress of the Spark jobs in the `with` block; Spark's UI shows them as `stage`.
 
-    The caller gives the number of rows of each task, in the order of the tasks. Spark reports how
-    many tasks have ended, but not which ones. So after n tasks, the rows of the first n tasks are
+    `rows` has the number of rows of each task, in the order of the tasks. Spark reports how many
+    tasks have ended, but not which ones. So after n tasks, the rows of the first n tasks are
     reported, as an estimate.
     """
     rows_done = [0, *accumulate(rows)]

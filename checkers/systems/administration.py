@@ -56,7 +56,7 @@ class Administration:
         kind: Literal["preferred", "unclean"] = "preferred",
         accepted: Collection[str] = NOT_ELECTED,
     ) -> None:
-        """Requests the election of leaders: of the given partitions, or of all partitions.
+        """Requests the election of leaders for the partitions `places`, or for all if it is None.
 
         The answer has a result for each partition. By default two errors are ignored: the partition
         already has this leader, and its first replica is out of sync. Raises Refused for any other

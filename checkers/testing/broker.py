@@ -267,7 +267,8 @@ class Broker:
         """Returns the requests that the brokers have received, oldest first.
 
         The parameters `api`, `topic`, `partition`, `client_id` and `broker` select requests. With
-        `count`, waits until there are so many; raises TimeoutError if this takes too long.
+        `count`, waits until `count` requests have arrived; raises TimeoutError if this takes too
+        long.
         """
         query = {**selection, "since": since, "count": count, "wait_ms": int(within_s * 1000)}
         found: list[dict[str, Any]] = self.call("GET", f"/requests?{urlencode(query)}")["requests"]

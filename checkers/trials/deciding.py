@@ -377,7 +377,8 @@ def _needed(suite: Suite, side: Side) -> set[Power]:
 def _cannot(powers: Collection[Power], needed: Collection[Power]) -> str:
     """Returns why trials on a system cannot decide a claim; empty if they can.
 
-    `powers` is what the system supports, `needed` what the trials need.
+    `powers` has the kinds of faults and settings that the system supports; `needed` has those that
+    the trials need.
     """
     lacking = sorted(power for power in needed if power not in powers)
     if lacking:

@@ -255,7 +255,7 @@ def classic_groups(draw: Draw) -> tuple[Topic, ...]:
 def group_edges(draw: Draw) -> tuple[Topic, ...]:
     """Adds to a sequence the requests for groups that are unknown, empty or badly named.
 
-    Returns no topics, because none must exist before the first request.
+    Returns no topics, because the requests need none.
     """
     for _ in range(16):
         group = draw.one((GROUP, f"~g{draw.random.randrange(1000)}"))

@@ -134,7 +134,7 @@ class _Groups:
 def group_administration(draw: Draw) -> tuple[Topic, ...]:
     """Adds requests that describe, list and delete groups to a sequence.
 
-    The result is empty, because these requests need no topics of their own.
+    Returns no topics, because the requests need none.
     """
     it = _Groups(draw)
     draw.repeat(

@@ -109,7 +109,7 @@ class _Reassignments:
 def reassignments(draw: Draw) -> tuple[Topic, ...]:
     """Adds to a sequence the requests that create a topic and move its replicas.
 
-    Returns no topics, because none must exist before the first request.
+    Returns no topics to create beforehand, because the sequence creates its own.
     """
     it = _Reassignments(draw)
     it.create()

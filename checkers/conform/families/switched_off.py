@@ -118,7 +118,7 @@ REQUESTS: Final[tuple[tuple[Api, dict[str, Any]], ...]] = (
 def switched_off(draw: Draw) -> tuple[Topic, ...]:
     """Adds one request to a sequence for each API that is switched off, in a random version.
 
-    Returns no topics, because none must exist before the first request.
+    Returns no topics, because the requests need none.
     """
     for api, body in REQUESTS:
         version = draw.version(api)
