@@ -56,7 +56,7 @@ class ForgetsReplacement(ClassicGroup):
     in_force=kafka(None, "2.5"),
 )
 class ObeysOldAnswers(ClassicGroup):
-    """A consumer leaves its present generation because of a refusal that is about an older one.
+    """A consumer leaves its present generation because of a refusal about an older generation.
 
     The consumer sent the request in the older generation, and has joined again since (KAFKA-9823).
     This bug breaks the claim `old_answers_change_nothing`.

@@ -35,17 +35,17 @@ class AbstractCoordinatorActions(Coordinator):
     # ---- clients
 
     def may_begin(s, i: Instance) -> Bool:
-        """True if the instance has not begun a transaction with its stamp."""
+        """True if the instance has not begun a transaction with its producer id and epoch."""
         return forall(
             implies(s.begun[x] & (s.client[x] == i), s.stamp[x] != s.held[i]) for x in Transaction
         )
 
     @action
     def begin(s, x: Transaction, i: Instance) -> None:
-        """An instance begins a transaction with its stamp; no request is sent.
+        """An instance begins a transaction with its producer id and epoch; no request is sent.
 
         Kafka: TransactionManager.beginTransaction. Simplified: the instance may leave an earlier
-        transaction open. Without the guard that each transaction has a stamp of its own
+        transaction open. Without the guard that each transaction has an epoch of its own
         (`may_begin`), the claim `the_client_decides` breaks in 9 steps.
         """
         when(~s.begun[x], s.is_ready[i], s.may_begin(i))
@@ -68,8 +68,9 @@ class AbstractCoordinatorActions(Coordinator):
     def request_abort(s, x: Transaction) -> None:
         """A client sends EndTxn to abort its transaction; the request may arrive late, or twice.
 
-        Kafka: TransactionManager.beginAbort. Simplified: as for `request_commit`. Without the guard
-        that the transaction has begun, the claim `a_decision_survives` breaks in 11 steps.
+        Kafka: TransactionManager.beginAbort. Simplified: the client may have records that are not
+        acknowledged. Without the guard that the transaction has begun, the claim
+        `a_decision_survives` breaks in 11 steps.
         """
         when(s.begun[x], ~s.commit_requested[x])
         s.abort_requested[x] = True
@@ -84,13 +85,13 @@ class AbstractCoordinatorActions(Coordinator):
 
     @action
     def receive_end(s, x: Transaction) -> None:
-        """A client learns that its transaction was decided as requested, and receives its next
-        stamp.
+        """A client learns that its transaction was decided as requested, and gets its next epoch.
 
-        A request whose response was lost is repeated; the coordinator recognises its stamp. Kafka:
-        TransactionCoordinator.endTransaction. Simplified: the coordinator may answer before it has
-        all markers. Without the guard that the decision was made under the stamp
-        (`is_decided_under`), the claim `an_acknowledged_commit_stays` breaks in 12 steps.
+        A request whose response was lost is repeated; the coordinator recognises it by its producer
+        id and epoch. Kafka: TransactionCoordinator.endTransaction. Simplified: the coordinator may
+        answer before it has all markers. Without the guard that the decision was made for this
+        producer id and epoch (`is_decided_under`), the claim `an_acknowledged_commit_stays` breaks
+        in 12 steps.
         """
         m, i = s.answers_from(x), s.client[x]
         when(
@@ -120,12 +121,13 @@ class AbstractCoordinatorActions(Coordinator):
         s.seen_epoch[t][p] = s.stamp[x].producer_epoch
 
     def accepts_marker(s, t: TopicPartition, p: ProducerId, marker_epoch: ProducerEpoch) -> Bool:
-        """True if the partition accepts a marker: its epoch is larger than all that it has seen.
+        """True if the partition accepts a marker: the epoch is larger than every epoch seen so far.
 
-        It may also be equal, if the producer id has no pending record: then it is a repeated
-        marker. Without this exception, the variant `refuses-repeated-markers` breaks the claim
-        `markers_are_accepted` in 8 steps (KAFKA-19999). If every equal epoch is accepted, the
-        variant `lax-markers` breaks the claim `faithful` in 17 steps (KAFKA-19446).
+        The marker's epoch may also equal the largest epoch seen, if the producer id has no pending
+        record: then the marker is a repeated one. Without this exception, the variant
+        `refuses-repeated-markers` breaks the claim `markers_are_accepted` in 8 steps (KAFKA-19999).
+        If every equal epoch is accepted, the variant `lax-markers` breaks the claim `faithful` in
+        17 steps (KAFKA-19446).
         """
         seen = s.seen_epoch[t][p]
         has_pending = exists(s.pending[y][t] & (s.stamp[y].producer_id == p) for y in Transaction)
@@ -140,10 +142,10 @@ class AbstractCoordinatorActions(Coordinator):
         """A partition writes the marker of a coordinator, which ends all pending records of its
         producer id.
 
-        Kafka: WriteTxnMarkers, ProducerAppendInfo.appendEndTxnMarker. Simplified: each coordinator
-        until now may have sent it. Every claim also holds without the rule `accepts_coordinator`:
-        the producer epochs suffice. Without the guard that the transaction is decided, the claim
-        `no_hanging_transaction` breaks in 11 steps.
+        Kafka: WriteTxnMarkers, ProducerAppendInfo.appendEndTxnMarker. Simplified: the present
+        coordinator or any earlier one may have sent it. Every claim also holds without the rule
+        `accepts_coordinator`: the producer epochs suffice. Without the guard that the transaction
+        is decided, the claim `no_hanging_transaction` breaks in 11 steps.
         """
         p = s.stamp[x].producer_id
         when(

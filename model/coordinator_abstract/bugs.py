@@ -55,8 +55,9 @@ class KeepsEpoch(LaxMarkers):
     """A decision does not raise the producer epoch, as before KIP-890 (KAFKA-14402).
 
     A partition accepts a late record after the marker of its transaction, and nothing ends this
-    record: the transaction hangs. A late request ends the next transaction. The actions that decide
-    break the lemma `a_decision_follows`; the action begin breaks `a_stamp_has_one_transaction`.
+    record: the transaction hangs. A late request ends the next transaction. The actions
+    prepare_commit, prepare_abort and fence break the lemma `a_decision_follows`; the action begin
+    breaks `a_stamp_has_one_transaction`.
     """
 
     def raises_epoch(s, m: Metadata, marker_epoch: ProducerEpoch) -> Bool:
@@ -129,7 +130,8 @@ class WrapsEpochs(AbstractCoordinator):
     """After the last epoch, the producer keeps its id and begins again with the least epoch.
 
     Partitions have seen the last epoch, and refuse the next marker; late requests of the first
-    transactions look new. The actions that decide break the lemma `a_decision_follows`.
+    transactions look new. The actions prepare_commit, prepare_abort and fence break the lemma
+    `a_decision_follows`.
     """
 
     def needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
@@ -157,7 +159,7 @@ class DecidesAgain(AbstractCoordinator):
 class AnswersEarly(AbstractCoordinator):
     """The coordinator answers EndTxn before its decision is committed in its log.
 
-    It fails, and the decision is lost. The action receive_end breaks the lemma
+    If the coordinator then fails, the decision is lost. The action receive_end breaks the lemma
     `an_acknowledged_commit_is_decided`.
     """
 

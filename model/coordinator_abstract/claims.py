@@ -41,9 +41,9 @@ class AbstractCoordinatorClaims(CoordinatorLemmas):
     @invariant
     def no_hanging_transaction(s) -> Bool:
         """If a partition has a pending record of a transaction, the coordinator's log has the
-        transaction with this partition, and it is not complete.
+        transaction with this partition, and the transaction is not complete.
 
-        So a marker will end it.
+        So a marker will end the transaction on this partition.
         """
         return forall(
             implies(s.pending[x][t], s.is_open_in_the_log(x, t))
@@ -84,7 +84,7 @@ class AbstractCoordinatorClaims(CoordinatorLemmas):
 
     @invariant
     def the_client_decides(s) -> Bool:
-        """A transaction is committed only if its client has asked for this."""
+        """A transaction is committed only if its client has requested a commit."""
         return forall(implies(s.committed[x], s.commit_requested[x]) for x in Transaction)
 
     @invariant

@@ -43,9 +43,10 @@ class Coordinator(AbstractCoordinatorState):
     # ---- the log
 
     def write(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Appends a record to the log; the one before it must be committed.
+        """Appends a record to the log; the previous record must be committed.
 
-        The instance `answering`, if any, receives its stamp when the record is committed.
+        The instance `answering`, if any, receives its producer id and epoch when the record is
+        committed.
         """
         when(~s.is_appending[i])
         s.is_appending[i] = True
@@ -120,7 +121,7 @@ class Coordinator(AbstractCoordinatorState):
         )
 
     def fences(s, m: Metadata, producer_epoch: ProducerEpoch) -> Bool:
-        """True if an instance that receives this epoch fences all earlier ones: it is larger.
+        """True if the epoch is larger than the record's, so that it fences all earlier instances.
 
         Without this rule, the variant `fences-nobody` breaks the claim `one_instance_has_an_epoch`
         in 4 steps.
@@ -178,7 +179,7 @@ class Coordinator(AbstractCoordinatorState):
         """The coordinator adds a partition to a transaction; the first one opens it.
 
         Kafka: TransactionCoordinator.handleAddPartitionsToTransaction. Simplified: one partition
-        per request. Without the guard that the stamp is current, the claim
+        per request. Without the guard that the producer id and epoch are current, the claim
         `only_the_newest_epoch_writes` breaks in 8 steps.
         """
         m = s.metadata_of(x)
@@ -203,10 +204,10 @@ class Coordinator(AbstractCoordinatorState):
         )
 
     def raises_epoch(s, m: Metadata, marker_epoch: ProducerEpoch) -> Bool:
-        """True if a decision may have markers of this epoch: it is larger than the producer's.
+        """True if the markers of a decision may have this epoch: it is above the producer's epoch.
 
-        If it is the producer's epoch, partitions accept late records: the variant `keeps-epoch`
-        breaks the claim `no_hanging_transaction` in 11 steps.
+        If markers had the producer's own epoch, partitions would accept late records: the variant
+        `keeps-epoch` breaks the claim `no_hanging_transaction` in 11 steps.
         """
         return m.producer_epoch < marker_epoch
 
@@ -215,10 +216,11 @@ class Coordinator(AbstractCoordinatorState):
         return marker_epoch == s.last_epoch
 
     def next_epoch(s, marker_epoch: ProducerEpoch, another: Bool) -> ProducerEpoch:
-        """Returns the producer's epoch after a decision: that of the markers.
+        """Returns the producer's epoch after a decision: the epoch of the decision's markers.
 
-        With another producer id, it is the least epoch. A producer id must not get the least epoch
-        twice: the variant `wraps-epochs` breaks the claim `markers_are_accepted` in 13 steps.
+        If the producer gets another producer id, the result is the least epoch. A producer id must
+        not get the least epoch twice: the variant `wraps-epochs` breaks the claim
+        `markers_are_accepted` in 13 steps.
         """
         return ite(another, ProducerEpoch.least(), marker_epoch)
 
@@ -232,8 +234,8 @@ class Coordinator(AbstractCoordinatorState):
     ) -> None:
         """Appends a decision to the log: a transaction, and whether to commit it.
 
-        `next_id` is the producer's id after the decision; if `another` is true, it is an unassigned
-        one.
+        `next_id` is the producer's id after the decision. If `another` is true, it is a new id,
+        which no transactional id has.
         """
         m, (transaction, commits) = s.log[i], decision
         when(
@@ -266,9 +268,9 @@ class Coordinator(AbstractCoordinatorState):
         """The coordinator decides to commit the ongoing transaction, because its client requests
         this.
 
-        Kafka: TransactionCoordinator.endTransaction. Simplified: as the request carries a stamp
-        only, it may be the request of another transaction. Without the guard that a transaction is
-        ongoing, the claim `the_client_decides` breaks in 6 steps.
+        Kafka: TransactionCoordinator.endTransaction. Simplified: the request carries only a
+        producer id and an epoch, so it may be the request of another transaction. Without the guard
+        that a transaction is ongoing, the claim `the_client_decides` breaks in 6 steps.
         """
         m, another = s.metadata_of(x), s.needs_another_id(marker_epoch)
         when(s.commit_requested[x], s.is_current(x), m.is_ongoing)
@@ -281,9 +283,9 @@ class Coordinator(AbstractCoordinatorState):
         this.
 
         A client may also abort a transaction without partitions. Kafka:
-        TransactionCoordinator.endTransaction. Simplified: as for `prepare_commit`. Without the
-        guard that no transaction is prepared, the claim `no_hanging_transaction` breaks in 14
-        steps.
+        TransactionCoordinator.endTransaction. Simplified: the request may be of another
+        transaction. Without the guard that no transaction is prepared, the claim
+        `no_hanging_transaction` breaks in 14 steps.
         """
         m, another = s.metadata_of(x), s.needs_another_id(marker_epoch)
         when(s.abort_requested[x], s.is_current(x), ~m.is_prepared)
@@ -293,8 +295,8 @@ class Coordinator(AbstractCoordinatorState):
     def may_fence(s, m: Metadata) -> Bool:
         """True if the coordinator may abort the transaction of the record: it is ongoing.
 
-        If the next coordinator aborts what it finds prepared, the variant `decides-again` breaks
-        the claim `a_decision_survives` in 10 steps.
+        A new coordinator must not abort a transaction that is prepared to commit: the variant
+        `decides-again` breaks the claim `a_decision_survives` in 10 steps.
         """
         return m.is_ongoing
 

@@ -1,8 +1,8 @@
 """The lemmas about the coordinator's log: one record, and the append that follows it.
 
 An append is prepared from the last committed record. Nothing else is committed for its
-transactional id until the append is committed or lost. So what was true of both records when the
-coordinator appended stays true: `an_empty_record_follows` and the three lemmas after it.
+transactional id until the append is committed or lost. So a relation between the two records stays
+true in the meantime: `an_empty_record_follows` and the three lemmas after it are such relations.
 """
 
 from __future__ import annotations
@@ -45,10 +45,11 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def a_record_has_a_begun_transaction(s) -> Bool:
-        """A record with a transaction has the stamp under which the transaction has begun.
+        """A record with a transaction has the producer id and epoch with which the transaction
+        began.
 
-        With a decision, this is the stamp before the decision. True because the coordinator
-        compares the stamp of each request with the log.
+        If the record has a decision, these are the producer id and epoch before the decision. True
+        because the coordinator compares the producer id and epoch of each request with the log.
         """
         return forall(
             s.has_begun(i, s.log[i]) & implies(s.is_appending[i], s.has_begun(i, s.appended[i]))
@@ -82,7 +83,8 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def the_log_has_the_decision(s) -> Bool:
-        """An ongoing transaction of the log is not decided; one with a decision is decided so.
+        """An ongoing transaction of the log is undecided; a decision in the log is its
+        transaction's.
 
         True because a decision counts when its record is committed.
         """
@@ -129,8 +131,8 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def an_empty_record_follows(s) -> Bool:
-        """An append without a transaction follows a record without an open transaction, and has a
-        stamp that nobody has, or is a tombstone.
+        """An append without a transaction follows a record without an open transaction. The append
+        is a tombstone, or has a producer id and epoch that nobody has.
         """
         return forall(
             implies(
@@ -148,8 +150,8 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def an_ongoing_record_follows(s) -> Bool:
-        """An append of an ongoing transaction keeps the log's stamp, its ongoing transaction and
-        its partitions.
+        """An append of an ongoing transaction keeps the log's producer id and epoch, its ongoing
+        transaction and its partitions.
         """
         return forall(
             implies(
@@ -166,13 +168,13 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         )
 
     def has_the_transaction(s, i: TransactionalId) -> Bool:
-        """True if the append has the transaction of the log."""
+        """True if the appended record and the last committed record have the same transaction."""
         return s.appended[i].transaction == s.log[i].transaction
 
     @lemma
     def a_decision_follows(s) -> Bool:
-        """An append of a decision has the log's ongoing transaction and its partitions, and a stamp
-        that nobody has.
+        """An append of a decision has the log's ongoing transaction and its partitions, and a
+        producer id and epoch that nobody has.
 
         Without an ongoing transaction, it aborts a transaction that has no partition.
         """

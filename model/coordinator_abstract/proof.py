@@ -1,8 +1,10 @@
 """The lemmas that make the claims about abstract coordinators inductive.
 
-The argument: each stamp is given to one instance, which begins one transaction with it. A decision
-uses up the epochs from the transaction's own to that of its markers; no other stamp is among them.
-So partitions distinguish a transaction from those before and after it by epochs alone.
+A *stamp* is a transactional id with a producer id and a producer epoch. The argument: the
+coordinator gives each stamp to one instance, which begins one transaction with it. A decision uses
+up the epochs from the transaction's epoch to the epoch of its markers; no other stamp has one of
+these epochs. So partitions distinguish a transaction from those before and after it by epochs
+alone.
 
 The coordinator completes a transaction only after each partition has its marker, and then accepts
 the next one. So the pending records of a producer id belong to the transaction of the log.
@@ -42,7 +44,9 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def producer_ids_are_assigned(s) -> Bool:
-        """Each producer id of a record or a stamp is assigned to its transactional id."""
+        """The producer id of a record, an instance or a transaction is assigned to its
+        transactional id.
+        """
         return all_of(
             forall(
                 all_of(
@@ -78,7 +82,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def no_stamp_is_newer_than_the_log(s) -> Bool:
         """No transaction and no instance has a larger epoch of a producer id than the log.
 
-        True because a stamp is given only when the log has it.
+        True because an instance gets an epoch only when the log has this epoch.
         """
         return all_of(
             forall(
@@ -109,7 +113,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def the_log_has_no_last_epoch(s) -> Bool:
-        """The stamp of a record has an epoch below the last one.
+        """The producer epoch of a record is below the last possible epoch.
 
         True because a decision with the last epoch in its markers takes another producer id.
         """
@@ -161,7 +165,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def the_next_stamp_is_the_clients(s) -> Bool:
-        """After a decision, only the client of its transaction has the stamp of the log.
+        """After a decision, only the client of its transaction has the log's producer id and epoch.
 
         True because the coordinator answers the request to end this transaction, and no other.
         """
@@ -192,9 +196,10 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def requests_are_of_begun_transactions(s) -> Bool:
-        """A client requests to end a transaction that it has begun: to commit it, or to abort it.
+        """A client requests the commit or the abort of a transaction only after it began, never
+        both.
 
-        Only a request has a response.
+        It receives a response only after its request.
         """
         return forall(
             all_of(
@@ -207,7 +212,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def an_acknowledged_commit_is_decided(s) -> Bool:
-        """If a client has the response that its transaction is committed, this was decided."""
+        """If a client has the response that its transaction committed, the commit was decided."""
         return forall(
             implies(s.confirmed[x] & s.commit_requested[x], s.committed[x]) for x in Transaction
         )
@@ -216,8 +221,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def a_decision_raises_the_epoch(s) -> Bool:
         """The markers of a transaction have a larger epoch than its records.
 
-        The log has moved on: its stamp has at least the epoch of these markers, unless it has
-        another producer id. So has the stamp under which a later decision was made.
+        The log has moved on: unless it has another producer id, its epoch is at least that of these
+        markers. The same is true of the epoch for which a later decision was made.
         """
         return forall(
             implies(
@@ -245,9 +250,10 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def no_transaction_is_between(s) -> Bool:
-        """No other transaction has an epoch from that of a decided one up to that of its markers.
+        """No other transaction has an epoch in the range that a decided transaction has used up.
 
-        True because the decision moves the log from the one epoch to the other.
+        This range begins at the epoch of the decided transaction, and ends before the epoch of its
+        markers. True because the decision moves the log from the first epoch to the second.
         """
         return forall(
             implies(
@@ -270,7 +276,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def no_instance_is_between(s) -> Bool:
         """No instance has an epoch between that of a decided transaction and that of its markers.
 
-        True for the same reason.
+        True because the decision moves the log from the first epoch to the second.
         """
         return forall(
             implies(
@@ -330,7 +336,10 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def a_marked_partition_has_seen_the_marker(s) -> Bool:
-        """A partition with the marker of a transaction has seen its epoch; it is decided."""
+        """If a partition has a transaction's marker, it has seen the marker's epoch.
+
+        The transaction is then decided.
+        """
         return forall(
             implies(
                 s.marked[x][t],
@@ -346,7 +355,9 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def partitions_see_no_newer_epoch(s) -> Bool:
-        """No partition has seen a larger epoch than that of the log, or of its markers."""
+        """No partition has seen a larger epoch than that of the log, or that of the log's prepared
+        markers.
+        """
         return forall(
             all_of(
                 implies(

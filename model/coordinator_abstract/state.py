@@ -76,7 +76,7 @@ class Stamp(Record):
 class Metadata(Record):
     """A record of the coordinator's log: the transaction metadata of a transactional id.
 
-    In Kafka's state Empty it is known, and is neither ongoing, prepared nor complete.
+    In Kafka's state Empty, a record is known, and neither ongoing, prepared nor complete.
     """
 
     is_known: Bool  # false: there is no record yet, or a tombstone
@@ -150,7 +150,9 @@ class AbstractCoordinatorState(Spec):
         }
 
     def init(s, last: ProducerEpoch) -> None:
-        """Initially no instance has a stamp, and the logs are empty; any epoch may be the last."""
+        """Initially no instance has a producer id, and the logs are empty; any epoch may be the
+        last.
+        """
         s.last_epoch = last
 
     # ---- predicates
@@ -179,7 +181,9 @@ class AbstractCoordinatorState(Spec):
         )
 
     def is_decided_under(s, m: Metadata, x: Transaction) -> Bool:
-        """True if the record has a decision that was made under the transaction's stamp."""
+        """True if the record has a decision that was made for the transaction's producer id and
+        epoch.
+        """
         return all_of(
             s.has_decision(m),
             m.last_id == s.stamp[x].producer_id,

@@ -73,20 +73,18 @@ class RestartsState(AbstractIdempotenceClaims):
         return {**super().scope(), Batch: s.batches}
 
     def has(s, o: Offset, p: Producer, e: ProducerEpoch, q: Sequence) -> Bool:
-        """True if the log has a record with this number at the offset."""
+        """True if the log's record at the offset has this producer, epoch and sequence."""
         stamp = s.stamp[o]
         return all_of(
             o < s.end_offset, stamp.producer == p, stamp.producer_epoch == e, stamp.sequence == q
         )
 
     def is_open(s, p: Producer, e: ProducerEpoch, q: Sequence) -> Bool:
-        """True if the client has no answer to the batch that has this number."""
+        """True if the client has no answer to the batch with this producer, epoch and sequence."""
         return s.is_number[p][e][q] & ~s.is_replaced[p][e][q] & ~s.acked[p][e][q]
 
     def arrives(s, p: Producer, e: ProducerEpoch, q: Sequence) -> Bool:
-        """True if a batch with this number may arrive, because the number is of the client's
-        present epoch.
-        """
+        """True if a batch with these numbers may arrive: its epoch is the client's present one."""
         return s.is_number[p][e][q] & (s.current_epoch[p] == e)
 
 
@@ -97,7 +95,7 @@ class RestartsActions(RestartsState):
 
     @action
     def send(s, batch: Batch, producer: Producer, sequence: Sequence) -> None:
-        """The client gives a batch an unused number of its present epoch, and sends it.
+        """The client gives a batch an unused sequence number of its present epoch, and sends it.
 
         Kafka: Sender.sendProducerData. Simplified: the client may leave out sequences.
         """
@@ -255,7 +253,7 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def no_number_is_of_a_later_epoch(s) -> Bool:
-        """Every number was given in the client's present epoch or before."""
+        """No batch has a producer epoch above the client's present one."""
         return forall(
             implies(s.is_number[p][e][q], e <= s.current_epoch[p])
             for p in Producer
@@ -265,7 +263,7 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def records_have_numbers(s) -> Bool:
-        """Every record carries a number that a client gave to a batch."""
+        """Every record has a producer, epoch and sequence that a client gave to a batch."""
         return forall(
             implies(s.has(o, p, e, q), s.is_number[p][e][q])
             for o in Offset
@@ -276,7 +274,7 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def numbered_batches_were_sent(s) -> Bool:
-        """Every batch with a number was sent."""
+        """Every batch with a sequence number was sent."""
         return forall(
             implies(s.is_number[p][e][q], s.is_sent[s.batch[p][e][q]])
             for p in Producer

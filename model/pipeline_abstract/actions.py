@@ -108,8 +108,8 @@ class PipelineActions(PipelineState):
         """An instance initializes a transactional id, which fences the id's earlier instances.
 
         Kafka: TransactionCoordinator.handleInitProducerId. Simplified: the spec stores the newest
-        instance instead of producer epochs; any instance may take any id. The rule `may_hand_over`
-        protects its claims.
+        instance instead of producer epochs; any instance may take any id. The action has no guard;
+        without the rule `may_hand_over`, a claim breaks.
         """
         when(s.may_hand_over(x))
         s.begin_with(i)
@@ -243,8 +243,8 @@ class PipelineActions(PipelineState):
     def delivers(s, x: TransactionalId) -> Bool:
         """True if a reader of the output receives the transaction's records: it is committed.
 
-        That read_committed does this is proved in `read-committed-abstract`. Without this rule, the
-        variant `reads-uncommitted` breaks the claim `each_input_at_most_once` in 11 steps.
+        The spec `read-committed-abstract` proves that read_committed does this. Without this rule,
+        the variant `reads-uncommitted` breaks the claim `each_input_at_most_once` in 11 steps.
         """
         return s.committed[x]
 

@@ -47,7 +47,7 @@ class PipelineClaims(PipelineActions):
         )
 
     def is_below_position(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if the input is below the committed offset, or below one that its marker will
+        """True if the input is below the committed offset, or below an offset that a marker will
         commit.
         """
         return (o < s.committed_offset[p]) | exists(
@@ -56,7 +56,9 @@ class PipelineClaims(PipelineActions):
         )
 
     def has_committed_effect(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if a reader has received the input's effect, or will receive it with its marker."""
+        """True if a reader has received the input's effect, or will receive it after a commit
+        marker.
+        """
         return s.received[p][o] | exists(
             s.committed[x] & s.written[x][p][o] for x in TransactionalId
         )

@@ -46,8 +46,8 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def markers_leave_nothing(s) -> Bool:
-        """After a marker, no effect of the transaction awaits it, and after the other one no
-        offset.
+        """After the output's marker, no effect of the transaction is pending; after the group
+        coordinator's marker, no offset is.
 
         True because a decided transaction gets neither effects nor offsets.
         """
@@ -117,7 +117,8 @@ class PipelineProof(PipelineClaims):
     def one_offset_is_pending(s) -> Bool:
         """At most one transaction has a pending offset of a partition.
 
-        True because only the current reader sends offsets, and it began when none was pending.
+        True because the group coordinator accepts offsets of one reader only, which began when none
+        was pending.
         """
         return forall(
             implies(s.pending[x][p] & s.pending[y][p], x == y)
@@ -132,7 +133,7 @@ class PipelineProof(PipelineClaims):
         inputs from the committed offset up to the pending one.
 
         After the decision to commit, its effects that await a marker are still between both
-        offsets. True because the current reader sends its position.
+        offsets. True because the sender's position is just above these inputs.
         """
         return forall(
             implies(
@@ -160,6 +161,8 @@ class PipelineProof(PipelineClaims):
     def only_the_reader_sends_offsets(s) -> Bool:
         """A pending offset of a partition with a current reader is this reader's position.
 
+        A reader is current if the group coordinator would accept its next offset.
+
         True because the reader began when no offset was pending. Other instances are not current,
         so their offsets are refused.
         """
@@ -177,6 +180,8 @@ class PipelineProof(PipelineClaims):
     def readers_begin_at_the_committed_offset(s) -> Bool:
         """The position of a current reader, and each input with an effect in its open transaction,
         are not below the committed offset.
+
+        A reader is current if the group coordinator would accept its next offset.
 
         True because the reader began there, and only its own transactions move this offset.
         """
@@ -198,6 +203,8 @@ class PipelineProof(PipelineClaims):
     def readers_skip_nothing(s) -> Bool:
         """An input below the position of a current reader is below the committed position, or has
         an effect in the reader's open transaction.
+
+        A reader is current if the group coordinator would accept its next offset.
 
         True because the reader goes from input to input, and starts again after an abort.
         """

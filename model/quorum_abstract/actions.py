@@ -204,7 +204,9 @@ class AbstractQuorumActions(AbstractQuorumState):
         return s.led[own].begun & ~s.elected[own][r]
 
     def agrees(s, r: Replica, offset: Offset) -> Bool:
-        """True if the replica's record at the offset is also in the log of its epoch's leader."""
+        """True if the log of the leader of the replica's epoch has the replica's record at the
+        offset.
+        """
         led = s.led[s.replica[r].epoch]
         return all_of(
             offset < led.end_offset,
@@ -281,7 +283,7 @@ class AbstractQuorumActions(AbstractQuorumState):
         s.replica[r].is_leader = false
 
     def votes_after_restart(s, r: Replica, v: Replica) -> Bool:
-        """True if the replica keeps the vote when it restarts: it keeps only its vote for itself.
+        """True if a restarted replica still has the vote of `v`: it keeps only its vote for itself.
 
         If it also keeps the votes of other replicas, the variant `keeps-votes` breaks the claim
         `leaders_have_committed_records` in 16 steps.

@@ -140,8 +140,8 @@ class QuorumLogLemmas(AbstractQuorum):
     def no_record_is_of_a_later_epoch(s) -> Bool:
         """The log of a replica in an epoch has no record of a later epoch.
 
-        Nor has the log that the epoch's leader has, or had (`led`). In this log, all records from
-        the start offset on are of the epoch.
+        The same is true of the log of each epoch's leader (`led`). From the offset at which the
+        epoch began, all records of this log are of the epoch.
         """
         return all_of(
             forall(

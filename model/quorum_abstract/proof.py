@@ -141,9 +141,10 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def later_leaders_have_what_follows_the_start(s) -> Bool:
-        """If a leader has committed records, later leaders have the first record that it appended.
+        """If a leader has committed records, later leaders have the first record that this leader
+        appended.
 
-        A leader of a later epoch has this record in its log when it is elected.
+        Later leaders are those of later epochs; they have the record when they are elected.
         """
         return forall(
             implies(

@@ -71,8 +71,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         """The coordinator decides to abort a transaction.
 
         Kafka: TransactionCoordinator.handleEndTransaction and abortTimedOutTransactions.
-        Simplified: as for `commit`. Without the guard that the transaction is undecided, the claim
-        `nothing_committed_is_skipped` breaks in 7 steps.
+        Simplified: the decision is never lost. Without the guard that the transaction is undecided,
+        the claim `nothing_committed_is_skipped` breaks in 7 steps.
         """
         when(s.begun[x], ~s.is_decided(x))
         s.aborted[x] = True
@@ -126,7 +126,7 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
     def may_mark(s, x: Transaction) -> Bool:
         """True if the leader accepts the marker: no other transaction of its producer is open.
 
-        Kafka compares producer epochs; that they suffice is proved in `transactions-abstract`.
+        Kafka compares producer epochs; the spec `transactions-abstract` proves that this suffices.
         Without this rule, the variant `late-markers` breaks the claim `only_committed_is_delivered`
         in 7 steps.
         """
@@ -207,8 +207,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         """The leader restarts cleanly, and leads again with the same log.
 
         Kafka: ProducerStateManager.writeSnapshot and loadProducerEntry. Simplified: the leader
-        keeps its high watermark. The action has no guard; the rule `is_restored` protects its
-        claims.
+        keeps its high watermark. The action has no guard; without the rule `is_restored`, a claim
+        breaks.
         """
         for x in Transaction:
             s.unreplicated[x] = s.unreplicated[x] & s.is_restored(x)

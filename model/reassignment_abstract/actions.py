@@ -209,8 +209,8 @@ class AbstractPartitionActions(Registration):
         """True if the replica has the records that the leader has committed or began with.
 
         If only the committed records count, the variant `joins-before-epoch` breaks the claim
-        `eligible_replicas_have_committed_records` in 10 steps. If only the first ones count, the
-        variant `joins-below-high-watermark` breaks it in 7 steps.
+        `eligible_replicas_have_committed_records` in 10 steps. If only the records that the leader
+        began with count, the variant `joins-below-high-watermark` breaks it in 7 steps.
         """
         led = s.led[e]
         return forall(

@@ -67,7 +67,7 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def the_last_to_join_ends_an_epoch(s) -> Bool:
-        """A replica that joined in the step that ended an epoch was proposed by its leader."""
+        """A replica that joined in the last step of an epoch was proposed by the epoch's leader."""
         return forall(
             implies(s.joined_last[e][r], s.led[e].begun & (e != s.newest))
             for e in LeaderEpoch
@@ -112,7 +112,10 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_leadership_is_well_formed(s) -> Bool:
-        """A leader's first records and its committed ones are in its log, which begins empty."""
+        """A leader's log has the records that it began with, and the records that it committed.
+
+        The log of an epoch that has not begun is empty.
+        """
         return forall(
             all_of(
                 implies(s.led[e].start[x] | s.led[e].committed[x], s.led[e].log[x]),
@@ -138,7 +141,9 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def acknowledgements_are_of_reached_epochs(s) -> Bool:
-        """A replica has acknowledged only records of the leader, in an epoch that it reached."""
+        """A replica has acknowledged only records of an epoch's leader, in an epoch that it
+        reached.
+        """
         return forall(
             implies(
                 s.led[e].acknowledged[r][x],
@@ -163,7 +168,7 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def proposals_are_of_the_known_isr(s) -> Bool:
-        """A leader waits for a replica that it proposes, and knows the present ISR."""
+        """A leader that proposes a replica waits for this replica, and knows the present ISR."""
         return forall(
             implies(
                 s.led[e].proposed[r],
@@ -180,7 +185,7 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def proposed_replicas_have_caught_up(s) -> Bool:
-        """A proposed replica has acknowledged the leader's committed records and its first ones."""
+        """A proposed replica has acknowledged the records its leader committed or began with."""
         return forall(
             implies(
                 all_of(

@@ -127,7 +127,7 @@ class Registration(AbstractPartitionState):
 
     @action
     def elect_eligible(s, leader: Replica, newer: LeaderEpoch) -> None:
-        """The last member leaves the ISR, and a replica of the ELR becomes leader and ISR.
+        """The last member leaves the ISR, and a replica of the ELR leads as its only member.
 
         Kafka: PartitionChangeBuilder.electLeader. Simplified: this may happen at any time. The
         ISR may also be empty before. Without the guard that the leader is in the ELR, the claim
@@ -228,8 +228,8 @@ class Registration(AbstractPartitionState):
     def remove_replica(s, old: Replica, request: Disturbance) -> None:
         """An operator removes a replica of the partition, as soon as the reassignment completes.
 
-        Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: as for
-        `add_replica`.
+        Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: one replica in
+        each request, which adds to a reassignment that is in progress.
         """
         when(s.may_be_removed(old))
         s.count(request)
@@ -239,8 +239,8 @@ class Registration(AbstractPartitionState):
     def replace_replica(s, old: Replica, new: Replica, request: Disturbance) -> None:
         """An operator moves a replica of the partition to another broker.
 
-        Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: as for
-        `add_replica`.
+        Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: one replica in
+        each request, which adds to a reassignment that is in progress.
         """
         when(s.may_be_removed(old), ~s.replicas[new])
         s.count(request)

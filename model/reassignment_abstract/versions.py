@@ -22,7 +22,7 @@ class PartitionProof(PartitionLemmas):
     """Kafka 4.3 with two proposed rules for reassignments.
 
     A broker that is no replica any more leaves the ELR. A reassignment ends only with
-    min.insync.replicas members in the ISR. With lemmas that prove all claims.
+    min.insync.replicas members in the ISR. This class has the lemmas that prove all claims.
     """
 
 
@@ -78,8 +78,9 @@ class Kafka43(ElrOfReplicas):
 class Kafka41(Kafka43):
     """Kafka 4.1: a reassignment completes only when every remaining replica is in the ISR.
 
-    So a reassignment that completes leaves no broker in the ELR. One that is cancelled may leave an
-    added broker there. The action cancel_reassignment breaks the claim `members_are_replicas`.
+    So a reassignment that completes leaves no broker in the ELR. A cancelled reassignment may leave
+    an added broker in the ELR. The action cancel_reassignment breaks the claim
+    `members_are_replicas`.
     """
 
     def may_complete(s, isr: Set[Replica], replicas: Set[Replica]) -> Bool:

@@ -128,7 +128,7 @@ class TruncateToHighWatermark(ReplicationClaims):
     def adopt(s, replica: Replica, request: LeaderAndIsr, high_watermark: Offset) -> None:
         """The replica takes over leader epoch, leader and ISR from a request.
 
-        Its high watermark becomes the given offset.
+        The replica's high watermark becomes `high_watermark`.
         """
         s.replica[replica] = ReplicaState(
             high_watermark=high_watermark,

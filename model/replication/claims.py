@@ -146,8 +146,8 @@ class ReplicationClaims(ReplicatedPartition):
 
     @witness
     def two_presume_leadership(s) -> Bool:
-        """Reachable: two replicas believe that they lead, because a deposed leader has not heard of
-        the next.
+        """Reachable: two replicas believe that they lead, because a deposed leader does not know of
+        the next leader.
         """
         return exists(
             all_of(a != b, s.presumes_leadership(a), s.presumes_leadership(b))

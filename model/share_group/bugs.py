@@ -33,8 +33,8 @@ ONE_RECORD = {"members": 1, "records": 1, "max_leader_epoch": 0, "max_deleted": 
     in_force=kafka("4.0", "4.0"),
 )
 class SkipsGaps(ShareGroup):
-    """A new leader does not deliver the records that it finds no state of, if a later record has
-    one (KAFKA-18494).
+    """A new leader does not deliver a record without a stored state, if a later record has a stored
+    state (KAFKA-18494).
 
     The old leader had delivered these records, and nobody had acknowledged them. The start offset
     moves past them. This bug breaks the claim `no_record_is_skipped`.
@@ -49,7 +49,7 @@ class SkipsGaps(ShareGroup):
         return super().may_acquire(x) & ~s.is_gap(x)
 
     def is_passed(s, x: Offset) -> Bool:
-        """Also true of a gap, unless the start offset is there."""
+        """Also true if the record has no stored state, unless it is at the start offset."""
         return s.is_final(x) | ((s.start < x) & s.is_gap(x))
 
     def is_passed_when_read(s, x: Offset) -> Bool:

@@ -87,8 +87,8 @@ class Changes(Int):
 
 
 class RecordState(Int):
-    """The state of a record in a share group; the coordinator stores a later label in favour of an
-    earlier one.
+    """The state of a record in a share group; of two states with equal delivery counts, the
+    coordinator keeps the later one in this list.
     """
 
     labels = ("NOT_FETCHED", "AVAILABLE", "ACQUIRED", "ACKNOWLEDGED", "ARCHIVED")

@@ -42,7 +42,7 @@ class Elections(QuorumState):
 
         Kafka: KafkaRaftClient.transitionToProspective, after the fetch timeout or the election
         timeout. Simplified: a timeout may happen at any time. Every claim also holds if a replica
-        in any role may ask.
+        in any role may ask for pre-votes.
         """
         role = s.member[r].role
         when(

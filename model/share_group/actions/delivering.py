@@ -32,9 +32,9 @@ class Deliveries(ShareGroupState):
     def acquire(s, m: Member) -> None:
         """A member fetches, and acquires the first record that it may acquire.
 
-        The leader does not store this. Kafka: SharePartition.nextFetchOffset, acquire. Simplified:
-        one record per fetch. Without the guard that the leader has read the stored state, the claim
-        `acknowledgements_last` breaks in 5 steps.
+        The leader does not store the acquisition. Kafka: SharePartition.nextFetchOffset, acquire.
+        Simplified: one record per fetch. Without the guard that the leader has read the stored
+        state, the claim `acknowledgements_last` breaks in 5 steps.
         """
         x = s.next_fetch_offset()
         when(s.is_active, s.log_start <= x, x < s.end_offset)
@@ -52,8 +52,8 @@ class Deliveries(ShareGroupState):
     def may_acknowledge(s, m: Member, x: Offset) -> Bool:
         """True if the member has acquired the record.
 
-        It is not enough that some member has: the variant `acknowledges-for-others` breaks the
-        claim `only_the_holder_acknowledges` in 2 steps.
+        It is not enough that some other member has acquired the record: the variant
+        `acknowledges-for-others` breaks the claim `only_the_holder_acknowledges` in 2 steps.
         """
         return all_of(s.record[x].state == ACQUIRED, s.record[x].member == m)
 
@@ -89,7 +89,7 @@ class Deliveries(ShareGroupState):
         )
 
     def decide(s, x: Offset, state: RecordState) -> None:
-        """Notes for the claims that the record gets its final state, if it does."""
+        """Marks the record as decided, if the new state is final; only claims read this mark."""
         seen = s.outcome[x]
         s.outcome[x] = ite(is_final_state(state) & (seen == OPEN), DECIDED, seen)
 
@@ -154,7 +154,7 @@ class Deliveries(ShareGroupState):
     def time_out_in_transition(s, x: Offset) -> None:
         """A member's lock times out while its acknowledgement is written.
 
-        The leader only notes it. Kafka: AcquisitionLockTimerTask.run.
+        The leader only notes the timeout. Kafka: AcquisitionLockTimerTask.run.
         """
         when(s.is_in_transition(x), ~s.record[x].expired)
         s.record[x].expired = true

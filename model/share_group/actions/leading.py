@@ -25,8 +25,9 @@ class ShareGroupActions(Writes):
     def follow_log_start(s) -> None:
         """A fetch is out of range, so the leader moves the start offset to the log start.
 
-        A record below that a member has stays acquired until its lock times out. Kafka:
-        ShareFetchUtils.processFetchResponse, SharePartition.updateCacheAndOffsets.
+        If a member has a record below the new start offset, the record stays acquired until the
+        lock times out. Kafka: ShareFetchUtils.processFetchResponse,
+        SharePartition.updateCacheAndOffsets.
         """
         when(s.is_active, s.start < s.log_start, s.next_fetch_offset() < s.log_start)
         start = s.start_after_deletion()
@@ -57,7 +58,8 @@ class ShareGroupActions(Writes):
 
     @action(fair="weak")
     def initialize(s) -> None:
-        """A new leader reads the stored state, and the coordinator refuses older leaders from now.
+        """A new leader reads the stored state, and the coordinator refuses older leaders from now
+        on.
 
         Kafka: SharePartition.maybeInitialize,
         ShareCoordinatorShard.readStateAndMaybeUpdateLeaderEpoch. Simplified: request and answer are
@@ -89,7 +91,7 @@ class ShareGroupActions(Writes):
     def epoch_after_read(s) -> LeaderEpoch:
         """Returns the leader epoch that the coordinator knows after a leader has read the state.
 
-        It must be the reader's: the variant `reads-without-fencing` breaks the claim
-        `acknowledgements_last` in 6 steps (KAFKA-17796).
+        It must be the epoch of the leader that has read: the variant `reads-without-fencing` breaks
+        the claim `acknowledgements_last` in 6 steps (KAFKA-17796).
         """
         return s.leader_epoch

@@ -162,8 +162,8 @@ class Writes(Deliveries):
     def moves_start(s, w: Slot, *, succeeds: bool) -> Bool:
         """True if the leader looks for a new start offset when it learns the result of a write.
 
-        Kafka does not after a failed acknowledgement: the variant `start-offset-waits` breaks the
-        claim `start_offset_reaches_the_end` in 7 steps.
+        Kafka's leader does not do so after a failed acknowledgement: the variant
+        `start-offset-waits` breaks the claim `start_offset_reaches_the_end` in 7 steps.
         """
         return true
 
