@@ -1,14 +1,14 @@
 """The spec `transactions` takes only steps of `coordinator-abstract`.
 
-So the proof of the abstract spec also covers the detailed spec, `transactions`. This spec
-has logs of partitions, errors and verification. Each explored step must be some abstract actions. A
-detailed step in which a client requests something that the coordinator does at once is two abstract
-ones, and a third one commits the append if no coordinator fails. In both states, the partitions
-must accept the same markers.
+So the proof of the abstract spec also covers the detailed spec, `transactions`. This spec has logs
+of partitions, errors and verification. Each explored step must be some abstract actions. A client's
+request and the coordinator's append may be one detailed step: they are two abstract steps. If no
+coordinator fails, a third abstract step commits the append. In both states, the partitions must
+accept the same markers.
 
 An abstract record without a transaction keeps the last transaction, and a tombstone keeps the last
-producer id. The detailed records forget them. So they are computed from all decisions and from the
-producer ids that were assigned.
+producer id. The detailed records forget both. So the mapping computes them from all decisions, and
+from the producer ids that were assigned.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: one transactional id, because the spec `transactions` has no more. No log is truncated.
@@ -131,7 +131,7 @@ class Refinement(StateMapping[Transactions]):
         return max(0, assigned - 1) if self.detailed.ids_expire else 0
 
     def _last_decided(self, state: State) -> int:
-        """Returns the transaction that was decided last: its markers have the newest stamp."""
+        """Returns the last decided transaction: its markers have the newest id and epoch."""
         decided = [
             (
                 as_int(state["marker_stamp.producer_id", (k,)]),

@@ -37,17 +37,17 @@ class WithoutResets(GroupOffsets):
 
     @action
     def reset_offset(self, to: Offset) -> None:
-        """Never taken."""
+        """Always disabled: the offset is never reset."""
         when(false)
 
     @action
     def expire_offset(self) -> None:
-        """Never taken."""
+        """Always disabled: the offset never expires."""
         when(false)
 
     @action
     def delete_group(self) -> None:
-        """Never taken."""
+        """Always disabled: the group is never deleted."""
         when(false)
 
 
@@ -79,7 +79,7 @@ class Refinement(HistoryMapping[GroupOffsets]):
     # ---- the mapping
 
     def first_calls(self, state: State) -> list[Call]:
-        """Each consumer has initialized its transactional id, which has the consumer's number."""
+        """Returns the abstract steps in which the consumers initialize their transactional ids."""
         return [Call("init_transactions", (m, m)) for m in self._members]
 
     def calls(self, step: Transition, abstract: State) -> list[Call]:

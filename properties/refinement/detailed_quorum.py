@@ -35,7 +35,7 @@ class Refinement(HistoryMapping[Quorum]):
 
     @cached_property
     def abstract(self) -> QuorumProof:
-        """The abstract spec; its set of epochs is larger by one, and its set of offsets smaller."""
+        """The abstract spec; it has one epoch more than the detailed spec, and one offset less."""
         return QuorumProof(
             replicas=self.detailed.replicas,
             epochs=self.detailed.max_epoch + 2,

@@ -225,7 +225,7 @@ class Refinement(HistoryMapping[ElrOfReplicas]):
         return frozenset(r for r in self._brokers if state[name, (r,)])
 
     def _set(self, state: State, name: str, *keys: int) -> frozenset[int]:
-        """Returns the elements of an abstract set."""
+        """Returns the elements of the set `name` in an abstract state."""
         return frozenset(
             x
             for x in range(max(self.detailed.replicas, self.detailed.max_records))

@@ -87,7 +87,9 @@ class HistoryMapping(ABC, Generic[R]):
 
     @abstractmethod
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
-        """Yields the values that must be equal in both states."""
+        """Yields each value that must be equal in both states: its name, and the value in either
+        state.
+        """
 
     def disagreement(self, detailed: State, abstract: State) -> str:
         """Returns the first difference between both states; empty if they agree."""

@@ -43,7 +43,7 @@ class Refinement(Protocol):
 
     @property
     def elements(self) -> Mapping[str, Sequence[str]]:
-        """The names of the run for the elements of a sort, such as `broker 1` for replica 0."""
+        """The names of a sort's elements in the run, such as `broker 1` for replica 0."""
         ...
 
     def fork(self) -> Self: ...

@@ -7,8 +7,8 @@ A setting is the configuration of a run. Each claim has a condition on the setti
 
 Some claims state that something *can* happen. Such a claim has goals: observations that show it.
 Inside, every goal is reached by some run. Outside, at least one goal is never reached. If a search
-inside misses a goal, the claim is undecided, because more runs may reach the goal. So it is if a
-search outside finds no run that breaks the claim.
+inside misses a goal, the claim is undecided, because more runs may reach the goal. The claim is
+also undecided if a search outside finds no run that breaks it.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ def graph_of(found: tuple[Dependency, ...], kinds: tuple[str, ...]) -> Graph:
 
 @remembered
 def between(found: tuple[Dependency, ...], kinds: tuple[str, ...]) -> Between:
-    """Maps each pair (first, second) of operations to its dependencies of the given kinds.
+    """Maps each pair (first, second) of operations to its dependencies of the kinds `kinds`.
 
     The dependencies of a pair are in the order ww, wr, rw, process, realtime.
     """

@@ -160,8 +160,8 @@ def decide(
     """Searches the runs of a suite, and returns the verdict on one claim.
 
     `side` names the claim, the setting of the runs and the seeded bugs of the broker. If the side
-    is outside the condition of the claim, some run breaks the claim: it has ten times the runs to
-    show this, and is undecided if none does.
+    is outside the condition of the claim, the search makes ten times as many runs. If none of them
+    breaks the claim, the verdict is undecided.
     """
     tally = Tally(progress=progress)
     where = Search(suite=suite, seed=seed, runs=runs, rules=rules, tally=tally, shrinks=shrinks)

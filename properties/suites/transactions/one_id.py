@@ -174,7 +174,8 @@ class OneIdMachine(LeaderFaultsMachine):
     def zombie_commits(self, count: int) -> None:
         """Lets a replaced producer send and commit.
 
-        If none still runs, the newest one is replaced first; then it sends and commits.
+        If no replaced producer runs any more, the newest producer is replaced first; then it sends
+        and commits.
         """
         if self._zombie() is None:
             self._newest()
