@@ -39,7 +39,7 @@ def applied(
     after: MetadataImage,
     context: Context,
 ) -> Applied:
-    """Returns the replicas and logs after the newer of two images, with the effects of it."""
+    """Returns the replicas and logs after the broker applied the image `after`, and the effects."""
     me = context.broker_id
     kept, stored_logs, stopped = remaining(replicas, unassigned, after, me)
     replicas, unassigned, effects = dict(kept), dict(stored_logs), [*stopped]

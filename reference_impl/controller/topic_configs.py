@@ -1,6 +1,6 @@
 """The controller's requests that change the configuration of topics.
 
-    AlterConfigs    changes the given settings in each partition registration of one topic
+    AlterConfigs    changes some settings in each partition registration of one topic
     AlterDefaults   a topic that does not have the setting itself gets the new default
 
 A changed configuration alone does not change the epochs. Setting `min.insync.replicas` clears the

@@ -34,7 +34,7 @@ def written(value: Any) -> Any:
 
 
 def read(of: Any, value: Any) -> Any:
-    """Returns a value of the given type from parsed JSON, the reverse of `written`.
+    """Returns a value of the type `of` from parsed JSON, the reverse of `written`.
 
     Raises ValueError, TypeError or KeyError for unsuitable JSON.
     """

@@ -5,7 +5,7 @@
 
 The object has only the parts that differ from the previous image. The receiver applies it to its
 own previous image. A topic partition that has not changed keeps its `PartitionState` object. So the
-broker finds the changed ones by a comparison of objects.
+broker finds the changed partitions by a comparison of objects.
 """
 
 from __future__ import annotations

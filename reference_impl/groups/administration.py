@@ -127,7 +127,7 @@ def offsets_in(
     log: PartitionLog,
     context: Context,
 ) -> dict[str, tuple[TopicPartition, ...]]:
-    """Maps each group id to the given topic partitions in which the group has offsets.
+    """Returns, for each group id, the partitions of `topic_partitions` with offsets of the group.
 
     Offsets that are not replicated yet count too. A group without offsets there is left out.
     """

@@ -80,7 +80,7 @@ class ClassicGroup:
     sync_deadline_ms: int = 0  # the awaited members are then removed
 
     def in_state(self, state: GroupState, **changes: Any) -> ClassicGroup:
-        """Returns the group in the next state, with the given values of other fields.
+        """Returns the group in the state `state`; `changes` has new values of other fields.
 
         Raises ValueError if the state machine does not allow this transition.
         """

@@ -131,7 +131,7 @@ def heartbeat_error(
 
 
 def subscribes(request: ConsumerGroupHeartbeat) -> bool:
-    """Whether a heartbeat has a subscription, which may be empty."""
+    """Returns True if the heartbeat has a subscription, which may be empty."""
     return request.topics is not None or request.topic_regex is not None
 
 

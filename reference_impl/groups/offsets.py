@@ -107,7 +107,7 @@ class GroupOffsets:
     def in_partitions(
         self, topic_partitions: frozenset[TopicPartition]
     ) -> dict[str, tuple[TopicPartition, ...]]:
-        """Maps each group to the given topic partitions in which it has an offset.
+        """Returns, for each group, the partitions of `topic_partitions` with offsets of the group.
 
         Committed and pending offsets count. A group without offsets there is left out.
         """

@@ -47,7 +47,7 @@ def _revocation(group: ConsumerGroup, member_id: str) -> object:
 
 
 def with_all_members(clocks: Clocks, groups: Mapping[str, ConsumerGroup], now_ms: int) -> Clocks:
-    """Returns a clock for each group member: the given clock, or a new one that starts now.
+    """Returns a clock for each group member: from `clocks`, or a new clock that starts now.
 
     A clock has two times: the last heartbeat, and the start of a pending revocation.
     """

@@ -75,7 +75,7 @@ class TopicPattern:
         return _Compiler(text).compiled()
 
     def matches(self, topic: str) -> bool:
-        """Whether the whole name of a topic matches."""
+        """Returns True if the whole name of the topic matches."""
         here = self._reached({self._start}, at_start=True, at_end=not topic)
         for index, character in enumerate(topic):
             states = (self._states[number] for number in here)
@@ -98,7 +98,7 @@ class TopicPattern:
 
 
 def is_pattern(text: str) -> bool:
-    """Whether a text is a regular expression that is supported."""
+    """Returns True if the text is a supported regular expression."""
     try:
         TopicPattern.of(text)
     except BadPattern:

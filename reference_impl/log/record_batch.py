@@ -299,7 +299,7 @@ def filter_records(
 
 
 def with_records(head: Header, packed: bytes, compression: Compression) -> bytes:
-    """Returns a batch with the header's fields and the given records, compressed by this codec."""
+    """Returns a batch of the header's fields and records that `compression` has packed."""
     attributes = head.attributes & ~_COMPRESSION_BITS | COMPRESSIONS.index(compression)
     length = _HEADER.size - PREFIX.size + len(packed)
     changed = head._replace(length=length, attributes=attributes)

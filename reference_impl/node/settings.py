@@ -62,7 +62,7 @@ class BrokerSettings:
 
     @property
     def numbers(self) -> tuple[tuple[str, int], ...]:
-        """The times and limits, by field."""
+        """The name and the value of each field that is a time or a limit."""
         names = (field.name for field in fields(self) if field.name != "own_topic_defaults")
         return tuple((name, getattr(self, name)) for name in names)
 

@@ -104,7 +104,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class SetTimer:
-    """Effect: deliver `TimerFired(timer)` to this node at the given time or soon after it."""
+    """Effect: deliver `TimerFired(timer)` to this node at the time `at_ms` or soon after."""
 
     timer: Timer
     at_ms: int

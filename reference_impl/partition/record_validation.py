@@ -75,7 +75,7 @@ def only_batch(data: bytes) -> Batch | ErrorCode:
 
 
 def scanned(batch: Batch, *, each: bool = False) -> RecordFacts | ErrorCode:
-    """Returns the facts about the records of a batch.
+    """Returns facts about the records of a batch, such as their number and their timestamps.
 
     With `each`, the facts include all timestamps, and the positions of records without a key. If
     the records cannot be read, returns the error that rejects the batch.

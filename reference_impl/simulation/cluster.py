@@ -317,8 +317,9 @@ class Cluster(Machines):
         """Ends all faults and waits for recovery; raises NoProgress after `within_ms`.
 
         The cluster has recovered when four things are true: all replicas are in sync; removed
-        replicas are deleted; every send has a result; the given programs have finished. If `core`
-        is given, only its brokers are started and must recover; the other brokers stay down.
+        replicas are deleted; every send has a result; the programs in `programs` have finished. If
+        `core` is not None, only its brokers are started and must recover; the other brokers stay
+        down.
         """
         self._network.calm_down()
         self._armed.disarm()

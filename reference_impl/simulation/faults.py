@@ -1,6 +1,6 @@
 """Faults as data: a plan of faults and their times can be printed, stored and shrunk.
 
-Most faults happen at a given time. The fault `On` waits for certain requests instead, for example
+Most faults happen at a planned time. The fault `On` waits for certain requests instead, for example
 for the third EndTxn to broker 2. Then the response to this request is lost, or broker 2 dies. A
 fault `On` ends when it has applied to `count` requests. A crashed broker stays down until the fault
 `Restart`.
@@ -126,7 +126,7 @@ class Die:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class On:
-    """A fault that waits for requests with a given API, sender, receiver and topic partition.
+    """A fault that waits for requests with a certain API, sender, receiver and topic partition.
 
     A field that is None matches every request. If `moment` is "before", the request is lost or
     late, or the receiving broker dies before it handles the request. If `moment` is "after", the

@@ -1,7 +1,7 @@
 """The applications of a simulation: transactions, a consume-produce pipeline, and readers.
 
 They run in every simulation of a sweep, which has one simulation for each seed. Each application is
-a program that ends at a given time. If its producer cannot be used any more, the program creates
+a program that ends at a fixed time. If its producer cannot be used any more, the program creates
 another one, as a restarted application would.
 """
 

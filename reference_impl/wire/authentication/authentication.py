@@ -49,7 +49,7 @@ _API_KEY: Final = struct.Struct(">h")
 
 
 class Stage(Enum):
-    """How far a connection has come."""
+    """The stage of a connection's authentication."""
 
     BEGUN = "it has not authenticated"
     VERSIONS_KNOWN = "it has not authenticated, and has sent ApiVersions"

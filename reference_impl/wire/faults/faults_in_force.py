@@ -95,7 +95,7 @@ class FaultsInForce:
     _happening: set[asyncio.Task[None]] = field(default_factory=set)
 
     def add(self, rules: tuple[Rule, ...]) -> None:
-        """Puts those rules into force that act on requests."""
+        """Puts the rules that act on requests into force."""
         for rule in rules:
             if rule.when is not None:
                 self.rules.add(rule)

@@ -19,7 +19,7 @@ from reference_impl.wire.faults.rule import ActiveRule, OfRequest, Request, Rule
 
 
 class UnknownRule(InputFault):
-    """The error if no rule in force has the given number."""
+    """The error if no rule in force has the number in a request."""
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ NAMES: Final = (*NUMBERS, *DYNAMIC)
 
 
 def started_with(texts: Iterable[str], broker_settings: BrokerSettings = SERVED) -> BrokerSettings:
-    """Returns the settings with the given ones, each a text NAME=VALUE; the last one wins.
+    """Returns `broker_settings` changed by texts NAME=VALUE; the last text for a name counts.
 
     Raises InputFault for an unknown name or a value that the setting cannot have.
     """

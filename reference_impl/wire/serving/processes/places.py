@@ -25,7 +25,7 @@ class ClusterPlaces:
     _split: set[frozenset[NodeId]] = field(default_factory=set)
 
     def found(self, node: NodeId, clients: Address | None, link: Address) -> None:
-        """Keeps where a node listens for clients, if it is a broker, and for other nodes."""
+        """Stores the addresses of a node: for other nodes and, if it is a broker, for clients."""
         self._links[node] = link
         if clients is not None:
             self._clients[BrokerId(node)] = clients
