@@ -6,6 +6,8 @@ exist. The histories here have only a few different times and offsets, so many o
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -64,6 +66,48 @@ def operations(draw: st.DrawFn, process: int) -> Operation:
 @st.composite
 def histories(draw: st.DrawFn) -> History:
     some = [draw(operations(process)) for process in range(draw(st.integers(2, 6)))]
+    return tuple(sorted(some, key=lambda one: (one.completed_ns or 0, one.process)))
+
+
+# Transactions of a pipeline read the topic partition `i`, and write to `o`.
+KINDS = ("txn", "txn", "txn", "txn", "init_producer", "poll", "commit_offset", "fetch_offset")
+READ = st.builds(Poll, st.just("i"), OFFSETS, st.just("m"))
+WRITTEN = st.builds(Poll, st.just("o"), OFFSETS, st.sampled_from("abcdef"))
+
+
+@st.composite
+def steps(draw: st.DrawFn, process: int, value: str, begins: int, ends: int) -> Operation:
+    """Draws an operation of a process of a pipeline; if it sends, it sends this value."""
+    f = draw(st.sampled_from(KINDS))
+    did: list[MicroOperation] = []
+    if f == "txn":
+        did += draw(st.lists(READ, min_size=1, max_size=2))
+        did += [CommitOffset("i", draw(OFFSETS))] if draw(st.integers(0, 3)) else []
+        did += [Send("o", value, draw(OFFSETS))] if draw(st.integers(0, 3)) else []
+    elif f == "poll":
+        did += draw(st.lists(WRITTEN, min_size=1, max_size=3))
+    elif f.endswith("_offset"):
+        did.append(replace(draw(BY_KIND[f]), key="i"))
+    return Operation(
+        process=process,
+        f=f,
+        outcome=draw(st.sampled_from(["ok", "ok", "ok", "ok", "info", "fail"])),
+        invoked_ns=begins,
+        completed_ns=ends,
+        did=tuple(did),
+        transactional_id="x" if f in {"txn", "init_producer"} else None,
+        group="g",
+        isolation=draw(st.sampled_from([None, None, "read_uncommitted"])),
+        end_asked_ns=draw(st.none() | st.integers(begins, ends)) if f == "txn" else None,
+    )
+
+
+@st.composite
+def pipelines(draw: st.DrawFn) -> History:
+    some: list[Operation] = []
+    for process, values in enumerate(("ab", "cd", "ef")):
+        times = iter(sorted(draw(st.lists(st.integers(0, 5), min_size=4, max_size=4))))
+        some += [draw(steps(process, value, next(times), next(times))) for value in values]
     return tuple(sorted(some, key=lambda one: (one.completed_ns or 0, one.process)))
 
 
@@ -144,7 +188,30 @@ def test_the_record_at_the_log_start_must_exist(start: int, lost: int) -> None:
     assert counts(h, "lost-write") == [lost]
 
 
+@pytest.mark.parametrize(
+    ("begins", "ends", "twice"), [(0, 3, 1), (0, 4, 0), (19, 30, 0), (20, 30, 1)]
+)
+def test_a_commit_that_only_touches_two_transactions_may_have_set_the_group_back_between_them(
+    begins: int, ends: int, twice: int
+) -> None:
+    step = at(1, "txn", Poll("i", 0, "m"), 4, 9)
+    step = replace(step, did=(*step.did, CommitOffset("i", 1)), group="g")
+    h = (
+        step,
+        replace(step, process=2, invoked_ns=14, completed_ns=19),
+        at(3, "commit_offset", CommitOffset("i", 0), begins, ends),
+    )
+    ordered = tuple(sorted(h, key=lambda one: one.completed_ns or 0))
+    assert counts(ordered, "input-processed-twice") == [twice]
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(h=histories())
 def test_kernels_agree_where_times_and_offsets_are_equal(h: History) -> None:
+    assert_agrees(analyze(as_table(h)), h)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(h=pipelines())
+def test_kernels_agree_where_times_of_transactions_are_equal(h: History) -> None:
     assert_agrees(analyze(as_table(h)), h)
