@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from model.specs import SPECS
 from tools.mutants import __main__ as command
 from tools.mutants import campaign
 from tools.mutants.__main__ import changed_lines, main
@@ -22,7 +23,7 @@ from tools.mutants.mutations import Mutant, mutants_of
 from tools.mutants.page import page
 from tools.mutants.record import Tried, Versions, keep, kept, tried, with_reasons_of
 from tools.mutants.recorded import Cache, NotGreen
-from tools.mutants.rooms import BY_NAME, ROOMS
+from tools.mutants.rooms import BY_NAME, ROOMS, Room
 from tools.mutants.trying import ROOT, Copy, Outcome, Selection, Verdict
 
 SOURCE = b'''
@@ -80,7 +81,12 @@ def changes(text: str) -> list[tuple[str, str, str]]:
         ("not a", [("negation", "not a", "(a)")]),
         ("~a", [("negation", "~a", "(a)")]),
         ("b if a else c", [("negation", "a", "(not (a))")]),
-        ("x = forall(a)", [("quantifier", "forall", "exists")]),
+        (
+            "from m import exists, forall\nx = forall(a)",
+            [("quantifier", "forall", "exists")],
+        ),
+        ("x = forall(a)", []),  # `exists` is not imported
+        ("x = min(a)", [("quantifier", "min", "max")]),
         ("x = when(a, b)", [("conjunct", "a, ", ""), ("conjunct", ", b", "")]),
         ("s.x[k] = y", [("statement", "s.x[k] = y", "pass")]),
         ("x = y", []),
@@ -255,6 +261,44 @@ def test_each_room_has_mutants_and_tests_that_exist() -> None:
         assert all((ROOT / one.path).exists() for one in room.tests), room.name
 
 
+def test_each_spec_has_a_room_whose_mutants_are_neither_claims_nor_proofs() -> None:
+    rooms = {name.removeprefix("model/") for name in BY_NAME if name.startswith("model/")}
+    assert rooms == {*SPECS}
+    files = {file.relative_to(ROOT).as_posix() for room in ROOMS for file in room.files(ROOT)}
+    names = ("actions.py", "actions/writing.py", "bugs.py", "claims.py", "state.py", "versions.py")
+    of_one = [name for name in names if f"model/share_group/{name}" in files]
+    assert of_one == ["actions/writing.py", "state.py", "versions.py"]
+    assert not {"model/transactions/claims/agreement.py", "model/quorum_abstract/proof.py"} & files
+
+
+def test_the_first_tests_of_a_mutant_are_those_in_the_file_of_its_name() -> None:
+    def first(room: str, file: str) -> list[str]:
+        return [one.path for one in next(BY_NAME[room].stages(file))]
+
+    assert first("reference_impl/log", "reference_impl/log/compaction.py") == [
+        "tests/reference_impl/log/test_compaction.py"
+    ]
+    assert first("literal definitions", "properties/anomalies/groups/pipelines.py") == [
+        "tests/properties/anomalies/groups/test_pipelines.py"
+    ]
+    assert len(first("literal definitions", "properties/anomalies/scenes.py")) > 1, "all tests"
+
+
+def test_the_rooms_with_the_fewest_mutants_that_are_done_come_first() -> None:
+    names = ("transactions", "partition", "node")
+    rooms = [BY_NAME[f"reference_impl/{name}"] for name in names]
+    done = {it.id for room, n in zip(rooms, (2, 0, 4), strict=True) for it in draws(room)[:n]}
+    drawn = [
+        room.name.partition("/")[2] for room, _ in jobs(rooms, 1, lambda it: it.id not in done)
+    ]
+    turns = [name for name, before in zip(drawn, ["", *drawn], strict=False) if name != before]
+    assert turns[:6] == ["partition", "transactions", "node", "partition", "transactions", "node"]
+
+
+def draws(room: Room) -> list[Mutant]:
+    return [mutant for _, mutant in jobs((room,), 1, lambda _: True)]
+
+
 def test_a_seed_draws_the_same_mutants_of_each_room_in_turn() -> None:
     rooms = (BY_NAME["reference_impl/transactions"], BY_NAME["model/idempotence"])
     drawn = list(jobs(rooms, 1, lambda _: True, of_each=3))
@@ -262,7 +306,8 @@ def test_a_seed_draws_the_same_mutants_of_each_room_in_turn() -> None:
     assert drawn == list(jobs(rooms, 1, lambda _: True, of_each=3))
     assert drawn != list(jobs(rooms, 2, lambda _: True, of_each=3))
     done = {drawn[0][1].id}
-    assert list(jobs(rooms, 1, lambda it: it.id not in done, of_each=3)) == drawn[1:]
+    left = list(jobs(rooms, 1, lambda it: it.id not in done, of_each=3))
+    assert left == drawn[3:] + drawn[1:3], "fewer are done in the second room"
 
 
 def is_killed(job: Job, *, slowly: bool) -> Tried:
@@ -301,15 +346,18 @@ def test_a_reason_stays_while_its_mutant_survives() -> None:
     assert with_reasons_of(SURVIVOR, KILLED) == KILLED
 
 
-def test_a_survivor_with_a_reason_is_not_tried_again() -> None:
+def test_a_survivor_or_a_crash_with_a_reason_is_not_tried_again() -> None:
     mutant = at(14, "connective")
-    for row, is_tried in (
-        (SURVIVOR, False),
-        (replace(SURVIVOR, reason=""), True),
-        (replace(KILLED, id=mutant.id), False),
+    survivor = replace(SURVIVOR, reason="")
+    for row, again in (
+        (SURVIVOR, ()),
+        (survivor, ("survived",)),
+        (replace(survivor, outcome="crash"), ("crash",)),
+        (replace(SURVIVOR, outcome="crash"), ()),
     ):
-        assert campaign.is_open({row.id: row})(mutant) is is_tried
-    assert not campaign.is_open({})(mutant)
+        assert campaign.is_open({row.id: row}, "survived")(mutant) is ("survived" in again)
+        assert campaign.is_open({row.id: row}, "crash")(mutant) is ("crash" in again)
+    assert not campaign.is_open({}, "survived")(mutant)
 
 
 def test_the_page_has_a_score_for_each_room_and_each_survivor_with_its_reason() -> None:

@@ -2,7 +2,8 @@
 
     python -m tools.mutants --seconds 900             # tries mutants that have no result yet
     python -m tools.mutants --room transactions       # only rooms whose name contains this text
-    python -m tools.mutants --survivors               # tries the open survivors again
+    python -m tools.mutants --again survived          # tries the open survivors again
+    python -m tools.mutants --again crash             # those that crashed
     python -m tools.mutants --changed                 # all mutants of lines that differ from main
     python -m tools.mutants --changed --base v1       # of lines that differ from another commit
     python -m tools.mutants --both-ways               # tries recorded mutants quickly and slowly
@@ -27,7 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 from model.faults import UnknownName
 from tools.mutants.campaign import SEED, Job, is_new, is_open, jobs, mutants_in, outcomes
@@ -35,7 +36,7 @@ from tools.mutants.mutations import Mutant
 from tools.mutants.page import PAGE, page
 from tools.mutants.record import KEPT, Tried, Versions, keep, kept, with_reasons_of
 from tools.mutants.rooms import ROOMS, Room
-from tools.mutants.trying import ROOT
+from tools.mutants.trying import ROOT, Outcome
 
 SAVED_EVERY_S: Final = 30.0
 
@@ -48,7 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=SEED, help="draws the mutants")
     parser.add_argument("--of-each", type=int, help="at most so many mutants of each room")
     parser.add_argument("--room", default="", help="only rooms whose name contains this text")
-    parser.add_argument("--survivors", action="store_true", help="only survivors without a reason")
+    parser.add_argument(
+        "--again", choices=get_args(Outcome), help="only mutants with this result and no reason"
+    )
     parser.add_argument("--changed", action="store_true", help="only lines that differ from main")
     parser.add_argument("--base", default="main", help="the commit that --changed compares with")
     parser.add_argument("--both-ways", action="store_true", help="compare forks with new imports")
@@ -63,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         some = jobs(rooms, options.seed, lambda it: it.id in done, of_each=options.of_each)
         return _try_both_ways(list(some), options)
     if not options.page:
-        wanted = is_open(dict(done)) if options.survivors else is_new(dict(done))
+        wanted = is_open(dict(done), options.again) if options.again else is_new(dict(done))
         _run(rooms, wanted, done, options)
     points = {room.name: {it.id for it in mutants_in(room, options.seed)} for room in ROOMS}
     rows = [row for row in done.values() if row.id in points[row.room]]

@@ -22,7 +22,7 @@ from tools.mutants.mutations import Mutant, mutants_of
 from tools.mutants.record import Tried, tried
 from tools.mutants.recorded import Cache
 from tools.mutants.rooms import Room
-from tools.mutants.trying import ROOT, Copy, Verdict, preload
+from tools.mutants.trying import ROOT, Copy, Outcome, Verdict, preload
 
 SEED: Final = 20261123
 IN_TURN: Final = 10  # mutants of one room in a row, so that few processes collect its tests
@@ -55,15 +55,19 @@ def jobs(
 ) -> Iterator[Job]:
     """Yields (room, mutant) for each mutant for which `wanted` is true.
 
-    A room is a part of the product with its tests. The rooms take turns: some mutants of each room,
-    then the next ones of each. A room's mutants after the first `of_each` are left out.
+    A room is a part of the product with its tests. The next mutants are those of the room in which
+    the fewest are done: the others of the room are not wanted, or were yielded before. A room's
+    mutants after the first `of_each` are left out.
     """
     # So a campaign that is continued tries no mutants beyond the first ones.
-    left = [[(room, it) for it in mutants_in(room, seed)[:of_each]] for room in rooms]
-    while any(left):
-        for some in left:
-            yield from (job for job in some[:IN_TURN] if wanted(job[1]))
-            del some[:IN_TURN]
+    every = {room: mutants_in(room, seed)[:of_each] for room in rooms}
+    left = {room: [*filter(wanted, some)] for room, some in every.items()}
+    while any(left.values()):
+        room = min(
+            (room for room in rooms if left[room]), key=lambda it: len(every[it]) - len(left[it])
+        )
+        yield from ((room, mutant) for mutant in left[room][:IN_TURN])
+        del left[room][:IN_TURN]
 
 
 def outcomes(
@@ -137,11 +141,11 @@ def is_new(done: Mapping[str, Tried]) -> Callable[[Mutant], bool]:
     return lambda mutant: mutant.id not in done
 
 
-def is_open(done: Mapping[str, Tried]) -> Callable[[Mutant], bool]:
-    """Returns a function that is true for a survivor without a reason."""
+def is_open(done: Mapping[str, Tried], outcome: Outcome) -> Callable[[Mutant], bool]:
+    """Returns a function that is true for a mutant with this outcome and without a reason."""
 
     def is_one(mutant: Mutant) -> bool:
         known = done.get(mutant.id)
-        return known is not None and known.outcome == "survived" and not known.reason
+        return known is not None and known.outcome == outcome and not known.reason
 
     return is_one

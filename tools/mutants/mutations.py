@@ -14,7 +14,8 @@ replaces the text before it.
     side         "left"  "right": the argument of searchsorted
     member       an enum member -> the next one that the file names
 
-Docstrings, annotations, decorators, assertions, imports, error texts and type aliases are left out.
+Docstrings, annotations, decorators, assertions, imports, error texts and type aliases are left out,
+and names that the file does not import.
 A mutant keeps every line of the source at its place, so that errors and traces name true lines.
 """
 
@@ -48,6 +49,7 @@ _CONNECTIVES: Final[Mapping[type[ast.boolop | ast.operator], tuple[str, str]]] =
 }
 _PAIRS: Final = (("all_of", "any_of"), ("forall", "exists"), ("any", "all"), ("min", "max"))
 _QUANTIFIERS: Final = {name: other for a, b in _PAIRS for name, other in ((a, b), (b, a))}
+_BUILTIN: Final = frozenset({"any", "all", "min", "max", "True", "False"})
 _CONJUNCTIONS: Final = frozenset({"when", "all_of", "any_of"})
 _TRUTHS: Final = {"True": "False", "False": "True", "true": "false", "false": "true"}
 _SIDES: Final = {"left": "right", "right": "left"}
@@ -136,8 +138,11 @@ class _Walk:
         for line in source.splitlines(keepends=True):
             self.lines.append(self.lines[-1] + len(line))
         members: dict[str, set[str]] = {}
+        self.names = {*_BUILTIN}
         for node in ast.walk(tree):
             match node:
+                case ast.ImportFrom():
+                    self.names.update(one.name for one in node.names)
                 case ast.Attribute(value=ast.Name(id=name), attr=member) if member.isupper():
                     members.setdefault(name, set()).add(member)
                 case _:
@@ -192,7 +197,7 @@ class _Walk:
 
     def _call(self, node: ast.Call) -> Iterator[tuple[str, int, int, str]]:
         name = self._text(node.func)
-        if name in _QUANTIFIERS:
+        if _QUANTIFIERS.get(name) in self.names:
             yield "quantifier", *self._span(node.func), _QUANTIFIERS[name]
         if name in _CONJUNCTIONS and len(node.args) > 1:
             yield from self._without_one(node.args)
@@ -202,7 +207,8 @@ class _Walk:
     ) -> Iterator[tuple[str, int, int, str]]:
         match node:
             case ast.Constant(value=bool()) | ast.Name(id="true" | "false"):
-                yield "truth", *self._span(node), _TRUTHS[self._text(node)]
+                if (other := _TRUTHS[self._text(node)]) in self.names:
+                    yield "truth", *self._span(node), other
             case ast.Constant(value=int(number)):
                 yield "number", *self._span(node), str(number + 1)
             case ast.Constant(value="left" | "right" as side):

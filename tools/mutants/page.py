@@ -17,7 +17,8 @@ TOP: Final = """<!-- Written by tools/mutants: do not edit. -->
 A test suite that passes says little until it is seen to fail. `python -m tools.mutants` changes one
 point of the product at a time. It runs the tests of the changed room, and then what judges the room
 from outside: the simulation and the property suites, the counts and verdicts of a spec, or the
-agreement of a kernel with its definition. A seed draws the points.
+agreement of a kernel with its definition. A seed draws the points, and the rooms with the fewest
+mutants tried come first.
 
 A mutant is *killed* if a test fails by an assertion. A *crash* (another exception, or an assertion
 of the product itself) and a *timeout* are counted apart and are no kills. The *score* is the share
@@ -28,14 +29,14 @@ it is higher than the share that was killed at first. An *explained* survivor ha
 list below; it counts as survived.
 
 One process imports the product and collects the tests of a room once. For each mutant it forks, and
-the fork gives the changed functions their new code. The first tests are those in the file that is
-named like the mutated one. If the mutant survives them, all tests of the room follow. Tests that
+the fork gives the changed functions their new code. The first tests are those in the file that has
+the path of the mutated one. If the mutant survives them, all tests of the room follow. Tests that
 call a changed function come before others, and quick tests before slow ones. A change of a table,
 or of another line that runs during the imports, needs new imports instead. That is the slow and
 obvious way, and `--both-ways` tries recorded mutants in both: each must survive in both or in
 neither.
 
-`make mutants` goes on where the record ends. `python -m tools.mutants --survivors` tries the
+`make mutants` goes on where the record ends. `python -m tools.mutants --again survived` tries the
 open survivors again, and `--changed` all mutants of the lines that differ from `main`.
 """
 WHY: Final = """

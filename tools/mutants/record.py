@@ -32,7 +32,7 @@ class Tried:
     scope: str = ""
     test: str = ""
     error: str = ""
-    reason: str = ""  # of a survivor: why no test can see it; empty while that is open
+    reason: str = ""  # why no test can see a survivor, or a crash suffices; empty while it is open
 
     @property
     def file(self) -> str:
@@ -74,12 +74,11 @@ def kept(file: Path = KEPT) -> dict[str, Tried]:
 
 
 def with_reasons_of(before: Tried | None, row: Tried) -> Tried:
-    """Returns the new result of a mutant, with the recorded reason of its earlier result.
+    """Returns the new result of a mutant, with the reason of its earlier result if that is equal.
 
-    The reason says why the mutant survives. If the mutant did not survive, or has no earlier
-    result, the new result is returned unchanged.
+    The reason says why the mutant survives, or crashes.
     """
-    if before is None or row.outcome != "survived":
+    if before is None or row.outcome != before.outcome:
         return row
     return replace(row, reason=before.reason)
 

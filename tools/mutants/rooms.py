@@ -1,7 +1,7 @@
 """The parts of the product to mutate, called rooms, and the tests that must notice a mutant.
 
-The tests of a room run in a fixed order. The test file that is named like the mutated module is
-first, if there is one. The order of the others depends on the room:
+The tests of a room run in a fixed order. The first file is the one that has the path of the mutated
+module, if there is one. The order of the others depends on the room:
 
     part of the broker   its own tests; then others, such as the simulation and the property suites
     spec                 a search of its states at the default bounds; then its own tests
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from model.specs import SPECS
 from tools.mutants.trying import ROOT, Selection
 
 _SIMULATION: Final = "tests/reference_impl/simulation"
@@ -62,48 +63,12 @@ _BROKER_ROOMS: Final = {
     "node": (f"{_SIMULATION}/test_runs.py", "tests/reference_impl/transactions"),
     "protocol": ("tests/reference_impl/transactions", "tests/reference_impl/groups"),
 }
-_SPECS: Final = (
-    "replication",
-    "election",
-    "idempotence",
-    "transactions",
-    "group-offsets",
-    "classic-group",
-    "consumer-group",
-    "share-group",
-    "retention",
-    "quorum",
-    "reassignment",
-    "quorum-abstract",
-    "read-committed-abstract",
-    "consumer-group-abstract",
-    "classic-group-abstract",
-    "coordinator-abstract",
-    "reassignment-abstract",
-    "pipeline-abstract",
-)
-_OF_SPECS: Final = (
-    "actions.py",
-    "state.py",
-    "versions.py",
-    "fences.py",
-)  # a bug is a mutant itself
-_MAPPINGS: Final = (
-    "broker_idempotence.py",
-    "broker_replication.py",
-    "broker_transactions.py",
-    "committed_log.py",
-    "detailed_classic_group.py",
-    "detailed_consumer_group.py",
-    "detailed_coordinator.py",
-    "detailed_group_offsets.py",
-    "detailed_quorum.py",
-    "detailed_read_committed.py",
-    "detailed_reassignment.py",
-    "detailed_transactions.py",
-    "state_mapping.py",
-    "transaction_numbers.py",
-)
+# Not mutated: a bug is a mutant itself, and claims, lemmas and tables of results judge a spec.
+_JUDGES: Final = ("bugs.py", "claims", "claims.py", "losses_claims.py", "ladder.py")
+_PROOFS: Final = ("proof.py", "slices.py", "log_lemmas.py", "history.py")
+_TESTS_ELSEWHERE: Final = {
+    "replication-abstract": "tests/checkers/explicit/test_abstract_replication.py"
+}
 _KERNELS: Final = (
     "anomalies/cycles",
     "anomalies/delivery",
@@ -130,19 +95,20 @@ class Room:
     name: str
     folder: str
     tests: tuple[Selection, ...]
-    only: tuple[str, ...] = ()  # names of files; all of the folder if empty
+    without: tuple[str, ...] = ()  # names of files and folders that are not mutated
 
     def files(self, root: Path) -> Iterator[Path]:
         """Yields the source files to mutate, sorted by path."""
         for file in sorted((root / self.folder).rglob("*.py")):
-            if file.name != "__init__.py" and (not self.only or file.name in self.only):
+            parts = file.relative_to(root / self.folder).parts
+            if file.name != "__init__.py" and not {*parts} & {*self.without}:
                 yield file
 
     def stages(self, file: str) -> Iterator[tuple[Selection, ...]]:
-        """Yields the tests for a mutant of a file; for `log.py`, first those in `test_log.py`."""
-        own = Selection(f"{self.tests[0].path}/test_{Path(file).stem}.py")
-        if (ROOT / own.path).exists():
-            yield (own,)
+        """Yields the tests for a mutant of a file; for `log/key.py`, first `log/test_key.py`."""
+        own = Path("tests", file).with_name(f"test_{Path(file).name}")
+        if (ROOT / own).exists():
+            yield (Selection(own.as_posix()),)
         yield self.tests
 
 
@@ -153,14 +119,15 @@ def _broker_room(name: str, beyond: tuple[str, ...]) -> Room:
 
 
 def _spec_room(spec: str) -> Room:
-    folder = spec.replace("-", "_")
+    folder = f"model/{spec.replace('-', '_')}"
+    own = _TESTS_ELSEWHERE.get(spec, f"tests/{folder}")
     return Room(
         name=f"model/{spec}",
-        folder=f"model/{folder}",
-        only=_OF_SPECS,
+        folder=folder,
+        without=(*_JUDGES, *_PROOFS),
         tests=(
             Selection("tests/model/test_default_bounds.py", f"[{spec}]"),
-            Selection(f"tests/model/{folder}"),
+            Selection(own),
         ),
     )
 
@@ -176,7 +143,7 @@ def _kernel_room(name: str) -> Room:
 
 ROOMS: Final = (
     *(_broker_room(name, beyond) for name, beyond in _BROKER_ROOMS.items()),
-    *(_spec_room(spec) for spec in _SPECS),
+    *(_spec_room(spec) for spec in SPECS),
     *(_kernel_room(name) for name in _KERNELS),
     Room(
         name="literal definitions",
@@ -190,7 +157,7 @@ ROOMS: Final = (
     Room(
         name="refinement mappings",
         folder="properties/refinement",
-        only=_MAPPINGS,
+        without=("replays", "explained_runs.py"),
         tests=(Selection("tests/properties/refinement"),),
     ),
 )
