@@ -1,4 +1,4 @@
-"""Reads the records of a topic, from given offsets to the offsets at which the topic ends now.
+"""Reads the records of a topic, from chosen offsets to the present end of each partition.
 
 The partitions are assigned, so no member joins a group. Transactions: only committed records are
 read, unless the client configuration has another isolation.level.
