@@ -163,7 +163,7 @@ class Prepared:
         return made
 
     def sorts(self, *flavours: t.Flavour) -> list[str]:
-        """Returns the names of the spec's sorts that have one of the given flavours.
+        """Returns the names of the spec's sorts that have one of the flavours `flavours`.
 
         A flavour is "sort" (without an order), "ordered" or "int". Built-in sorts, such as `Bool`,
         are left out.
