@@ -85,7 +85,7 @@ class Found:
         return [row.name for row in rows if not self.explained[row.name]]
 
     def by_verdict(self, rows: Iterable[Reason]) -> dict[Verdict, int]:
-        """Returns how many differences between the two systems' responses have each verdict.
+        """Returns the number of differences between the two systems' responses for each verdict.
 
         A listed reason explains a difference, and its verdict, such as `permitted`, is the
         difference's verdict.
