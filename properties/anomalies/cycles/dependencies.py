@@ -126,7 +126,7 @@ def read_dependencies(history: History) -> tuple[Dependency, ...]:
 def possible_steps(
     history: History, kinds: Collection[Kind], *, ww_deps: bool
 ) -> Iterator[Dependency]:
-    """Yields the wr dependencies that can be in a cycle of dependencies of the given kinds.
+    """Yields the wr dependencies that can be in a cycle of dependencies whose kinds are in `kinds`.
 
     Something must lead on from the reader: it sent a record, or its process did later. Something
     must lead to the sender: it polled a record, or its process did earlier. The order of the
