@@ -227,7 +227,7 @@ def encode(
     transactional: bool = False,
     control: bool = False,
 ) -> bytes:
-    """Returns the bytes of one batch with the given records, numbered without gaps.
+    """Returns the bytes of one batch with the records, which are numbered without gaps.
 
     `level` is the level of the compression codec; None is its usual level.
 

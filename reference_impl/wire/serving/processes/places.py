@@ -1,4 +1,4 @@
-"""Where the nodes of a cluster of processes listen, and which of them are split from each other."""
+"""The addresses of the nodes of a cluster of processes, and the splits between the nodes."""
 
 from __future__ import annotations
 

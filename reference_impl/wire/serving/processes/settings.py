@@ -37,7 +37,7 @@ class NodeSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Where brokers listen for clients, and where one node reaches the other nodes.
+    """The addresses of brokers for clients, and the addresses of all nodes for one node.
 
     The node exchanges no messages with the nodes of `separated`.
     """
