@@ -2,11 +2,11 @@
 
 `python -m benchmarks.explore_page` draws a state with 5 replicas and 200 messages in headless
 Chromium. Every 350 ms, each message gets another replica, so all of them move all the time. The
-result has the frames a second, and the longest frames, with and without messages.
+result has the frames per second, and the longest frames, with and without messages.
 
-The pages of an older commit (`OLD`) are drawn in turn with the present ones, because the
-speed of a machine changes. The CPU time of the page's thread for each move hardly depends on other
-programs, and the frames a second do.
+The pages of an older commit (`OLD`) are drawn in turn with the present ones, because the speed of a
+machine changes. The frames per second depend on other programs; the CPU time of the page's thread
+for each move hardly does.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def serving(kind: type[Server]) -> Iterator[str]:
 
 
 def measure() -> dict[str, Any]:
-    """Returns the frames of both pages: with all messages, and of the present one without any."""
+    """Returns frame figures: of both pages with messages, and of the present one without."""
     runs: dict[str, list[dict[str, Any]]] = {"new": [], "old": [], "no messages": []}
     browser = started()
     browser.set_script_timeout(SECONDS + 60)
@@ -115,7 +115,7 @@ def measure() -> dict[str, Any]:
 
 
 def drawn(browser: Chrome, url: str, messages: int) -> dict[str, Any]:
-    """Returns the frames of one run, and the CPU time of the page's thread for each move."""
+    """Returns the frame figures of one run, and the CPU time of the page's thread for each move."""
     browser.get(url)
     browser.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
     wrapped = f"(async function() {{ {SCRIPT} }}).apply(null, arguments)"
@@ -140,7 +140,7 @@ def _task_s(browser: Chrome) -> float:
 
 
 def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Returns the least, the median and the most of each figure over all runs."""
+    """Returns the minimum, the median and the maximum of each figure over all runs."""
     return {name: vars_of(Figure.of([run[name] for run in runs])) for name in runs[0]}
 
 

@@ -61,7 +61,7 @@ _SETTINGS: Final = ("log.retention.check.interval.ms=1000",)
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: how many records a batch has, for how many days, and how many days are kept."""
+    """One run: the records of a batch, the days of records to append, and the days to keep."""
 
     name: str
     records: int

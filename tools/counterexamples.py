@@ -31,7 +31,7 @@ from tools.named_specs import add_specs
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the file of counterexamples, or replays those in it; returns the exit code."""
+    """Writes the file of counterexamples, or replays the file's traces; returns the exit code."""
     parser = ArgumentParser(prog="python -m tools.counterexamples", description=__doc__)
     add_specs(parser)
     parser.add_argument("--replay", action="store_true", help="replay the recorded traces")
@@ -55,7 +55,7 @@ def replay_all(record: Iterable[Counterexample]) -> int:
 
 
 def ends_in_a_violation(found: Counterexample) -> bool:
-    """True if every recorded step can be taken, and the last step violates the claim."""
+    """Returns True if every recorded step can be taken, and the last step violates the claim."""
     ended = repeated(found)
     return not ended.stopped and ended.broken == len(found.steps)
 

@@ -37,9 +37,10 @@ SUBSCRIBED: Final = Declarations(sub_via=frozenset({"subscribe"}))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What a service does on which broker, and the anomalies that its history must have.
+    """A broker, the work of a service on it, and the anomalies that the history must have.
 
-    With `aborts`, it sends in a transaction that it aborts.
+    `bug` is the seeded bug of the broker. If `aborts` is true, the service sends in a transaction
+    and aborts it.
     """
 
     bug: str | None
@@ -96,7 +97,7 @@ def record(service: Command, case: Case, folder: Path) -> None:
 
 
 def faults(history: Path, case: Case) -> list[str]:
-    """Returns how the history differs from what the case expects; empty if it does not."""
+    """Returns the differences of the history from the expectation of the case; empty if none."""
     broken_rows = check(history).broken
     if broken_rows:
         return list(broken_rows)

@@ -17,11 +17,11 @@ and analysed together, a thousand at once. If the result differs from that of th
 histories are halved again and again. At the end, the numbers of the fewest histories that still
 differ are printed. The options `--seed NUMBER --histories 1` repeat one of them.
 
-A history is analysed in partitions, and each partition costs about as much as twenty histories. So
-the cuts are few: of each thousand histories, four are analysed alone, three times in different
-partitions, twenty are joined and get up to forty cuts, and the others are joined and get as many.
-Operations that never completed are the last of a joined history. So about half of the histories
-have operations in several partitions.
+A history is analysed in partitions: parts with consecutive operations. Each partition costs about
+as much as twenty histories, so there are few of them. Of each thousand histories, four are analysed
+alone, each one three times in different partitions. Twenty others are joined and analysed in up to
+forty partitions. The rest is joined and analysed in as many. Operations that never completed are
+the last of a joined history. So about half of the histories have operations in several partitions.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ VALUE = ("key", "value")
 def linearizable(history: Path) -> Locations:
     """Finds the anomalies of real-time order with Polars.
 
-    Maps each anomaly to its violations, as a set of tuples such as (key, offset).
+    Returns the violations of each anomaly, as a set of tuples such as (key, offset).
     """
     return as_locations(_collected(_real_time(_rows(history))), LINEARIZABLE)
 
@@ -40,7 +40,7 @@ def linearizable(history: Path) -> Locations:
 def everything(history: Path) -> Locations:
     """Finds all anomalies that the Polars queries check.
 
-    Maps each anomaly to its violations, as a set of tuples such as (key, offset).
+    Returns the violations of each anomaly, as a set of tuples such as (key, offset).
     """
     rows = _rows(history)
     found = [_collected(query(rows)) for query in (_real_time, _log, _steps)]

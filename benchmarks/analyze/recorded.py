@@ -56,9 +56,9 @@ class Operations:
 
     @classmethod
     def of(cls, counts: Ints, values: pa.Array, **columns: Ints | int) -> Operations:
-        """Returns operations with the given columns: `process=3` gives every row the process 3.
+        """Returns operations with `columns` as columns: `process=3` gives every row the process 3.
 
-        A column that is not given is null.
+        All other columns are null.
         """
 
         def full(name: str, size: int) -> Ints:

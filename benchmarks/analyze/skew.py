@@ -3,8 +3,9 @@
     python -m benchmarks.analyze.skew
 
 The histories have the same number of records, of which nine of ten are sent in transactions. In the
-even history they are spread over 256 topic partitions. One skewed history has 90 % of them in one
-partition, the other has all of them in one. All anomalies are checked; none occurs.
+even history the records are spread over 256 topic partitions. One skewed history has 90 % of the
+records in one partition; the other one has all of them in one. All anomalies are checked; none
+occurs.
 
 The exit code is 1 if a median ratio of CPU or wall time is above 1.3.
 """

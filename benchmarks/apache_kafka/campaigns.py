@@ -1,9 +1,9 @@
 """Campaigns: a cluster with certain settings, a workload, faults during it, and the verdict.
 
-The campaigns `safe` and `unsafe` differ only in the cluster's settings and in acks; both have the
-same faults, drawn from one seed. A campaign leaves a folder with a recorded history and two more
-files: the faults with their times, and `campaign.json` with versions and settings. The verdict
-needs only this folder.
+The campaigns `safe` and `unsafe` differ only in the cluster's settings and in the producer's
+`acks`; both have the same faults, drawn from one seed. A campaign leaves a folder with a recorded
+history and two more files: the faults with their times, and `campaign.json` with versions and
+settings. The verdict needs only this folder.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Compares compiled liveness with plain Python's, and decides a graph of 65 million states.
 
-Both decide the liveness property of KIP-320 on three brokers, as `urteil check` does: after an
-exploration by the compiled engine. Each run is a process of its own. Times are CPU seconds, without
-the compilation of C. Run this module alone: `python -m benchmarks.explore.liveness`.
+Both engines decide the liveness property of KIP-320 on three brokers, as `urteil check` does: after
+an exploration by the compiled engine. Each run is a process of its own. Times are CPU seconds,
+without the compilation of C. Run this module alone: `python -m benchmarks.explore.liveness`.
 """
 
 from __future__ import annotations

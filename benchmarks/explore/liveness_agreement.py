@@ -1,4 +1,4 @@
-"""Compares compiled liveness with plain Python on every variant that has liveness claims.
+"""Compares compiled liveness with plain Python on every variant of a spec with liveness claims.
 
 Both must find the same verdicts and the same lassos. A variant with more than `MOST` states is left
 out. Run this module alone: `python -m benchmarks.explore.liveness_agreement`. It takes a quarter of

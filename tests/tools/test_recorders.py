@@ -1,6 +1,6 @@
 """The recorders' histories keep the format, and show a bug of the broker on which they ran.
 
-`make recorders` builds the recorders and records again; the tests read histories kept from it.
+`make recorders` builds the recorders and records new histories; the tests read stored ones.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class NotExplained(AssertionError):
 
 
 def walk(mapping: StateMapping[Any] | HistoryMapping[Any]) -> Exploration:
-    """Explores all states of the detailed spec."""
+    """Returns a function that explores the detailed spec and counts the abstract actions."""
     return lambda: _explained(mapping, mapping.walk())
 
 
@@ -66,7 +66,7 @@ def _explained(mapping: object, found: StateWalk | Walk) -> Mapping[str, int]:
 
 
 def edges(spec: Transactions) -> Exploration:
-    """Explains each edge of the state graph of `transactions`, which needs no mapping of pairs."""
+    """Returns a function that explains each edge of the spec's state graph by abstract actions."""
 
     def explored() -> Mapping[str, int]:
         found, refinement = compiled_graph(spec), detailed_transactions.Refinement(spec)
@@ -162,7 +162,7 @@ EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
 
 
 def explored(specs: Collection[str]) -> Iterator[tuple[str, Counter[str]]]:
-    """Yields these abstract specs with the counts of their actions, after exploring."""
+    """Explores the detailed specs; yields each abstract spec with the counts of its actions."""
     for spec, explorations in EXPLORATIONS.items():
         if spec in specs:
             counts: Counter[str] = Counter()

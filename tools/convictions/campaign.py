@@ -130,7 +130,7 @@ def _todo(cases: tuple[Case, ...], tallies: Mapping[str, Tally]) -> Iterator[tup
 
 
 def defects(cases: Iterable[Case], tallies: Mapping[str, Tally]) -> Iterator[Defect]:
-    """Yields, for each case, the anomalies that the analysis found and its fault does not explain.
+    """Yields the found anomalies that the fault of their case does not explain.
 
     A case is a kind of simulated history with one planted fault, or none.
     """

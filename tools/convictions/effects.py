@@ -1,8 +1,8 @@
 """The anomalies that a seeded bug or a fault can cause, under random faults, with the reasons.
 
-The table `reference_impl.node.seeded_bugs` has the anomalies that the checks must find. Those of
-`EFFECTS` can appear too, under random faults of brokers and links. Those of `FAULT_EFFECTS` appear
-without any bug.
+The table `reference_impl.node.seeded_bugs` has the anomalies that the checks must find. The
+anomalies in `EFFECTS` can appear too, under random faults of brokers and links. The anomalies in
+`FAULT_EFFECTS` appear without any bug.
 """
 
 from __future__ import annotations

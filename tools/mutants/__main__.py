@@ -130,7 +130,7 @@ def _try_changed(rooms: Sequence[Room], options: argparse.Namespace) -> int:
 
 
 def _try_both_ways(todo: Sequence[Job], options: argparse.Namespace) -> int:
-    """Tries mutants in forks, then with new imports for each: the slow and obvious way."""
+    """Tries mutants in forks, then with new imports for each one: slow, but surely right."""
 
     def tried(*, slowly: bool) -> dict[str, Tried]:
         until = time.monotonic() + options.seconds / 2

@@ -91,7 +91,7 @@ def outcomes(
 
 
 class _Process:
-    """What one process of the pool has: a copy of the tree, and the forks for its last room."""
+    """The state of one process of the pool: a copy of the tree, and the forks for its last room."""
 
     def __init__(self) -> None:
         self.copy = Copy()

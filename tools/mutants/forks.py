@@ -144,7 +144,7 @@ class _Server(Watch):
         return request
 
     def _is_fork(self) -> bool:
-        """Returns True in a new process, and False in this one, once the new one has ended."""
+        """Forks; returns True in the child, and False in the parent after the child has ended."""
         child = os.fork()
         if child == 0:
             os.setsid()
@@ -225,6 +225,6 @@ def _nested(code: CodeType) -> list[CodeType]:
 
 
 def _alone(code: CodeType) -> CodeType:
-    """Returns the code without the functions that it makes, and without positions."""
+    """Returns the code without the code of inner functions, and without line positions."""
     others = tuple(one for one in code.co_consts if not isinstance(one, CodeType))
     return code.replace(co_consts=others, co_linetable=b"")

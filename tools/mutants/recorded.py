@@ -1,4 +1,4 @@
-"""What each test uses and calls without a mutant, kept outside git in `build/mutants`.
+"""Stores each test's CPU time and calls without a mutant, outside git in `build/mutants`.
 
 There is one file for each test file. Its name is a digest of the test file, of the product and of
 what tests import, so a change of these needs a new recording.
@@ -47,7 +47,7 @@ class Cache:
             self._digest.update(f"{file.relative_to(tree)}\0".encode() + file.read_bytes())
 
     def read(self, tests: Iterable[str]) -> Recorded:
-        """Returns what is recorded for all tests in the files of some tests."""
+        """Returns the recordings of all tests that are in the same files as `tests`."""
         all_of_them = Recorded({}, {})
         for file in map(self._kept, {_file(test) for test in tests}):
             if file.exists():
@@ -55,7 +55,7 @@ class Cache:
         return all_of_them
 
     def add(self, verdict: Verdict) -> None:
-        """Keeps what tests used and called; raises NotGreen if one did not pass, or none ran."""
+        """Stores the times and calls of tests; raises NotGreen if a test failed or none ran."""
         if verdict.outcome != "survived" or not verdict.cpu_s:
             raise NotGreen(f"{verdict.test or 'no test ran'}: {verdict.error}")
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -78,7 +78,7 @@ def reaching(texts: Iterable[str], targets: Sequence[str]) -> set[str]:
 
 
 def is_test(name: str) -> bool:
-    """Whether `go test` runs a function of this name."""
+    """Returns True if `go test` runs a function of this name."""
     return re.match(r"Test(?![a-z])", name) is not None
 
 

@@ -1,7 +1,7 @@
-"""The searches of the shipped suites: one inside, and one for each side outside, on ten seeds.
+"""The searches of the shipped suites on ten seeds, inside and outside the claims' conditions.
 
-A search is what `urteil test SUITE --seed N`, or with `--outside` one of its claims, does at the
-profile `pr`. Here a run that is found is not shrunk, which changes no verdict.
+A search is the work of `urteil test SUITE --seed N`, also with `--outside CLAIM`, at the profile
+`pr`. Here a failing run is not shrunk, which changes no verdict.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ PROFILE = profile_named("pr")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """One search: a suite inside the conditions of its claims, or one side outside, and a seed."""
+    """One search: a suite and a seed, inside or outside the conditions of its claims.
+
+    If `side` is None, the conditions of all claims hold; otherwise `side` is a setting outside the
+    condition of one claim.
+    """
 
     suite: Suite
     side: Side | None  # None: all claims inside
@@ -35,7 +39,7 @@ class Search:
 
 
 def searches(suites: Collection[str] = tuple(SUITES)) -> Iterator[Search]:
-    """Yields the searches of the suites, all those of the first seed first."""
+    """Yields the searches of the suites, ordered by seed."""
     for seed in SEEDS:
         for name in suites:
             for side in (None, *SUITES[name].outside):
@@ -43,7 +47,7 @@ def searches(suites: Collection[str] = tuple(SUITES)) -> Iterator[Search]:
 
 
 def conduct(search: Search) -> Row:
-    """Runs one search and returns its verdicts: those that are not the expected ones, with why."""
+    """Runs one search; returns its result, with each unexpected verdict and the reason for it."""
     started = time.process_time()
     suite, side, seed = search.suite, search.side, search.seed
     verdicts: tuple[ClaimVerdict, ...]

@@ -14,7 +14,7 @@ INSIDE: Final = "inside"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Searched:
-    """A search: `where` is INSIDE, or the claim and the setting that are outside its condition."""
+    """A search: `where` is INSIDE, or names a claim and a setting outside the claim's condition."""
 
     suite: str
     where: str

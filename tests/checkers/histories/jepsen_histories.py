@@ -1,9 +1,9 @@
 """Generated histories as Jepsen's EDN, with integers as values, for comparison with its checker.
 
-Jepsen's checker takes less than Urteil: no micro-operations but sends, polls and assignments, no
-isolation levels. A *well-formed* history sends each value of a log once, polls no value that nobody
-sent, and completes each operation. Its events have different times, because Jepsen orders events by
-their place in the history.
+Jepsen's checker accepts less than Urteil: only sends, polls and assignments, and no isolation
+levels. A *well-formed* history sends each value of a log once, polls no value that nobody sent, and
+completes each operation. Its events have different times, because Jepsen orders events by their
+place in the history.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ no definition relates operations of two histories. Offsets do not change.
 Three results of the joined history differ from the results of the separate histories:
 
     operation numbers    are new; operations that never completed come last
-    unseen writes        `later`, the number of later operations, includes other histories'
+    unseen writes        `later`, the number of later operations, includes those of other histories
     observations         the count is the sum over all histories
 """
 

@@ -1,4 +1,4 @@
-"""One owner of each partition is proved for classic groups; each missing rule fails the proof."""
+"""In classic groups, one owner of each partition is proved; without any one rule, it fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One owner of each partition is proved for KIP-848; each missing rule fails the proof."""
+"""For KIP-848, one owner of each partition is proved; without any one rule the proof fails."""
 
 from __future__ import annotations
 

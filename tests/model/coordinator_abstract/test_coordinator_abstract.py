@@ -1,4 +1,4 @@
-"""Transactions are proved for coordinators that fail; each missing rule fails the proof."""
+"""Transactions are proved for coordinators that fail; without any one rule the proof fails."""
 
 from __future__ import annotations
 

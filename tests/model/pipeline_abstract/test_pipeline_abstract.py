@@ -1,4 +1,4 @@
-"""The effect of each input exactly once is proved; each missing rule fails the proof."""
+"""The effect of each input exactly once is proved; without any one rule the proof fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader at read_committed receives is proved; each missing rule fails the proof."""
+"""The guarantees of read_committed readers are proved; without any one rule the proof fails."""
 
 from __future__ import annotations
 

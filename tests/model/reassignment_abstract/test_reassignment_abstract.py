@@ -1,4 +1,4 @@
-"""Reassignments with the ELR are proved; each missing rule fails the proof at its action."""
+"""Reassignments with the ELR are proved; without a rule, the proof fails at the rule's action."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 """On generated histories, the literal definitions find what jepsen.tests.kafka reports.
 
-Its verdicts are in `tests/data/jepsen/generated.json`. There are three differences, each with its
-condition:
+Jepsen's verdicts are in `tests/data/jepsen/generated.json`. There are three differences, each with
+its condition:
 
 - `unseen` has a defect in Jepsen: `last_polled` below.
-- Elle calls a graph without any edge empty; Urteil calls only a history without operations so.
+- Elle calls a graph empty if it has no edge; Urteil calls a history empty only if it has no
+  operation.
 - With `ww-deps`, if an offset has several values, or a value several offsets, Jepsen chooses one.
   Urteil takes more dependencies, so cycles differ. Of several cycles, each may name another one.
 """

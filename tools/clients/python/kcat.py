@@ -223,7 +223,7 @@ class Member:
 
     @property
     def partitions(self) -> set[int]:
-        """The partitions that the member owns after the rebalances in its output so far."""
+        """Returns the partitions that the member owns after the rebalances in its output so far."""
         found: set[int] = set()
         for change in REBALANCED.findall(Path(self.errors.name).read_text(encoding="utf-8")):
             named = {int(index) for index in PARTITION.findall(change)}

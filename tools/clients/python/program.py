@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 
 class Args(NamedTuple):
-    """The brokers of the cluster, the scenario's own topic, and how many records it writes."""
+    """The brokers of the cluster, the topic of the scenario, and the number of records to write."""
 
     servers: str
     topic: str
