@@ -97,8 +97,8 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
         """A process joins the group, for the first time or again, and a rebalance begins.
 
         Kafka: GroupMetadataManager.classicGroupJoinToClassicGroup. Simplified: the process has its
-        member id before it joins. If it has the group.instance.id of a member, it replaces this
-        member. Every claim also holds without its guard.
+        member id before it joins. If the process has the group.instance.id of a member, it replaces
+        this member. Every claim also holds without the guard of this action.
         """
         when(~(s.is_stable() & exists(s.shares_instance(m, x) for x in Member)))
         s.asks_to_join(m)

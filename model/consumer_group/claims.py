@@ -31,7 +31,9 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @invariant
     def no_double_assignment(s) -> Bool:
-        """At most one member has the partition. A member has it until it has given it up."""
+        """At most one member has the partition. A member has the partition until the member has
+        given the partition up.
+        """
         return forall(implies(s.has(a) & s.has(b), a == b) for a in Member for b in Member)
 
     @invariant

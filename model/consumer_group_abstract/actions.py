@@ -128,7 +128,7 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
         return exists(s.is_withdrawn(m, p) & s.owns[m][p] for p in TopicPartition)
 
     def is_free(s, m: Member, p: TopicPartition) -> Bool:
-        """True if the member may get the partition: nobody has it, or this member is to give it up.
+        """True if the member may get the partition: nobody has it, or this member must give it up.
 
         Without this rule, the variant `takes-what-is-owned` breaks the claim `no_double_assignment`
         in 6 steps.

@@ -75,7 +75,7 @@ class WantsExactEpoch(AbstractConsumerGroup):
     (KAFKA-20066).
 
     A consumer that has not received the response with its new epoch is refused. The action
-    heartbeat breaks the claim `owners_may_commit`.
+    `heartbeat` breaks the claim `owners_may_commit`.
     """
 
     def accepts_commit(s, m: Member, p: TopicPartition) -> Bool:

@@ -31,7 +31,9 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @invariant
     def no_double_assignment(s) -> Bool:
-        """At most one member has a partition. A member has a partition until it has given it up."""
+        """At most one member has a partition. A member has a partition until the member has given
+        the partition up.
+        """
         return forall(
             implies(s.has(a, p) & s.has(b, p), a == b)
             for p in TopicPartition
@@ -175,7 +177,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
         """A member that has a partition, or to which a response is in flight, is not in the least
         epoch.
 
-        True because the coordinator moves a member to the assignment epoch before it assigns.
+        True because the coordinator moves a member to the assignment epoch before it assigns a
+        partition.
         """
         return forall(
             implies(
@@ -219,8 +222,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def owners_know_since_when(s) -> Bool:
-        """If a consumer reads a partition, and the coordinator's record of this consumer has it,
-        the consumer's epoch is at least the epoch in which the partition was assigned.
+        """If a consumer reads a partition, and the coordinator's record of this consumer has this
+        partition, the consumer's epoch is at least the epoch in which the partition was assigned.
 
         True because the response that assigned the partition carried this epoch.
         """

@@ -58,7 +58,7 @@ class AbstractCoordinatorActions(Coordinator):
         """A client sends EndTxn to commit its transaction; the request may arrive late, or twice.
 
         Kafka: TransactionManager.beginCommit. Simplified: the client may have records that are not
-        acknowledged. Without the guard that it has not requested to abort, the claim
+        acknowledged. Without the guard that the client has not requested to abort, the claim
         `an_acknowledged_commit_stays` breaks in 8 steps.
         """
         when(s.begun[x], ~s.abort_requested[x])
@@ -139,13 +139,13 @@ class AbstractCoordinatorActions(Coordinator):
 
     @action
     def write_marker(s, x: Transaction, t: TopicPartition, epoch: CoordinatorEpoch) -> None:
-        """A partition writes the marker of a coordinator, which ends all pending records of its
+        """A partition writes a coordinator's marker, which ends all pending records of the marker's
         producer id.
 
         Kafka: WriteTxnMarkers, ProducerAppendInfo.appendEndTxnMarker. Simplified: the present
-        coordinator or any earlier one may have sent it. Every claim also holds without the rule
-        `accepts_coordinator`: the producer epochs suffice. Without the guard that the transaction
-        is decided, the claim `no_hanging_transaction` breaks in 11 steps.
+        coordinator or any earlier one may have sent the marker. Every claim also holds without the
+        rule `accepts_coordinator`: the producer epochs suffice. Without the guard that the
+        transaction is decided, the claim `no_hanging_transaction` breaks in 11 steps.
         """
         p = s.stamp[x].producer_id
         when(

@@ -37,7 +37,7 @@ class LaxMarkers(AbstractCoordinator):
     """A partition accepts a marker with the largest epoch that it has seen (KAFKA-19446).
 
     A repeated marker ends the producer's next transaction, whose records carry the same epoch. The
-    action write_marker breaks the claims `faithful` and `atomic`.
+    action `write_marker` breaks the claims `faithful` and `atomic`.
     """
 
     def accepts_marker(s, t: TopicPartition, p: ProducerId, marker_epoch: ProducerEpoch) -> Bool:
@@ -56,8 +56,8 @@ class KeepsEpoch(LaxMarkers):
 
     A partition accepts a late record after the marker of its transaction, and nothing ends this
     record: the transaction hangs. A late request ends the next transaction. The actions
-    prepare_commit, prepare_abort and fence break the lemma `a_decision_follows`; the action begin
-    breaks `a_stamp_has_one_transaction`.
+    `prepare_commit`, `prepare_abort` and `fence` break the lemma `a_decision_follows`; the action
+    `begin` breaks `a_stamp_has_one_transaction`.
     """
 
     def raises_epoch(s, m: Metadata, marker_epoch: ProducerEpoch) -> Bool:
@@ -78,8 +78,8 @@ class SkipsMarker(AbstractCoordinator):
     """The coordinator completes a transaction although a partition has no marker of it
     (KAFKA-20734).
 
-    Kafka 4.3.0 takes a partition without a leader for a deleted one. The action complete breaks the
-    lemma `a_completion_follows`.
+    Kafka 4.3.0 takes a partition without a leader for a deleted one. The action `complete` breaks
+    the lemma `a_completion_follows`.
     """
 
     def may_complete(s, m: Metadata) -> Bool:
@@ -97,7 +97,7 @@ class RefusesRepeatedMarkers(AbstractCoordinator):
     """A partition refuses a marker that it already has (KAFKA-19999).
 
     The next coordinator sends every marker again, and its transaction never completes. The action
-    write_marker breaks the claim `markers_are_accepted`.
+    `write_marker` breaks the claim `markers_are_accepted`.
     """
 
     def accepts_marker(s, t: TopicPartition, p: ProducerId, marker_epoch: ProducerEpoch) -> Bool:
@@ -118,7 +118,7 @@ class FenceKeepsId(AbstractCoordinator):
     """A fence that uses the last epoch does not move the producer to another id (KAFKA-20090).
 
     The fenced instance requests the abort, and receives the last epoch. Its next transaction can
-    never end. The action fence breaks the lemma `the_log_has_no_last_epoch`.
+    never end. The action `fence` breaks the lemma `the_log_has_no_last_epoch`.
     """
 
     def fence_needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
@@ -130,7 +130,7 @@ class WrapsEpochs(AbstractCoordinator):
     """After the last epoch, the producer keeps its id and begins again with the least epoch.
 
     Partitions have seen the last epoch, and refuse the next marker; late requests of the first
-    transactions look new. The actions prepare_commit, prepare_abort and fence break the lemma
+    transactions look new. The actions `prepare_commit`, `prepare_abort` and `fence` break the lemma
     `a_decision_follows`.
     """
 
@@ -148,7 +148,7 @@ class WrapsEpochs(AbstractCoordinator):
 class DecidesAgain(AbstractCoordinator):
     """The coordinator aborts a transaction that its log has prepared to commit.
 
-    The action fence breaks the lemma `a_decision_follows`.
+    The action `fence` breaks the lemma `a_decision_follows`.
     """
 
     def may_fence(s, m: Metadata) -> Bool:
@@ -159,7 +159,7 @@ class DecidesAgain(AbstractCoordinator):
 class AnswersEarly(AbstractCoordinator):
     """The coordinator answers EndTxn before its decision is committed in its log.
 
-    If the coordinator then fails, the decision is lost. The action receive_end breaks the lemma
+    If the coordinator then fails, the decision is lost. The action `receive_end` breaks the lemma
     `an_acknowledged_commit_is_decided`.
     """
 
@@ -172,7 +172,7 @@ class AnswersEarly(AbstractCoordinator):
 class WritesAfterFailover(AbstractCoordinator):
     """An append of a failed coordinator is committed after the next one has read the log.
 
-    Two coordinators decide the same transaction. The action commit_late_append breaks the claim
+    Two coordinators decide the same transaction. The action `commit_late_append` breaks the claim
     `a_decision_survives`.
     """
 
@@ -199,7 +199,7 @@ class WritesAfterFailover(AbstractCoordinator):
 class ExpiresOpen(AbstractCoordinator):
     """A transactional id expires while a transaction is open: the log gets a tombstone.
 
-    The next coordinator does not know the transaction. The action expire breaks the lemma
+    The next coordinator does not know the transaction. The action `expire` breaks the lemma
     `an_empty_record_follows`.
     """
 
@@ -214,8 +214,8 @@ class ExpiresOpen(AbstractCoordinator):
 class IgnoresEpoch(AbstractCoordinator):
     """The coordinator compares the producer id of a request, and not its epoch.
 
-    A late request of an earlier transaction commits the present one. The actions add_partition,
-    prepare_commit and prepare_abort break the lemma `a_record_has_a_begun_transaction`.
+    A late request of an earlier transaction commits the present one. The actions `add_partition`,
+    `prepare_commit` and `prepare_abort` break the lemma `a_record_has_a_begun_transaction`.
     """
 
     def is_current(s, x: Transaction) -> Bool:
@@ -233,7 +233,7 @@ class IgnoresEpoch(AbstractCoordinator):
 class FencesNobody(AbstractCoordinator):
     """A new instance receives the epoch of the instance before it.
 
-    The action init_producer breaks the lemma `an_empty_record_follows`.
+    The action `init_producer` breaks the lemma `an_empty_record_follows`.
     """
 
     def fences(s, m: Metadata, producer_epoch: ProducerEpoch) -> Bool:

@@ -74,7 +74,7 @@ class AbstractCoordinatorClaims(CoordinatorLemmas):
     @invariant
     def an_acknowledged_commit_stays(s) -> Bool:
         """If a client has received the response that its transaction is committed, the log has this
-        decision, and no partition aborts a record of it.
+        decision, and no partition aborts a record of the transaction.
         """
         return forall(
             implies(s.confirmed[x] & s.commit_requested[x], s.committed[x] & ~s.dropped[x][t])
@@ -157,7 +157,7 @@ class AbstractCoordinatorClaims(CoordinatorLemmas):
     @witness
     def a_client_is_answered_before_the_markers(s) -> Bool:
         """Reachable: a client has the response that its transaction is committed, and a partition
-        still has a pending record of it.
+        still has a pending record of this transaction.
         """
         return exists(
             s.confirmed[x] & s.commit_requested[x] & s.pending[x][t]

@@ -90,7 +90,8 @@ class Coordinator(AbstractCoordinatorState):
         Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: loading is
         one step. If an append of the failed coordinator is committed later, the variant
         `writes-after-failover` breaks the claim `a_decision_survives` in 9 steps. Without the guard
-        that its epoch is larger, the claim `markers_are_accepted` breaks in 10 steps.
+        that the new coordinator's epoch is larger, the claim `markers_are_accepted` breaks in 10
+        steps.
         """
         when(s.coordinator_epoch < epoch)
         s.coordinator_epoch = epoch
@@ -234,8 +235,8 @@ class Coordinator(AbstractCoordinatorState):
     ) -> None:
         """Appends a decision to the log: a transaction, and whether to commit it.
 
-        `next_id` is the producer's id after the decision. If `another` is true, it is a new id,
-        which no transactional id has.
+        `next_id` is the producer's id after the decision. If `another` is true, `next_id` is a new
+        id, which no transactional id has.
         """
         m, (transaction, commits) = s.log[i], decision
         when(

@@ -83,8 +83,7 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def the_log_has_the_decision(s) -> Bool:
-        """An ongoing transaction of the log is undecided; a decision in the log is its
-        transaction's.
+        """A transaction that the log has as ongoing is undecided; a decision in the log was made.
 
         True because a decision counts when its record is committed.
         """
@@ -176,7 +175,7 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         """An append of a decision has the log's ongoing transaction and its partitions, and a
         producer id and epoch that nobody has.
 
-        Without an ongoing transaction, it aborts a transaction that has no partition.
+        If the log has no ongoing transaction, the decision aborts a transaction without partitions.
         """
         return forall(
             implies(
@@ -204,8 +203,8 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def a_completion_follows(s) -> Bool:
-        """An append that completes a transaction repeats the log's decision, and each partition has
-        the marker.
+        """An append that completes a transaction repeats the log's decision, and each partition of
+        the transaction has the marker.
         """
         return forall(
             implies(
@@ -226,7 +225,8 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def a_response_waits_for_an_append(s) -> Bool:
-        """If InitProducerId waits, its record is appended and not committed.
+        """If an InitProducerId request waits for its response, its record is appended, but not yet
+        committed.
 
         True because a failover forgets the request together with the append.
         """

@@ -153,7 +153,9 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def a_stamp_has_one_instance(s) -> Bool:
-        """If an instance has the producer id and epoch of a transaction, it has begun it."""
+        """If an instance has the producer id and epoch of a transaction, it is the transaction's
+        client.
+        """
         return forall(
             implies(
                 s.begun[x] & s.holds(c, s.stamp[x].producer_id, s.stamp[x].producer_epoch),
@@ -165,7 +167,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def the_next_stamp_is_the_clients(s) -> Bool:
-        """After a decision, only the client of its transaction has the log's producer id and epoch.
+        """After a decision in the log, only the client of the decided transaction has the producer
+        id and epoch in the log.
 
         True because the coordinator answers the request to end this transaction, and no other.
         """
@@ -196,10 +199,9 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def requests_are_of_begun_transactions(s) -> Bool:
-        """A client requests the commit or the abort of a transaction only after it began, never
-        both.
+        """A client requests the commit or the abort of a begun transaction, and never both.
 
-        It receives a response only after its request.
+        The client receives a response only after its request.
         """
         return forall(
             all_of(
@@ -221,8 +223,9 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def a_decision_raises_the_epoch(s) -> Bool:
         """The markers of a transaction have a larger epoch than its records.
 
-        The log has moved on: unless it has another producer id, its epoch is at least that of these
-        markers. The same is true of the epoch for which a later decision was made.
+        The log's epoch is at least the epoch of these markers, unless the log has another producer
+        id. If the log has the decision of a later transaction, the epoch of this transaction is at
+        least the epoch of these markers, too.
         """
         return forall(
             implies(
@@ -296,9 +299,11 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def an_added_partition_is_in_the_log_or_marked(s) -> Bool:
-        """A partition that was added is in the log's open transaction, or has the marker.
+        """A partition that was added to a transaction is in the log's open transaction, or has the
+        transaction's marker.
 
-        True because the coordinator completes a transaction only after each partition has it.
+        True because the coordinator completes a transaction only after each partition has its
+        marker.
         """
         return forall(
             implies(
@@ -316,10 +321,11 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def pending_records_are_of_the_newest_epoch(s) -> Bool:
-        """A partition with pending records of a transaction has seen no larger epoch of its
-        producer id, and has no marker of it.
+        """A partition with pending records of a transaction has seen no larger epoch of this
+        producer id, and has no marker of the transaction.
 
-        True because a partition refuses records of a smaller epoch, and a marker ends them.
+        True because a partition refuses records of a smaller epoch, and after a marker no records
+        are pending.
         """
         return forall(
             implies(
@@ -336,7 +342,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def a_marked_partition_has_seen_the_marker(s) -> Bool:
-        """If a partition has a transaction's marker, it has seen the marker's epoch.
+        """If a partition has a transaction's marker, the partition has seen the marker's epoch.
 
         The transaction is then decided.
         """
@@ -355,8 +361,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def partitions_see_no_newer_epoch(s) -> Bool:
-        """No partition has seen a larger epoch than that of the log, or that of the log's prepared
-        markers.
+        """No partition has seen a larger epoch than the log's, or than the epoch of the markers
+        that the log has prepared.
         """
         return forall(
             all_of(

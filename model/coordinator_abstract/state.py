@@ -191,5 +191,5 @@ class AbstractCoordinatorState(Spec):
         )
 
     def is_exhausted(s, producer_epoch: ProducerEpoch) -> Bool:
-        """True if only the last epoch is larger, which no instance may receive."""
+        """True if the only larger epoch is the last one, which no instance may receive."""
         return ~exists((producer_epoch < e) & (e < s.last_epoch) for e in ProducerEpoch)

@@ -118,7 +118,7 @@ class Kip966(Election):
     def is_tolerable(s) -> Bool:
         """True if fewer than min.insync.replicas logs have lost records.
 
-        A broker that stopped uncleanly but kept its log has lost none.
+        A broker that stopped uncleanly but kept its log has lost no records.
         """
         return s.losses < min(s.min_isr, s.replicas)
 
@@ -183,8 +183,8 @@ class Kip966(Election):
         """If ISR and ELR are empty, the controller remembers at least min.insync.replicas last
         known eligible leaders.
 
-        It asks all of them for the ends of their logs. If fewer than min.insync.replicas brokers
-        lost records, at least one of these replicas lost none.
+        The controller asks all of them for the ends of their logs. If fewer than
+        min.insync.replicas brokers lost records, at least one of these replicas lost none.
         """
         return implies(
             s.is_empty(s.partition_registration.isr) & s.is_empty(s.partition_registration.elr),

@@ -349,8 +349,8 @@ class GroupOffsetsActions(GroupOffsetsState):
     def reset_offset(s, to: Offset) -> None:
         """An operator commits an offset for a group without members.
 
-        Kafka: OffsetMetadataManager.commitOffset, without a member id. Simplified: the offset may
-        be any. Without the guard that the coordinator has read its whole log, the claim
+        Kafka: OffsetMetadataManager.commitOffset, without a member id. Simplified: the operator may
+        commit any offset. Without the guard that the coordinator has read its whole log, the claim
         `pending_is_what_markers_will_decide` breaks in 10 steps.
         """
         when(s.is_empty())

@@ -108,7 +108,7 @@ class RestartsActions(RestartsState):
     def is_lowest(s, producer: Producer, sequence: Sequence) -> Bool:
         """True if all batches of the client's present epoch with lower sequences are answered.
 
-        Without this guard of the action refuse, a batch in the log may get a new number and be
+        Without this guard of the action `refuse`, a batch in the log may get a new number and be
         appended again: the claim `at_most_once` breaks in 6 steps.
         """
         producer_epoch = s.current_epoch[producer]
@@ -122,7 +122,7 @@ class RestartsActions(RestartsState):
         larger epoch.
 
         Kafka: ProducerAppendInfo.checkSequence; TransactionManager.canRetry. Simplified: the leader
-        may refuse each batch that is not in its window, which has the batches that it recognises as
+        may refuse each batch that is not in its window, the set of batches that it recognises as
         duplicates. Without the guard that the batch is not in the window, the claim `at_most_once`
         breaks in 5 steps.
         """
@@ -143,7 +143,7 @@ class RestartsActions(RestartsState):
         s, producer: Producer, older: ProducerEpoch, sequence: Sequence, new_sequence: Sequence
     ) -> None:
         """The client gives an unanswered batch of an older epoch a sequence number of the present
-        one.
+        epoch.
 
         Kafka: TransactionManager.bumpIdempotentProducerEpoch. Simplified: the batches get their new
         numbers one after the other, in any order.
@@ -164,7 +164,7 @@ class RestartsActions(RestartsState):
     def append_first(s, producer: Producer, new_epoch: ProducerEpoch, end: Offset) -> None:
         """The leader appends the first batch of a producer epoch.
 
-        The leader then recognises the batch if it arrives again: the batch is in the window.
+        The batch is then in the window: the leader recognises the batch if it arrives again.
         """
         when(s.arrives(producer, new_epoch, Sequence.least()))
         s.is_in_window[s.end_offset] = True
@@ -174,7 +174,7 @@ class RestartsActions(RestartsState):
     def append_next(s, producer: Producer, sequence: Sequence, latest: Offset, end: Offset) -> None:
         """The leader appends the next batch of a producer epoch.
 
-        The leader then recognises the batch if it arrives again: the batch is in the window.
+        The batch is then in the window: the leader recognises the batch if it arrives again.
         """
         when(s.arrives(producer, s.stamp[latest].producer_epoch, sequence))
         s.is_in_window[s.end_offset] = True

@@ -132,9 +132,9 @@ class PipelineActions(PipelineState):
         """An instance starts to read a partition of its assignment at the committed offset.
 
         Kafka: OffsetFetch, ConsumerCoordinator.initWithCommittedOffsetsIfNeeded. Simplified:
-        without a committed offset it starts at the least one. The instance may have an old
-        assignment. Without the guard that the instance does not read the partition yet, the claim
-        `each_input_at_most_once` breaks in 9 steps.
+        without a committed offset, the instance starts at the least offset. The instance may have
+        an old assignment. Without the guard that the instance does not read the partition yet, the
+        claim `each_input_at_most_once` breaks in 9 steps.
         """
         when(s.owner[s.known_generation[i]][p] == i, ~s.reads[i][p], s.may_fetch(i, p))
         s.reads[i][p] = True
@@ -203,7 +203,8 @@ class PipelineActions(PipelineState):
 
     @action
     def commit(s, i: Instance, x: TransactionalId) -> None:
-        """At the request of an instance, the coordinator decides to commit its transaction.
+        """At the request of an instance, the coordinator decides to commit the instance's
+        transaction.
 
         Kafka: KafkaProducer.commitTransaction, TransactionCoordinator.handleEndTransaction.
         Simplified: the decision is one step. The group coordinator is not asked again: a rebalance

@@ -28,8 +28,8 @@ ONE_ID = "one transactional id for each process"
 class ForgetsGeneration(Pipeline):
     """Before KIP-447: an offset in a transaction carries no generation, so a zombie commits.
 
-    The group has given its partition to another instance, which has committed the same inputs. The
-    action `send_offset` breaks the lemma `pending_offsets_match_effects`.
+    The group has given the zombie's partition to another instance, which has committed the same
+    inputs. The action `send_offset` breaks the lemma `pending_offsets_match_effects`.
     """
 
     def accepts_offset(s, i: Instance, p: TopicPartition) -> Bool:
@@ -125,9 +125,9 @@ class CommitsWithoutOffsets(Pipeline):
 class ReadsOnAfterAbort(Pipeline):
     """After an abort, an instance keeps its position, and skips the inputs of the transaction.
 
-    Its next commit moves the committed position past them. The action `abort`
-    breaks the lemma `readers_skip_nothing`. In the client franz-go, fetched records stayed in a
-    buffer after an abort (franz-go#1222).
+    Its next commit moves the committed position past these inputs. The action `abort` breaks the
+    lemma `readers_skip_nothing`. In the client franz-go, fetched records stayed in a buffer after
+    an abort (franz-go#1222).
     """
 
     def reads_on(s, i: Instance) -> Bool:
@@ -141,9 +141,10 @@ class ReadsOnAfterAbort(Pipeline):
     in_force=UNRELEASED,
 )
 class LearnsInTransaction(Pipeline):
-    """An instance learns a new generation while its transaction is open, and commits it later.
+    """An instance learns a new generation while its transaction is open, and commits the
+    transaction later.
 
-    So the generation does not fence what it has written in the old one. Another instance may have
+    So the generation does not fence effects of the old generation. Another instance may have
     processed the same inputs since. The action `learn_generation` breaks the lemma
     `written_is_below_position`.
     """

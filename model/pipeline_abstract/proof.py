@@ -47,7 +47,7 @@ class PipelineProof(PipelineClaims):
     @lemma
     def markers_leave_nothing(s) -> Bool:
         """After the output's marker, no effect of the transaction is pending; after the group
-        coordinator's marker, no offset is.
+        coordinator's marker, no offset is pending.
 
         True because a decided transaction gets neither effects nor offsets.
         """
@@ -117,8 +117,8 @@ class PipelineProof(PipelineClaims):
     def one_offset_is_pending(s) -> Bool:
         """At most one transaction has a pending offset of a partition.
 
-        True because the group coordinator accepts offsets of one reader only, which began when none
-        was pending.
+        True because the group coordinator accepts offsets of one reader only, and this reader began
+        when no offset was pending.
         """
         return forall(
             implies(s.pending[x][p] & s.pending[y][p], x == y)
@@ -129,10 +129,10 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def pending_offsets_match_effects(s) -> Bool:
-        """While a transaction with a pending offset is open, its effects are those of exactly the
+        """While a transaction with a pending offset is open, it has exactly the effects of the
         inputs from the committed offset up to the pending one.
 
-        After the decision to commit, its effects that await a marker are still between both
+        After the decision to commit, the effects that await a marker are still between these two
         offsets. True because the sender's position is just above these inputs.
         """
         return forall(
@@ -183,7 +183,8 @@ class PipelineProof(PipelineClaims):
 
         A reader is current if the group coordinator would accept its next offset.
 
-        True because the reader began there, and only its own transactions move this offset.
+        True because the reader began at the committed offset, and only its own transactions move
+        this offset.
         """
         return forall(
             implies(
@@ -239,8 +240,8 @@ class PipelineProof(PipelineClaims):
     def only_owners_read(s) -> Bool:
         """An instance reads only partitions that it owns in the generation that it knows.
 
-        True because it stops reading when it learns a new generation. A generation gives each
-        partition to one owner.
+        True because an instance stops reading when it learns a new generation. A generation gives
+        each partition to one owner.
         """
         return forall(
             implies(s.reads[i][p], s.owner[s.known_generation[i]][p] == i)

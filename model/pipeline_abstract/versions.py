@@ -42,8 +42,8 @@ class Pipeline(PipelineProof):
 
 @version("id-per-partition", in_force=kafka("0.11", "2.4"))
 class IdPerPartition(Pipeline):
-    """Before KIP-447: each input partition has its own transactional id, which fences its previous
-    owner.
+    """Before KIP-447: each input partition has its own transactional id, which fences the
+    partition's previous owner.
 
     An instance stands for the task of one partition, with a producer of its own. The group
     coordinator compares no generations.

@@ -45,7 +45,7 @@ class Offset(Int):
 
 
 class Changes(Int):
-    """The number of failures or of voter changes so far; a constant limits each."""
+    """The number of failures or of voter changes so far; a constant limits each number."""
 
 
 class Role(Int):
@@ -157,14 +157,14 @@ class QuorumState(Spec):
         s.committed_end = Offset(1)
 
     def voters(s, r: Replica) -> Set[Replica]:
-        """Returns the voter set by the last record in the log of `r`, committed or not."""
+        """Returns the voter set in the last record of the log of `r`, committed or not."""
         return s.log[r].entry[s.log[r].end_offset - 1].voters
 
     def is_voter(s, r: Replica, x: Replica) -> Bool:
         return s.voters(r)[x]
 
     def is_majority(s, r: Replica, voters: Set[Replica]) -> Bool:
-        """True if the set has a majority of the voters, by the last record in the log of `r`."""
+        """True if the set has a majority of the voters in the last record of the log of `r`."""
         present = count(s.is_voter(r, x) & voters[x] for x in Replica)
         absent = count(s.is_voter(r, x) & ~voters[x] for x in Replica)
         return present > absent
@@ -215,7 +215,7 @@ class QuorumState(Spec):
 
     def begins(s, r: Replica, role: Role, granted: Set[Replica]) -> None:
         """The replica begins a role with the votes `granted`. The end offsets of its followers are
-        unknown (0), and it has not fetched.
+        unknown (0), and the replica has not fetched.
         """
         s.member[r].role = role
         s.member[r].has_fetched = false

@@ -43,9 +43,9 @@ class AbstractQuorumActions(AbstractQuorumState):
     def become_candidate(s, r: Replica, newer: Epoch) -> None:
         """A replica begins a larger epoch, and votes for itself.
 
-        Kafka: QuorumState.transitionToCandidate. Simplified: it needs no pre-votes, and may do so
-        at any time. Without the guard that the epoch is larger, the claim `one_leader_per_epoch`
-        breaks in 6 steps.
+        Kafka: QuorumState.transitionToCandidate. Simplified: the replica needs no pre-votes, and
+        may become candidate at any time. Without the guard that the epoch is larger, the claim
+        `one_leader_per_epoch` breaks in 6 steps.
         """
         s.enters(r, newer)
         s.voted[newer][r][r] = True

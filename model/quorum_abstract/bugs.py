@@ -61,7 +61,7 @@ class KeepsVotes(QuorumProof):
     """A candidate that restarts keeps the votes that it has, and loses records.
 
     The voters compared their logs with records that the candidate had not flushed. The action
-    restart breaks the lemma `a_candidate_has_what_its_voters_acknowledged`.
+    `restart` breaks the lemma `a_candidate_has_what_its_voters_acknowledged`.
     """
 
     def votes_after_restart(s, r: Replica, v: Replica) -> Bool:

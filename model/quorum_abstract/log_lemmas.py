@@ -19,7 +19,7 @@ class QuorumLogLemmas(AbstractQuorum):
         return s.led[e].begun & (o < s.led[e].end_offset)
 
     def is_own(s, e: Epoch, o: Offset) -> Bool:
-        """True if the epoch's leader has appended the record at the offset itself."""
+        """True if the epoch's leader itself appended the record at the offset."""
         return all_of(s.led[e].begun, s.led[e].start_offset <= o, o < s.led[e].end_offset)
 
     def is_dead(s, e: Epoch, o: Offset) -> Bool:

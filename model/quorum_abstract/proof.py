@@ -23,7 +23,7 @@ from model.quorum_abstract.state import Epoch, Offset, Replica
 
 
 class QuorumLemmas(QuorumLogLemmas):
-    """Lemmas about acknowledged and committed records; inherits those about votes and logs."""
+    """Lemmas about acknowledged and committed records; inherits the lemmas about votes and logs."""
 
     using: ClassVar[Mapping[tuple[str, str], tuple[str, ...]]] = SLICES  # (action, claim) -> lemmas
     consequences: ClassVar[Mapping[str, tuple[str, ...]]] = FOLLOW  # claim -> lemmas

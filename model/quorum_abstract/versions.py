@@ -29,8 +29,8 @@ class Kafka43(QuorumProof):
     """Kafka 4.3: a leader counts its own records for a commit before it has flushed them.
 
     In a quorum of one voter, a restart may then lose a committed record. The action
-    advance_high_watermark breaks the lemma `a_majority_has_what_is_committed`. Exploration finds no
-    violation with two or three voters; the detailed spec `quorum` explains this.
+    `advance_high_watermark` breaks the lemma `a_majority_has_what_is_committed`. Exploration finds
+    no violation with two or three voters; the detailed spec `quorum` explains this.
     """
 
     def has_up_to(s, leader: Replica, x: Replica) -> Offset:

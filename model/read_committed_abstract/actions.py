@@ -195,7 +195,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
             s.unreplicated[x] = is_closed & (s.high_watermark <= s.marker_offset[x])
 
     def is_restored(s, x: Transaction) -> Bool:
-        """True if a leader that restarts knows again that the marker is not replicated.
+        """True if a leader that restarts knows again that the transaction's marker is not
+        replicated.
 
         Without this rule, the variant `kafka-4.3` breaks the claim `stable_offset_never_goes_back`
         in 8 steps.

@@ -18,8 +18,8 @@ from model.variants import bug
 class IgnoresHighWatermark(ReadCommitted):
     """The last stable offset may be above the high watermark.
 
-    A reader receives a record outside of transactions, which the next leader lacks. The action read
-    breaks the lemma `passed_is_decided`. The action change_leader then breaks the claim
+    A reader receives a record outside of transactions, which the next leader lacks. The action
+    `read` breaks the lemma `passed_is_decided`. The action `change_leader` then breaks the claim
     `only_committed_is_delivered`.
     """
 
@@ -37,8 +37,8 @@ class IgnoresHighWatermark(ReadCommitted):
 class StableAtFirstOpen(ReadCommitted):
     """The last stable offset passes a transaction whose marker is not replicated (KAFKA-5121).
 
-    If the next leader lacks the marker, the last stable offset goes back. The action change_leader
-    breaks the claim `stable_offset_never_goes_back`.
+    If the next leader lacks the marker, the last stable offset goes back. The action
+    `change_leader` breaks the claim `stable_offset_never_goes_back`.
     """
 
     def is_unstable(s, x: Transaction) -> Bool:
@@ -56,7 +56,7 @@ class StableAtLastOpen(ReadCommitted):
     """The last stable offset stops at the last open transaction instead of the first one.
 
     A reader passes an open transaction of another producer. The claim `stable_offset_stops_at_open`
-    breaks at the action `append_first`, and the action read breaks `only_committed_is_delivered`.
+    breaks at the action `append_first`, and the action `read` breaks `only_committed_is_delivered`.
     """
 
     def is_stable(s, o: Offset) -> Bool:
@@ -92,7 +92,7 @@ class ListsFromFetchOffset(ReadCommitted):
     """A fetch response lists only the aborted transactions that begin at or after its offset.
 
     The reader drops the first record of an aborted transaction, and receives the next one. The
-    action read breaks the claim `only_committed_is_delivered`.
+    action `read` breaks the claim `only_committed_is_delivered`.
     """
 
     def is_listed(s, x: Transaction, o: Offset) -> Bool:
@@ -109,7 +109,7 @@ class LateMarkers(ReadCommitted):
     """A partition accepts the late marker of an earlier transaction (KIP-1228).
 
     The marker ends the producer's next transaction, with the outcome of the earlier one. A reader
-    receives records that are never committed, or misses committed ones. The action write_marker
+    receives records that are never committed, or misses committed ones. The action `write_marker`
     breaks the lemma `closed_as_decided`.
     """
 

@@ -142,7 +142,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
     def only_begun_is_written(s) -> Bool:
         """Every marker is of a transaction that has begun, and so is every record of a transaction.
 
-        True because the actions that append require it.
+        True because the actions that append require this.
         """
         return forall(implies(s.written[x], s.begun[x]) for x in Transaction) & forall(
             implies(

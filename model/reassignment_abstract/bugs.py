@@ -19,7 +19,7 @@ from model.variants import bug
 class CommitsBelowMinIsr(PartitionProof):
     """A leader commits a record although its ISR has fewer than min.insync.replicas members.
 
-    A replica of the ELR lacks the record, and may be elected. The action commit breaks the lemma
+    A replica of the ELR lacks the record, and may be elected. The action `commit` breaks the lemma
     `members_acknowledged_what_is_committed`.
     """
 
@@ -37,8 +37,8 @@ class CommitsBelowMinIsr(PartitionProof):
 class CountsKnownIsr(PartitionProof):
     """A leader commits without waiting for the replicas that it proposed to add to the ISR.
 
-    The controller may have added the replica, and may elect it. The action commit breaks the lemma
-    `members_acknowledged_what_is_committed`.
+    The controller may have added the replica, and may elect it. The action `commit` breaks the
+    lemma `members_acknowledged_what_is_committed`.
     """
 
     def waits_for(s, e: LeaderEpoch, r: Replica) -> Bool:
@@ -55,7 +55,7 @@ class CountsKnownIsr(PartitionProof):
 class FallsBackOnAnyRefusal(PartitionProof):
     """After any refusal, a leader no longer waits for the replica that it proposed to add.
 
-    The controller may have added the replica before. The action refuse_member breaks the lemma
+    The controller may have added the replica before. The action `refuse_member` breaks the lemma
     `a_leader_that_commits_waits_for_every_member`.
     """
 
@@ -72,7 +72,7 @@ class FallsBackOnAnyRefusal(PartitionProof):
 class JoinsBelowHighWatermark(PartitionProof):
     """A follower joins the ISR without the records that the leader has committed in its epoch.
 
-    The action propose_member breaks the lemma `proposed_replicas_have_caught_up`.
+    The action `propose_member` breaks the lemma `proposed_replicas_have_caught_up`.
     """
 
     def has_caught_up(s, r: Replica, e: LeaderEpoch) -> Bool:
@@ -89,7 +89,7 @@ class JoinsBelowHighWatermark(PartitionProof):
 class JoinsBeforeEpoch(PartitionProof):
     """A follower joins the ISR without the records with which the leader's epoch began.
 
-    An earlier leader may have committed these records. The action propose_member breaks the lemma
+    An earlier leader may have committed these records. The action `propose_member` breaks the lemma
     `proposed_replicas_have_caught_up`.
     """
 
@@ -123,7 +123,7 @@ class MinIsrOfPartition0(PartitionProof):
     """The controller empties the ELR as soon as the ISR has one member.
 
     It takes min.insync.replicas as 1, because partition 0 has one replica. The replicas of the ELR
-    have every committed record, but can no longer be elected. The action shrink_isr breaks the
+    have every committed record, but can no longer be elected. The action `shrink_isr` breaks the
     lemma `enough_members_remain`.
     """
 
@@ -141,7 +141,7 @@ class MinIsrOfPartition0(PartitionProof):
 class AdmitsUnclean(PartitionProof):
     """A broker that stopped uncleanly stays in the ISR and in the ELR (KAFKA-18635).
 
-    The action register breaks the lemma `starting_brokers_are_no_members`.
+    The action `register` breaks the lemma `starting_brokers_are_no_members`.
     """
 
     def excludes_unclean(s, r: Replica) -> Bool:
@@ -158,7 +158,7 @@ class AdmitsUnclean(PartitionProof):
 class IgnoresBrokerEpochs(PartitionProof):
     """A leader adds a restarted broker to the ISR because of a fetch from before the restart.
 
-    The broker has lost records since (KAFKA-14139). The action propose_member breaks the lemma
+    The broker has lost records since (KAFKA-14139). The action `propose_member` breaks the lemma
     `starting_brokers_are_no_members`.
     """
 

@@ -31,7 +31,7 @@ class PartitionLemmas(AbstractPartition):
     # ---- predicates
 
     def has_left(s, e: LeaderEpoch, r: Replica) -> Bool:
-        """True if the broker is a member of the epoch that has moved to a newer epoch."""
+        """True if the broker is a member of the epoch `e`, and has moved to a newer epoch."""
         return s.is_member(e, r) & (e < s.broker[r].leader_epoch)
 
     def is_superseded(s, e: LeaderEpoch) -> Bool:
@@ -100,7 +100,7 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_leader_has_the_log_of_its_epoch(s) -> Bool:
-        """A broker that leads has the records of its leadership, and no others."""
+        """The log of a broker that leads has exactly the records of its epoch's log."""
         return forall(
             implies(
                 s.broker[r].is_leader,
@@ -141,8 +141,8 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def acknowledgements_are_of_reached_epochs(s) -> Bool:
-        """A replica has acknowledged only records of an epoch's leader, in an epoch that it
-        reached.
+        """The records that a replica acknowledged in an epoch are in the epoch's log, and the
+        replica has reached the epoch.
         """
         return forall(
             implies(
@@ -156,7 +156,7 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_leader_that_commits_waits_for_every_member(s) -> Bool:
-        """If a leader may commit, its maximal ISR has every member of its epoch."""
+        """If a leader may commit, its maximal ISR includes every member of its epoch."""
         return forall(
             implies(
                 all_of(s.led[e].begun, s.is_member(e, r), s.is_enough(s.led[e].isr)),
@@ -216,7 +216,7 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def starting_brokers_are_no_members(s) -> Bool:
-        """A broker that may find lost records is in no ISR or ELR, and is not proposed."""
+        """A starting broker is no member of its epoch or a newer one, and is not proposed there."""
         return forall(
             implies(
                 s.broker[r].is_starting & (s.broker[r].leader_epoch <= e),

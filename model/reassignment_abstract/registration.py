@@ -64,7 +64,7 @@ class Registration(AbstractPartitionState):
         Without this rule, the variant `eligible-for-ever` breaks the claim
         `eligible_replicas_have_committed_records` in 8 steps. If the controller takes
         min.insync.replicas as 1, the variant `min-isr-of-partition-0` breaks the claim
-        `enough_members_remain` in 1 steps.
+        `enough_members_remain` in 1 step.
         """
         return s.is_enough(isr)
 
@@ -127,7 +127,7 @@ class Registration(AbstractPartitionState):
 
     @action
     def elect_eligible(s, leader: Replica, newer: LeaderEpoch) -> None:
-        """The last member leaves the ISR, and a replica of the ELR leads as its only member.
+        """The last member leaves the ISR, and a replica of the ELR leads as the only member.
 
         Kafka: PartitionChangeBuilder.electLeader. Simplified: this may happen at any time. The
         ISR may also be empty before. Without the guard that the leader is in the ELR, the claim
@@ -200,7 +200,7 @@ class Registration(AbstractPartitionState):
     # ---- the operator
 
     def disturb(s, number: Disturbance) -> None:
-        """Numbers a request or an unclean stop; a scope limits them."""
+        """Numbers a request or an unclean stop; a scope limits how many there are."""
         when(s.last_disturbance < number)
         s.last_disturbance = number
 
@@ -289,7 +289,7 @@ class Registration(AbstractPartitionState):
 
     @action
     def finish_adding(s) -> None:
-        """A reassignment completes that removes no replica: all added replicas are in the ISR.
+        """A reassignment that removes no replica completes: all added replicas are in the ISR.
 
         Kafka: PartitionReassignmentReplicas.maybeCompleteReassignment.
         """

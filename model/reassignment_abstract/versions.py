@@ -37,7 +37,7 @@ class ElrOfReplicas(PartitionProof):
 
     Every eligible replica has every committed record. But a cancelled reassignment may leave one
     member in the ISR, and none in the ELR. If this member stops uncleanly, no eligible replica
-    remains. The action cancel_reassignment breaks the lemma `enough_members_remain`. This was not
+    remains. The action `cancel_reassignment` breaks the lemma `enough_members_remain`. This was not
     tried on real brokers.
     """
 
@@ -58,10 +58,10 @@ class ElrOfReplicas(PartitionProof):
 class Kafka43(ElrOfReplicas):
     """Kafka 4.3: a broker that is no replica any more stays in the ELR.
 
-    It deletes its log. When it is a replica again, it may be elected with an empty log. The actions
-    complete_reassignment and cancel_reassignment break the claim `members_are_replicas`. The
-    shortest run of 11 steps cancels a reassignment. A test plays the run of 12 steps that the page
-    docs/findings/stale-elr-member.md has on real brokers.
+    The broker deletes its log. When it is a replica again, it may be elected with an empty log. The
+    actions `complete_reassignment` and `cancel_reassignment` break the claim
+    `members_are_replicas`. The shortest run of 11 steps cancels a reassignment. A test plays the
+    run of 12 steps that the page docs/findings/stale-elr-member.md has on real brokers.
     """
 
     def leaves_elr(s, r: Replica, replicas: Set[Replica]) -> Bool:
@@ -79,7 +79,7 @@ class Kafka41(Kafka43):
     """Kafka 4.1: a reassignment completes only when every remaining replica is in the ISR.
 
     So a reassignment that completes leaves no broker in the ELR. A cancelled reassignment may leave
-    an added broker in the ELR. The action cancel_reassignment breaks the claim
+    an added broker in the ELR. The action `cancel_reassignment` breaks the claim
     `members_are_replicas`.
     """
 

@@ -122,9 +122,9 @@ class Kip279(Kip101):
 class Kip320FirstTry(Kip279):
     """KIP-320 as first proposed: a fetch does not have the follower's leader epoch.
 
-    It has only the epoch of the follower's last record. So a leader may commit a record although
-    one of the followers that it counts is in an older epoch. Another leader may then make this
-    follower truncate the record. This version breaks the claim `strong_isr`; it never shipped.
+    The fetch has only the epoch of the follower's last record. So a leader may commit a record
+    although one of the followers that it counts is in an older epoch. Another leader may then make
+    this follower truncate the record. This version breaks the claim `strong_isr`; it never shipped.
     """
 
     def follows_with(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:

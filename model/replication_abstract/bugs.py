@@ -81,7 +81,7 @@ class LostTailInIsr(WithLosses):
 
     The controller should remove the replica from the ISR, and elect one of the other members if the
     partition needs a leader. In this bug, the replica may be elected as if it had every record. The
-    action lose_disk breaks the claim `isr_has_what_is_committed`.
+    action `lose_disk` breaks the claim `isr_has_what_is_committed`.
     """
 
     def may_lose(s, r: Replica) -> Bool:

@@ -138,10 +138,10 @@ class LossyReplication(AbstractReplication):
         """The controller elects the last leader, because the ISR is empty.
 
         Kafka: PartitionChangeBuilder.canElectLastKnownLeader, with
-        eligible.leader.replicas.version=1. Simplified: the replica is not tested to be alive.
-        Without the guard that the new epoch is larger than the newest one, the claim
-        `isr_has_what_is_committed` breaks in 10 steps. Every claim also holds if the ISR need not
-        be empty, or if any replica may be elected.
+        eligible.leader.replicas.version=1. Simplified: the replica may be dead. Without the guard
+        that the new epoch is larger than the newest one, the claim `isr_has_what_is_committed`
+        breaks in 10 steps. Every claim also holds if the ISR need not be empty, or if any replica
+        may be elected.
         """
         s.needs_fault()
         when(

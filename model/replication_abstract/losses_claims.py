@@ -53,8 +53,8 @@ class ReplicationWithLosses(LossyReplication):
 
     @witness
     def nothing_is_lost(s) -> Bool:
-        """Reachable: the election allows a new leader to lack committed records, but it has them
-        all.
+        """Reachable: the election allows a new leader to lack committed records, but this leader
+        has all of them.
         """
         return exists(
             all_of(

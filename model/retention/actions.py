@@ -218,7 +218,7 @@ class RetentionActions(RetentionState):
         differs from the leader's log.
 
         Kafka: LeaderEpochFileCache.endOffsetFor. The replica asks the leader where an epoch ends.
-        If the leader has deleted the records of that epoch, it answers with its log start.
+        If the leader has deleted the records of that epoch, the leader answers with its log start.
         Simplified: request, answer and truncation are one step. Every claim also holds without the
         guard of this action.
         """

@@ -41,7 +41,7 @@ class SkipsGaps(ShareGroup):
     """
 
     def is_gap(s, x: Offset) -> Bool:
-        """True if nothing is known of the record, but something of a later one."""
+        """True if the leader knows nothing of the record, but something of a later one."""
         later = exists((x < y) & (s.record[y].state != NOT_FETCHED) for y in Offset)
         return all_of(s.record[x].state == NOT_FETCHED, later)
 
@@ -89,9 +89,8 @@ class StartOffsetWaits(MovesStartAfterWrites):
     """The leader moves its start offset only when a write succeeds or a lock has timed out.
 
     A failed acknowledgement whose lock has timed out may archive a record, and the topic may delete
-    the records before one that is final. Then the start offset stays before a final record until
-    another write of the share partition ends. This bug breaks the claim
-    `start_offset_reaches_the_end`.
+    the records before a final record. Then the start offset stays before this record until another
+    write of the share partition ends. This bug breaks the claim `start_offset_reaches_the_end`.
     """
 
 

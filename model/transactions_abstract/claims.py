@@ -24,7 +24,7 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @invariant
     def no_hanging_transaction(s) -> Bool:
-        """After a transaction is complete, no partition has a pending record of it."""
+        """After a transaction is complete, no partition has a pending record of the transaction."""
         return forall(
             implies(s.complete[x], ~s.pending[x][t]) for x in Transaction for t in TopicPartition
         )
