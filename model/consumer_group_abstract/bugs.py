@@ -74,8 +74,8 @@ class WantsExactEpoch(AbstractConsumerGroup):
     """Before KIP-1251: the coordinator accepts a commit only in the member's present epoch
     (KAFKA-20066).
 
-    A consumer that has not received the response with its new epoch is refused. The action
-    `heartbeat` breaks the claim `owners_may_commit`.
+    A consumer that has not received the response with its new epoch is refused. The claim
+    `owners_may_commit` breaks at the action `heartbeat`.
     """
 
     def accepts_commit(s, m: Member, p: TopicPartition) -> Bool:

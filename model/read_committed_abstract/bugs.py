@@ -92,7 +92,7 @@ class ListsFromFetchOffset(ReadCommitted):
     """A fetch response lists only the aborted transactions that begin at or after its offset.
 
     The reader drops the first record of an aborted transaction, and receives the next one. The
-    action `read` breaks the claim `only_committed_is_delivered`.
+    claim `only_committed_is_delivered` breaks at the action `read`.
     """
 
     def is_listed(s, x: Transaction, o: Offset) -> Bool:
