@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from checkers.histories.avro.containers import CODECS
 from checkers.histories.io.row_rules import ENUMERATIONS, NEEDED
 from model.histories import COLUMNS, NEW_IN_2, SCHEMA_VERSION
 
@@ -67,6 +68,16 @@ def examples() -> Iterator[str]:
         yield json.dumps(row)
 
 
+def avro_schema() -> dict[str, Any]:
+    """Returns the schema of a history in Avro: a record with one field for each column."""
+    types = {"int64": "long", "int32": "int", "string": "string"}
+    columns = [
+        {"name": name, "type": ["null", types[kind]] if nullable else types[kind]}
+        for name, (kind, nullable, _) in COLUMNS.items()
+    ]
+    return {"type": "record", "name": "row", "fields": columns}
+
+
 def page() -> str:
     """Returns the text of docs/history-format.md."""
     return "\n".join(_lines()) + "\n"
@@ -80,11 +91,11 @@ def _lines() -> Iterator[str]:
         f"{SCHEMA_VERSION}. It is generated from the code's schema by "
         "`python -m tools.history_format`.",
         "",
-        "A history is a table, as Parquet files or as NDJSON: one JSON object a line, whose fields "
-        "are the columns. One row is one micro-operation: a record sent, a record received, an "
-        "offset committed. An operation is one call of a client, such as a transaction. Its rows "
-        "stand next to each other and repeat the columns of the operation. In NDJSON a field that "
-        "is null may be left out.",
+        "A history is a table, as files of Parquet, of NDJSON or of [Avro](#avro). NDJSON is one "
+        "JSON object a line, whose fields are the columns. One row is one micro-operation: a "
+        "record sent, a record received, an offset committed. An operation is one call of a "
+        "client, such as a transaction. Its rows stand next to each other and repeat the columns "
+        "of the operation. In NDJSON a field that is null may be left out.",
         "",
         "## Columns",
         "",
@@ -120,7 +131,28 @@ def _lines() -> Iterator[str]:
         "is not read. Parquet is read fastest if each file has its operations in order.",
         "",
         "A Kafka topic may hold a history too: the value of a record is one or more lines of "
-        "NDJSON. Rows may be in any partition. `urteil analyze kafka://HOST:PORT/TOPIC` reads it.",
+        "NDJSON, or one row of Avro. Rows may be in any partition. "
+        "`urteil analyze kafka://HOST:PORT/TOPIC` reads it.",
+        "",
+        "## Avro",
+        "",
+        "A file is an object container file, `*.avro`. Each of its records is a row, and its "
+        "schema is a record whose fields are the columns:",
+        "",
+        "```json",
+        *_avro_lines(),
+        "```",
+        "",
+        "- A column of numbers is an `int` or a `long`, and a column of text a `string` or an "
+        "`enum`. A column that may be null is a union with `null`. The fields may be in any order.",
+        f"- The codec is one of {_codecs()}. A block has at most 64 MiB, before and after "
+        "decompression.",
+        "- A type is written where it is used: a schema that refers to a type by its name is "
+        "refused, and so is an array whose items take no bytes.",
+        "- The value of a Kafka record begins with a zero byte and the id of its schema in four "
+        "bytes, the highest first. Then follows the row. [A topic of operations]"
+        "(how-to/histories-where-they-are.md#a-topic-of-operations) describes where the schemas "
+        "come from. A column that a schema lacks is null.",
         "",
         "## Check",
         "",
@@ -144,6 +176,18 @@ def _lines() -> Iterator[str]:
         "",
         "A new version only adds columns that may be missing.",
     )
+
+
+def _avro_lines() -> Iterator[str]:
+    *columns, last = avro_schema()["fields"]
+    yield '{"type": "record", "name": "row", "fields": ['
+    yield from (f"  {json.dumps(column)}," for column in columns)
+    yield f"  {json.dumps(last)}"
+    yield "]}"
+
+
+def _codecs() -> str:
+    return ", ".join(f"`{codec.decode()}`" for codec in CODECS)
 
 
 if __name__ == "__main__":

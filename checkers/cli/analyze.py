@@ -19,7 +19,7 @@ from checkers.cli.history_options import at_version, history_options, table_vers
 from checkers.cli.importing import importing
 from checkers.cli.log_dirs import HISTORY_MISSING, auditing
 from checkers.cli.run import Run
-from checkers.cli.topics import client_config_option, topic_copy
+from checkers.cli.topics import refuse_for_others, topic_copy, topic_options
 from checkers.events import (
     DeliveryDecided,
     Evidence,
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Only print the query plan: what each stage reads, shuffles and keeps. Needs no Spark.",
 )
-@client_config_option
+@topic_options
 @table_version_option
 @history_options
 @command(dry_with="explain")
@@ -93,15 +93,16 @@ def analyze_command(
     check_only: bool,
     explain: bool,
     client_config: Path | None,
+    schemas: str | None,
     table_version: int | None,
     **assumptions: Any,
 ) -> None:
-    """Find anomalies in HISTORY: a recorded folder, Parquet, NDJSON, or Jepsen's EDN.
+    """Find anomalies in HISTORY: a recorded folder, Parquet, NDJSON, Avro, or Jepsen's EDN.
 
     HISTORY is a path or an address of s3://, gs://, abfss:// or hdfs://, also of a folder with many
     files or of a Delta table, or a glob in quotes. Credentials come from the environment, never
     from the address.
-    kafka://HOST:PORT/TOPIC is a topic whose records are operations as NDJSON.
+    kafka://HOST:PORT/TOPIC is a topic whose records are operations, as NDJSON or as Avro.
 
     With --log-dirs, audit the folders in which brokers keep their logs.
 
@@ -136,8 +137,7 @@ def analyze_command(
         )
     if engine == "local" and spark_ui:
         raise InputFault("--engine local --spark-ui: only Spark has this UI; leave out one of them")
-    if client_config is not None and not isinstance(history, Topic):
-        raise InputFault(f"--client-config is for kafka:// topics, and {history} is none")
+    refuse_for_others(history, client_config=client_config, schemas=schemas)
 
     def decide_now(place: Location, follower: Follower | None) -> None:
         if check_only:
@@ -160,7 +160,7 @@ def analyze_command(
             )
 
     if isinstance(history, Topic):
-        with topic_copy(run, history, client_config) as copy:
+        with topic_copy(run, history, client_config, schemas) as copy:
             # a reader of a growing topic has not reached its end
             assumptions["unfinished"] |= follow
             of_topic = partial(followed_topic, run, history, copy, engine, master, ui=spark_ui)

@@ -23,23 +23,49 @@ if TYPE_CHECKING:
 
     from checkers.histories.topics.address import Topic
     from checkers.histories.topics.copying import TopicCopy
+    from checkers.histories.topics.value_schemas import ValueSchemas
     from checkers.record.client_config import ClientConfig
 
 TOPICS: Final = "topics"  # a folder below the parent of the runs
 FOLLOW_INTERVAL_S: Final = 5.0  # least time between two analyses of a followed topic
 
 
-def client_config_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the option --client-config, with the path of the file, to a command."""
-    return click.option(
+_OPTIONS: Final = (
+    click.option(
         "--client-config",
         type=click.Path(path_type=Path),
         help="Properties file for the client of a kafka:// topic, in librdkafka's keys: TLS, SASL.",
-    )(function)
+    ),
+    click.option(
+        "--schemas",
+        metavar="PLACE",
+        help="Schemas of a kafka:// topic in Avro: a folder with ID.avsc, or the http:// address of"
+        " a schema registry.",
+    ),
+)
+
+
+def topic_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options about a kafka:// topic, --client-config and --schemas, to a command."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def refuse_for_others(history: object, **options: object) -> None:
+    """Raises InputFault if an option about topics is given for a history that is no topic."""
+    from checkers.histories.topics.address import Topic
+
+    for name, value in options.items():
+        if value is not None and not isinstance(history, Topic):
+            option = name.replace("_", "-")
+            raise InputFault(f"--{option} is for kafka:// topics, and {history} is none")
 
 
 @contextmanager
-def topic_copy(run: Run, topic: Topic, client_config: Path | None) -> Generator[TopicCopy]:
+def topic_copy(
+    run: Run, topic: Topic, client_config: Path | None, schemas: str | None
+) -> Generator[TopicCopy]:
     """Yields the local copy of a Kafka topic, after copying the new records of the topic.
 
     The copy is a folder, below the parent folder of the runs.
@@ -47,6 +73,7 @@ def topic_copy(run: Run, topic: Topic, client_config: Path | None) -> Generator[
     from checkers.histories.topics.copying import copying
 
     with copying(topic, run.parent / TOPICS, _config(client_config)) as copy:
+        copy.schemas = _schemas(schemas)
         new = copy.read_on(run.progress)
         if not copy.rows:
             raise InputFault(f"{topic}: the topic has no records; record operations into it first")
@@ -56,7 +83,7 @@ def topic_copy(run: Run, topic: Topic, client_config: Path | None) -> Generator[
 
 @contextmanager
 def whole_topic(
-    topic: Topic, client_config: Path | None, unmapped: Counter[str]
+    topic: Topic, client_config: Path | None, schemas: str | None, unmapped: Counter[str]
 ) -> Generator[Path]:
     """Copies the history that was recorded in the topic; yields the copy, a temporary folder.
 
@@ -68,7 +95,7 @@ def whole_topic(
         tempfile.TemporaryDirectory(prefix="urteil-topic-") as temporary,
         copying(topic, Path(temporary), _config(client_config)) as copy,
     ):
-        copy.unmapped = unmapped
+        copy.unmapped, copy.schemas = unmapped, _schemas(schemas)
         copy.read_on()
         yield copy.folder
 
@@ -89,3 +116,9 @@ def _config(path: Path | None) -> ClientConfig:
     from checkers.record.client_config import ClientConfig, read
 
     return read(path) if path else ClientConfig()
+
+
+def _schemas(place: str | None) -> ValueSchemas | None:
+    from checkers.histories.topics.value_schemas import schemas_at
+
+    return None if place is None else schemas_at(place)

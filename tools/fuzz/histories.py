@@ -7,20 +7,23 @@ are the file.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import fastavro
 import pyarrow as pa
 
 from checkers.demo import __file__ as demo
 from checkers.histories.io.parquet_layout import write_part
 from checkers.histories.io.reading import whole
 from checkers.histories.io.recorded import UnreadableHistory
+from tools.history_format import avro_schema
 
-ENDINGS: Final = (".edn", ".ndjson", ".parquet")
+ENDINGS: Final = (".edn", ".ndjson", ".parquet", ".avro")
 OPERATIONS: Final = 8  # of a valid input
 _FOLDER: Final = tempfile.TemporaryDirectory(prefix="urteil-fuzz-")
 
@@ -46,3 +49,6 @@ def valid_inputs() -> Iterator[bytes]:
     yield b"\0" + b"".join(lines)
     yield b"\1" + b"".join(json.dumps(row).encode() + b"\n" for row in present)
     yield b"\2" + parquet.read_bytes()
+    avro = io.BytesIO()
+    fastavro.writer(avro, avro_schema(), rows.to_pylist())
+    yield b"\3" + avro.getvalue()

@@ -29,7 +29,7 @@ from checkers.histories.io.locations import (
 from checkers.histories.io.parquet_layout import write_part
 from checkers.histories.io.reading_ahead import read_in_order
 from model.faults import InputFault
-from model.histories import COLUMNS, SCHEMA_VERSION
+from model.histories import SCHEMA_VERSION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +83,7 @@ def _completed(folder: Path) -> Generator[Path]:
 
 def _tables(history: Location, unmapped: Counter[str]) -> Iterator[tuple[Place, pa.Table]]:
     readers: dict[str, sources.Reader] = {
+        "avro": partial(sources.avro, known_only=False),
         "edn": partial(sources.edn, unmapped=unmapped),
         "parquet": partial(sources.parquet, known_only=False),
         "ndjson": partial(sources.json_lines, known_only=False),
@@ -93,12 +94,4 @@ def _tables(history: Location, unmapped: Counter[str]) -> Iterator[tuple[Place, 
     ]
     for place, some in read_in_order(found):
         for table in some:
-            yield place, row_rules.cast(_known(table, unmapped), place)
-
-
-def _known(table: pa.Table, unmapped: Counter[str]) -> pa.Table:
-    for name in table.column_names:
-        if name not in COLUMNS:
-            unmapped[f"column {name}"] += len(table) - table[name].null_count
-            table = table.drop_columns([name])
-    return table
+            yield place, row_rules.cast(row_rules.known(table, unmapped), place)

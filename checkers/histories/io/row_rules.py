@@ -6,6 +6,7 @@ different type is cast, if this changes no value.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final, get_args
 
@@ -18,7 +19,7 @@ from checkers.histories.io.locations import Place
 from checkers.histories.io.recorded import KINDS, SCHEMA, UnreadableHistory, with_new_columns
 from checkers.histories.io.sources import check_columns, first_line
 from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
-from model.histories import Isolation, Outcome
+from model.histories import COLUMNS, Isolation, Outcome
 
 NEEDED: Final = {
     "send": ("key", "value"),
@@ -58,6 +59,15 @@ def cast(table: pa.Table, path: Place) -> pa.Table:
                 f"{field.type} ({first_line(error)}); cast the column"
             ) from error
     return pa.table(columns, schema=SCHEMA)
+
+
+def known(table: pa.Table, unmapped: Counter[str]) -> pa.Table:
+    """Returns the table without unknown columns; `unmapped` counts their values."""
+    for name in table.column_names:
+        if name not in COLUMNS:
+            unmapped[f"column {name}"] += len(table) - table[name].null_count
+            table = table.drop_columns([name])
+    return table
 
 
 def refuse(odd: pa.Table, path: Place | str) -> None:

@@ -1,10 +1,11 @@
 """The files of a history, each with the function that reads its format.
 
     a folder of `urteil record`    its files are described in `recorded`
-    a folder of files              Parquet or NDJSON, also in nested folders, such as `date=…`
+    a folder of files              Parquet, NDJSON or Avro, also in nested folders, such as `date=…`
     the folder of a Delta table    the Parquet files of its newest version (`delta`)
     a .parquet file                it has the columns of `COLUMNS`
     a .ndjson or .jsonl file       each line is an object; its fields are the columns
+    a .avro file                   an Avro container file: each record is a row
     a .edn file                    a history of Jepsen
 
 The format of any other file is detected from its first bytes. A run folder of Urteil below a folder
@@ -108,7 +109,7 @@ def _alike(history: Location, files: list[Place]) -> list[tuple[Reader, Place]]:
     if not files:
         raise UnreadableHistory(
             f"{history}: the folder contains neither {recorded.METADATA} nor *.parquet nor "
-            "*.ndjson; pass the folder that `urteil record` wrote, or a file"
+            "*.ndjson nor *.avro; pass the folder that `urteil record` wrote, or a file"
         )
     readers = {_BY_SUFFIX.get(file.suffix) or _reader(file) for file in files}
     if len(readers) > 1:
@@ -147,13 +148,15 @@ def _reader(path: Place) -> Reader:
         return reader
     if beginning.startswith(b"PAR1"):
         return _parquet
+    if beginning.startswith(b"Obj\x01"):
+        return _avro
     if beginning.startswith(b'{"'):
         return _json_lines
     if beginning.startswith((b"{:", b"[{:", b"#", b";")):
         return _edn
     raise UnreadableHistory(
-        f"{path}: unknown format: the file begins neither as Parquet nor as NDJSON nor as EDN; "
-        "check the path, or end its name with .parquet, .ndjson or .edn"
+        f"{path}: unknown format: the file begins neither as Parquet nor as NDJSON nor as EDN nor "
+        "as Avro; check the path, or end its name with .parquet, .ndjson, .edn or .avro"
     )
 
 
@@ -213,14 +216,31 @@ def json_lines(path: Place, *, known_only: bool = True) -> Iterator[pa.Table]:
         raise UnreadableHistory(f"{path}{first_fault(path, first_line(error))}") from error
 
 
+def _avro(path: Place) -> Iterator[pa.Table]:
+    return avro(path)
+
+
+def avro(path: Place, *, known_only: bool = True) -> Iterator[pa.Table]:
+    """Yields the tables of an Avro file; with `known_only`, an unknown field is an error."""
+    from checkers.histories.avro import rows  # late: other formats start faster
+
+    yield from rows.tables(path, known_only=known_only)
+
+
 _BY_SUFFIX: Final[dict[str, Reader]] = {
+    ".avro": _avro,
     ".edn": _edn,
     ".parquet": _parquet,
     ".ndjson": _json_lines,
     ".jsonl": _json_lines,
 }
-FORMATS: Final[dict[Reader, str]] = {_edn: "edn", _parquet: "parquet", _json_lines: "ndjson"}
-_SUFFIXES_IN_FOLDERS: Final = (".parquet", ".ndjson", ".jsonl")
+FORMATS: Final[dict[Reader, str]] = {
+    _avro: "avro",
+    _edn: "edn",
+    _json_lines: "ndjson",
+    _parquet: "parquet",
+}
+_SUFFIXES_IN_FOLDERS: Final = (".avro", ".parquet", ".ndjson", ".jsonl")
 
 
 def check_columns(names: list[str], path: Place) -> None:

@@ -33,6 +33,7 @@ from checkers.histories.io.recorded import SCHEMA, part_path, reading_parquet
 from checkers.histories.topics.address import Topic
 from checkers.histories.topics.consuming import TopicReader, reading
 from checkers.histories.topics.rows import RowReader
+from checkers.histories.topics.value_schemas import ValueSchemas
 from checkers.progress import Progress, Watcher, unwatched
 from checkers.record.client_config import ClientConfig
 from model.faults import InputFault
@@ -50,6 +51,7 @@ class TopicCopy:
     reader: TopicReader
     rows_per_write: int = ROWS_PER_WRITE
     unmapped: Counter[str] | None = None  # counts unknown fields; None: they are refused
+    schemas: ValueSchemas | None = None  # of records in Avro
     _part: int = 0  # number of the part that is written next
     _held: pa.Table = field(default_factory=SCHEMA.empty_table)  # its rows
     _positions: dict[int, int] = field(default_factory=dict)
@@ -88,7 +90,7 @@ class TopicCopy:
         ends = {number: end for number, (_, end) in bounds.items()}
         total = sum(ends[number] - at for number, at in positions.items())
         stage = f"reading {self.reader.topic}"
-        rows = RowReader(self.reader.topic, self.unmapped)
+        rows = RowReader(self.reader.topic, self.unmapped, self.schemas)
         new = [SCHEMA.empty_table()]
         copied = unwritten = done = 0
         for messages, after in self.reader.records(positions, ends):

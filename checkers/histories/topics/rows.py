@@ -1,11 +1,14 @@
 """The rows of a history in the records of a topic.
 
-The value of a record is NDJSON: one or more lines, and each line is a row of the history format.
+The value of a record is NDJSON or Avro. NDJSON is one or more lines, and each line is a row of the
+history format. Avro is one row: a zero byte, the id of its schema in four bytes, and the record.
 Key, headers and timestamp are not read. The rows of an operation may be in several records and in
 several partitions, because the analysis orders rows by `op` and `position`.
 
-Arrow reads the values of many records at once. If it fails, or if a row breaks a rule, the records
+The values of many records are read at once. If this fails, or if a row breaks a rule, the records
 are read one by one up to the first wrong record.
+
+Source: Confluent's documentation, "Wire format", for records in Avro.
 """
 
 from __future__ import annotations
@@ -20,17 +23,23 @@ from typing import Any, Final, Protocol
 import pyarrow as pa
 import pyarrow.json as paj
 
+from checkers.histories.avro import rows as avro
+from checkers.histories.avro.containers import only
+from checkers.histories.avro.schemas import AvroFault
 from checkers.histories.io.json_faults import LONGEST_LINE, fault_of
 from checkers.histories.io.recorded import SCHEMA, UnreadableHistory
-from checkers.histories.io.row_rules import broken_rules
+from checkers.histories.io.row_rules import broken_rules, known
 from checkers.histories.plan.batch import Batch
 from checkers.histories.topics.address import Topic
+from checkers.histories.topics.value_schemas import ValueSchemas
 from model.histories import COLUMNS
 
 MOVE: Final = (
     "a topic of operations has rows of the history format alone: record into a new topic, or delete"
     " the records up to this one (kafka-delete-records), then run again"
 )
+SCHEMAS: Final = "pass --schemas with a folder that has ID.avsc, or a schema registry's address"
+_AVRO_HEAD: Final = 5  # bytes: zero, and the schema's id
 _LENIENT: Final = pa.schema([field.with_nullable(nullable=True) for field in SCHEMA])
 
 
@@ -47,19 +56,20 @@ class RowReader:
     """Reads records of a topic as tables with exactly the columns in `COLUMNS`.
 
     Without `unmapped`, a field that is no column is refused. With it, such fields are left out and
-    counted there.
+    counted there. `schemas` has the schemas of records in Avro.
     """
 
     topic: Topic
     unmapped: Counter[str] | None = None
+    schemas: ValueSchemas | None = None
 
     def table(self, messages: Sequence[Message]) -> pa.Table:
         """Returns the rows of the records; raises UnreadableHistory for the first wrong record."""
         values = [message.value() for message in messages]
         if self.unmapped is None and all(value and value.strip() for value in values):
             try:
-                table = _parsed(values)
-            except pa.ArrowException:
+                table = self._parsed(values)
+            except (pa.ArrowException, AvroFault):
                 pass  # read again below, one by one, for an error with the offset
             else:
                 if not any(broken_rules(Batch(table))):
@@ -71,32 +81,69 @@ class RowReader:
         value = message.value()
         if not value or not value.strip():
             raise self._refused(message, ": the record has no value")
-        lines = [line for line in value.split(b"\n") if line.strip()]
-        if self.unmapped is not None:
-            lines = [_known(line, self.unmapped) for line in lines]
-        for line in lines:
-            if fault := fault_of(line + b"\n"):
-                raise self._refused(message, fault.removesuffix("; fix that line"))
+        if _is_avro(value) and self.schemas is None:
+            number = int.from_bytes(value[1:_AVRO_HEAD], "big")
+            raise self._refused(message, f": the record is Avro with the schema {number}", SCHEMAS)
+        lines = [value]
+        if not _is_avro(value):
+            lines = [line for line in value.split(b"\n") if line.strip()]
+            if self.unmapped is not None:
+                lines = [_known(line, self.unmapped) for line in lines]
+            for line in lines:
+                if fault := fault_of(line + b"\n"):
+                    raise self._refused(message, fault.removesuffix("; fix that line"))
         try:
-            table = _parsed(lines)
+            table = self._parsed(lines)
+        except AvroFault as error:
+            raise self._refused(message, f": {error.what}") from error
         except pa.ArrowException as error:  # json is laxer, for example with NaN
             raise self._refused(message, f": {str(error).splitlines()[0]}") from error
         for _, what in broken_rules(Batch(table)):
             raise self._refused(message, f": {what}")
         return table
 
-    def _refused(self, message: Message, fault: str) -> UnreadableHistory:
+    def _parsed(self, values: Sequence[bytes]) -> pa.Table:
+        """Returns the rows of the values: first those in JSON, then those in Avro by schema."""
+        lines = [value for value in values if not _is_avro(value)]
+        of_schema: dict[int, list[bytes]] = {}
+        for value in values:
+            if _is_avro(value):
+                number = int.from_bytes(value[1:_AVRO_HEAD], "big")
+                of_schema.setdefault(number, []).append(value)
+        tables = [_of_json(lines)] if lines else []
+        tables += [self._of_avro(some, number) for number, some in of_schema.items()]
+        return pa.concat_tables(tables)
+
+    def _of_avro(self, values: Sequence[bytes], number: int) -> pa.Table:
+        if self.schemas is None or any(len(value) < _AVRO_HEAD for value in values):
+            raise AvroFault("the record is shorter than the id of an Avro schema")
+        schema = self.schemas.schema(number)
+        names = avro.fields(schema)
+        if self.unmapped is None:
+            avro.refuse_unknown(names)
+        table = avro.table([only(value[_AVRO_HEAD:], schema) for value in values], names)
+        return _in_schema(table if self.unmapped is None else known(table, self.unmapped))
+
+    def _refused(self, message: Message, fault: str, move: str = MOVE) -> UnreadableHistory:
         where = f"partition {message.partition()}, offset {message.offset()}"
-        return UnreadableHistory(f"{self.topic}, {where}{fault}; {MOVE}")
+        return UnreadableHistory(f"{self.topic}, {where}{fault}; {move}")
 
 
-def _parsed(values: Sequence[bytes]) -> pa.Table:
+def _is_avro(value: bytes) -> bool:
+    return value.startswith(b"\0")  # no JSON begins so
+
+
+def _of_json(values: Sequence[bytes]) -> pa.Table:
     """Returns the history rows in `values`, which are lines of JSON; a missing column is null."""
     table = paj.read_json(
         io.BytesIO(b"\n".join(values)),
         read_options=paj.ReadOptions(block_size=LONGEST_LINE),
         parse_options=paj.ParseOptions(explicit_schema=_LENIENT, unexpected_field_behavior="error"),
     )
+    return _in_schema(table)
+
+
+def _in_schema(table: pa.Table) -> pa.Table:
     nulls = pa.nulls(table.num_rows)
     present = table.schema.names
     return pa.table(

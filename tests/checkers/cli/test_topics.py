@@ -1,7 +1,8 @@
-"""`urteil analyze kafka://HOST:PORT/TOPIC` judges the operations that a topic has as NDJSON."""
+"""`urteil analyze kafka://HOST:PORT/TOPIC` judges the operations of a topic, in NDJSON or Avro."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -11,10 +12,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import fastavro
 import pytest
 from confluent_kafka import Producer
 
 from checkers.testing.broker import Broker
+from tools.history_format import avro_schema
 
 URTEIL: Final = [sys.executable, "-c", "from checkers.cli.main import main; main()"]
 
@@ -37,6 +40,13 @@ def operation(number: int, kind: str, offset: int, value: str) -> bytes:
     row = {"op": number, "process": 0, "f": kind, "outcome": "ok", "position": 0, "kind": kind}
     row |= {"invoked_ns": 10 * number, "completed_ns": 10 * number + 5}
     return json.dumps({**row, "key": "t-0", "offset": offset, "value": value}).encode()
+
+
+def in_avro(row: bytes) -> bytes:
+    """Returns a row of JSON as a value in Avro, whose schema has the id 7."""
+    file = io.BytesIO()
+    fastavro.schemaless_writer(file, avro_schema(), json.loads(row))
+    return b"\0\0\0\0\7" + file.getvalue()
 
 
 def put(broker: Broker, topic: str, *values: bytes) -> str:
@@ -89,6 +99,21 @@ def test_a_topic_is_converted_and_unknown_fields_are_counted(
     assert call("analyze", folder, "--check-only").exit_code == 0
 
 
+def test_a_topic_in_avro_has_the_verdict_of_the_same_rows_in_json(
+    broker: Broker, client_config: str, call: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "7.avsc").write_text(json.dumps(avro_schema()))
+    broker.create_topic("avro", 3)
+    address = put(broker, "avro", *map(in_avro, [*SOUND, *LOST]))
+    words = ("--engine", "local", "--client-config", client_config)
+    judged = call("analyze", address, *words, "--schemas", str(tmp_path))
+    assert judged.verdicts()["lost-write"] == "violated"
+    folder = str(tmp_path / "h")
+    options = ("--client-config", client_config, "--schemas", str(tmp_path))
+    assert call("convert", address, folder, *options).exit_code == 0
+    assert call("analyze", folder, "--engine", "local").verdicts() == judged.verdicts()
+
+
 def test_a_followed_topic_is_judged_again_until_ctrl_c(
     broker: Broker, client_config: str, tmp_path: Path
 ) -> None:
@@ -127,6 +152,7 @@ def test_what_is_no_topic_is_refused(
         (["kafka://127.0.0.1:1/t"], "no broker answers"),
         ([f"kafka://{servers}/empty", "--client-config", client_config], "has no records"),
         ([f"kafka://{servers}/none", "--client-config", client_config], "no such topic"),
+        (["h.ndjson", "--schemas", "."], "--schemas is for kafka:// topics, and h.ndjson is none"),
         (["h.ndjson", "--client-config", client_config], "--client-config is for kafka:// topics"),
         (["kafka://me:secret@h:1/t"], "credentials must not be part of an address"),
     ):

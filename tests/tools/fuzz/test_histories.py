@@ -17,7 +17,7 @@ from tools.fuzz.histories import run, valid_inputs
 VALID = list(valid_inputs())
 
 
-@pytest.mark.parametrize("data", VALID, ids=["edn", "ndjson", "parquet"])
+@pytest.mark.parametrize("data", VALID, ids=["edn", "ndjson", "parquet", "avro"])
 def test_a_valid_history_is_read_and_its_beginning_is_read_or_refused(
     data: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

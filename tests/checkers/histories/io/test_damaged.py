@@ -18,6 +18,7 @@ from checkers.histories.io import reading
 from checkers.histories.io.faults import faults
 from checkers.histories.io.parquet_layout import write_part
 from checkers.histories.io.recorded import METADATA, UnreadableHistory, operations, tail_path
+from tests.checkers.histories.avro.avro_histories import in_avro
 
 DEMO = Path(demo).with_name("three-anomalies.edn")
 MEGABYTE = 1_000_000
@@ -37,6 +38,8 @@ def in_format(ending: str, rows: pa.Table, folder: Path) -> bytes:
     if ending == ".ndjson":
         given = ({k: v for k, v in row.items() if v is not None} for row in rows.to_pylist()[:8])
         return b"".join(json.dumps(row).encode() + b"\n" for row in given)
+    if ending == ".avro":
+        return in_avro(rows.slice(0, 8), "deflate")
     write_part(rows, path)
     return path.read_bytes()
 
@@ -56,7 +59,7 @@ def refused(path: Path, *, analysed: bool = False) -> str:
     return ""
 
 
-@pytest.mark.parametrize("ending", [".edn", ".ndjson", ".parquet"])
+@pytest.mark.parametrize("ending", [".avro", ".edn", ".ndjson", ".parquet"])
 def test_a_history_cut_short_at_any_byte_is_refused_or_reads_as_its_beginning(
     ending: str, rows: pa.Table, tmp_path: Path
 ) -> None:
@@ -69,7 +72,7 @@ def test_a_history_cut_short_at_any_byte_is_refused_or_reads_as_its_beginning(
             assert reading.whole(path).num_rows <= rows.num_rows
 
 
-@pytest.mark.parametrize("ending", [".edn", ".ndjson", ".parquet"])
+@pytest.mark.parametrize("ending", [".avro", ".edn", ".ndjson", ".parquet"])
 @pytest.mark.parametrize("analysed", [False, True])
 def test_changed_bytes_are_refused_or_read(
     ending: str, analysed: bool, rows: pa.Table, tmp_path: Path

@@ -22,6 +22,7 @@ from checkers.histories.io.recorded import (
 )
 from model.histories import COLUMNS, NEW_IN_2, SCHEMA_VERSION
 from model.history_notation import history
+from tests.checkers.histories.avro.avro_histories import in_avro
 from tests.checkers.histories.io.refusals import assert_refused
 
 HISTORY = history("""
@@ -45,6 +46,14 @@ def written(folder: Path, form: str) -> Path:
             pq.write_table(TABLE, path)
         case "ndjson" | "jsonl":
             path.write_text(lines_of(TABLE))
+        case "avro":
+            path.write_bytes(in_avro(TABLE))
+        case "folder of avro":
+            path.mkdir()
+            (path / "part-a.avro").write_bytes(in_avro(TABLE.slice(0, 2)))
+            (path / "part-b.avro").write_bytes(in_avro(TABLE.slice(2)))
+        case "avro without a suffix":
+            (path := folder / "h").write_bytes(in_avro(TABLE))
         case "folder":
             path.mkdir()
             pq.write_table(TABLE.slice(0, 2), path / "part-a.parquet")
@@ -68,7 +77,10 @@ def written(folder: Path, form: str) -> Path:
         "parquet",
         "ndjson",
         "jsonl",
+        "avro",
         "folder",
+        "folder of avro",
+        "avro without a suffix",
         "parquet without a suffix",
         "ndjson without a suffix",
         "recorded",
@@ -102,9 +114,9 @@ def test_a_parquet_file_without_rows_is_an_empty_history(tmp_path: Path) -> None
     assert whole(tmp_path / "h.parquet").num_rows == 0
 
 
-@pytest.mark.parametrize("suffix", ["edn", "ndjson", "parquet"])
+@pytest.mark.parametrize("suffix", ["avro", "edn", "ndjson", "parquet"])
 def test_an_empty_file_is_no_history(suffix: str, tmp_path: Path) -> None:
-    (tmp_path / f"h.{suffix}").write_bytes(b"" if suffix == "parquet" else b"\n \n")
+    (tmp_path / f"h.{suffix}").write_bytes(b"" if suffix in ("avro", "parquet") else b"\n \n")
     assert_refused(tmp_path / f"h.{suffix}", "the file is empty; record the history again")
 
 

@@ -1,0 +1,1 @@
+"""Avro: schemas, container files, and histories in them."""
