@@ -48,7 +48,7 @@ _REWRITE: Final = "write its current rows as Parquet files and pass their folder
 
 @dataclass(slots=True)
 class Snapshot:
-    """The files, the metadata and the protocol that are in force after some actions of a log.
+    """The files, the metadata and the protocol of a Delta table after some actions of its log.
 
     A file has the text of its deletion vector, which names the deleted rows, or None.
     """

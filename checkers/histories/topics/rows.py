@@ -55,8 +55,8 @@ class Message(Protocol):
 class RowReader:
     """Reads records of a topic as tables with exactly the columns in `COLUMNS`.
 
-    Without `unmapped`, a field that is no column is refused. With it, such fields are left out and
-    counted there. `schemas` has the schemas of records in Avro.
+    If `unmapped` is None, a field that is no column is refused. Otherwise such fields are left out,
+    and `unmapped` counts them. `schemas` has the schemas of records in Avro.
     """
 
     topic: Topic

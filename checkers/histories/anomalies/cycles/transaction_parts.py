@@ -44,7 +44,7 @@ _READS: Final = ("op", "f", "outcome", "kind", "key", "offset")
 
 
 def transaction_parts(context: Context) -> Plan[OffsetCounts]:
-    """Returns the offsets of the records that are below the last one of their transaction and key.
+    """Returns the offsets of transactional records, except the last of each transaction and key.
 
     Transactions whose last record may be deleted are left out.
     """
