@@ -161,8 +161,8 @@ class Columns(FiniteTerms):
     def conjunction(self, values: Iterable[Value]) -> Value:
         """Returns a conjunction's value in each state, and a mask of states where it is undefined.
 
-        The formulas are evaluated in order. In a state where one is false, the later ones are not
-        evaluated, so they cannot be undefined there.
+        The formulas are evaluated in order. In a state where one formula is false, the later
+        formulas are not evaluated, so they cannot be undefined there.
         """
         value: Code = 1
         bad: Code = 0
@@ -176,8 +176,8 @@ class Columns(FiniteTerms):
     def disjunction(self, values: Iterable[Value]) -> Value:
         """Returns a disjunction's value in each state, and a mask of states where it is undefined.
 
-        The formulas are evaluated in order. In a state where one is true, the later ones are not
-        evaluated, so they cannot be undefined there.
+        The formulas are evaluated in order. In a state where one formula is true, the later
+        formulas are not evaluated, so they cannot be undefined there.
         """
         value: Code = 0
         bad: Code = 0

@@ -73,7 +73,7 @@ class Fairness:
         """Returns the edges of a shortest path from an initial state to a state of `ends`, or None.
 
         The path visits a state of `begun`, and stays in `within` from this state on. The three
-        parameters are masks of states. The path is empty if an initial state is in all three.
+        parameters are masks of states. The path is empty if an initial state is in all three masks.
         """
         graph = self.graph
         kept = np.flatnonzero(within[graph.source] & within[graph.target])

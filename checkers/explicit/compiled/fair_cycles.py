@@ -122,8 +122,8 @@ class FairCycles:
     def path(self, begun: Mask, within: Mask, ends: Mask) -> list[int] | None:
         """Returns a shortest path from an initial state to a state of `ends`, or None.
 
-        The path visits a state of `begun`, and stays in `within` from this state on. It is empty if
-        an initial state is in all three.
+        The path visits a state of `begun`, and stays in `within` from this state on. The path is
+        empty if an initial state is in `begun`, `within` and `ends`.
         """
         node: int = self._c.fair_path(self._at, _of(begun), _of(within), _of(ends))
         if node == NONE:
