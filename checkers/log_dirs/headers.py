@@ -47,7 +47,7 @@ _NOTHING: Final = {"leader_epoch": -1, "producer_id": -1, "producer_epoch": -1, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Consecutive whole record batches: where each of them begins and ends, and its header."""
+    """Consecutive whole record batches: the start, the end and the header of each batch."""
 
     data: bytes
     at: int  # position of the data in the file
@@ -86,7 +86,7 @@ def blocks(file: BinaryIO) -> Iterator[Block | Rest]:
 
 
 def _hop(data: bytes) -> tuple[list[int], int]:
-    """Returns where each whole batch begins, and where the last one ends."""
+    """Returns the start of each whole batch, and the end of the last one."""
     begins: list[int] = []
     at, last, length_of = 0, len(data), _LENGTH.unpack_from
     while last - at > MAGIC_AT:

@@ -297,7 +297,7 @@ class Trying:
     def with_faults(self, judged: Judged) -> Judged:
         """Returns the verdict with two more fields, `tried` and `untried`.
 
-        They have the kinds of faults that its trials could inject, and those that they could not.
+        `tried` has the kinds of faults that the trials could inject, `untried` the other kinds.
         """
         if not judged.trials:
             return judged

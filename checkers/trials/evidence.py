@@ -37,7 +37,7 @@ HISTORY: Final = "history.parquet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where a trial ran: the system, the settings that the user gave it, and its proxies."""
+    """The origin of a trial: the system, the settings that the user gave it, and its proxies."""
 
     system: str
     settings: Settings = field(default_factory=dict[str, str], hash=False)
