@@ -84,7 +84,10 @@ class Refinement(HistoryMapping[Transactions]):
         return self._detailed.holds(self._read, detailed, {IN.uid: PARTITION, AT.uid: offset})
 
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
-        """Compares the log, the decisions and the reads; there must be no further read."""
+        """Yields the values to compare: of the log, the decisions, and the reads.
+
+        The last value says that no further read is possible.
+        """
         end = end_of(detailed)
         yield "the log end", end, abstract["end_offset", ()]
         high = detailed["log.high_watermark", (PARTITION,)]

@@ -43,7 +43,7 @@ class Refinement(Protocol):
 
     @property
     def elements(self) -> Mapping[str, Sequence[str]]:
-        """The names of a sort's elements in the run, such as `broker 1` for replica 0."""
+        """For each sort, the names of its elements in the run, such as `broker 1` for replica 0."""
         ...
 
     def fork(self) -> Self: ...
@@ -98,7 +98,8 @@ class Validated:
 def validate(mapping: Refinement, events: Sequence[Traced], done: int = 0) -> Validated:
     """Validates the events of a run, from number `done` on, against one spec.
 
-    It stops at the first event that the spec rejects; the result has this event and the reasons.
+    The validation stops at the first event that the spec rejects; the result has this event and the
+    reasons.
     """
     consumed, steps = done, 0
     unexplained: Unexplained | None = None

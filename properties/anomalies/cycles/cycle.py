@@ -196,7 +196,7 @@ def of_anti_dependencies(
     """Returns the form and the operations of a cycle with rw, such as `("G-single", (3, 7))`.
 
     A G-single has one rw dependency; the first operation is the reader. If there is no G-single, a
-    G2 is returned, which has several. Returns None if neither is found.
+    G2 is returned, which has several rw dependencies. Returns None if neither is found.
     """
     # `flow` is the graph of ww and wr; `missed` has the pairs (reader, sender) of rw.
     members, small = set(component), len(component) <= SEARCHED

@@ -128,10 +128,11 @@ def possible_steps(
 ) -> Iterator[Dependency]:
     """Yields the wr dependencies that can be in a cycle of dependencies whose kinds are in `kinds`.
 
-    Something must lead on from the reader: it sent a record, or its process did later. Something
-    must lead to the sender: it polled a record, or its process did earlier. The order of the
-    process counts only if `kinds` has `process`. With `realtime`, every dependency can be in a
-    cycle. With `ww_deps`, a send alone is enough to lead to the sender.
+    In a cycle, another dependency begins at the reader: the reader sent a record, or its process
+    sent one later. And another one ends at the sender: the sender polled a record, or its process
+    polled one earlier. The order of the process counts only if `kinds` has `process`. With
+    `realtime`, every dependency can be in a cycle. With `ww_deps`, a send alone is enough to lead
+    to the sender.
     """
 
     sending, polling = (

@@ -123,7 +123,7 @@ def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int
 
 
 def _parts(history: History, declared: Declarations) -> set[tuple[str, int]]:
-    """Returns each observed offset of a transaction's record that is below the last of its key."""
+    """Returns each observed offset of a transaction's record, except the last one of each key."""
     kept, located, seen = kept_from(history, declared), locations(history), observations(history)
     parts: set[tuple[str, int]] = set()
     for operation in history:

@@ -27,7 +27,7 @@ from properties.anomalies.rendering import render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class DuplicateAcrossKeys:
-    """The partitions of one topic that contain the same value, with its lowest offset in each."""
+    """The partitions of a topic that contain one value, with the value's lowest offset in each."""
 
     key: str  # the key to which the value was sent
     value: str

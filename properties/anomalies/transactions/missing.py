@@ -102,8 +102,9 @@ def _location(history: History, send: Send) -> tuple[int, int] | None:
 
 
 def _bound(history: History, key: str, in_log_ns: int) -> tuple[int, int] | None:
-    """Returns the least upper bound of the record's offset, and the operation that proves the
-    bound.
+    """Returns the least upper bound of a record's offset, and the operation that proves it.
+
+    The record of the key `key` is in the log since `in_log_ns`; its offset is unknown.
 
     Returns None if no operation gives a bound.
     """

@@ -126,7 +126,7 @@ class JudgedMachine(RuleBasedStateMachine):
         return ()
 
     def stuck(self) -> str | None:
-        """Returns why the clients made no progress after all faults; None if they did."""
+        """Returns why the clients made no progress after all faults; None if they made progress."""
         return None
 
     def teardown(self) -> None:
