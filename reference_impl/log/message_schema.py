@@ -51,7 +51,7 @@ _UUID_SIZE: Final = 16
 
 
 def written(fields: Fields, message: Message, *, flexible: bool) -> bytes:
-    """Returns the bytes of a message; raises KeyError if it lacks a field without a tag."""
+    """Returns the bytes of a message; raises KeyError if a field without a tag is missing."""
     out = bytearray()
     _write_struct(out, fields, message, flexible=flexible)
     return bytes(out)

@@ -77,7 +77,7 @@ class Application:
         return self.now_ns // NS_PER_MS
 
     def become_new_process(self) -> None:
-        """Records the next operations as those of another process, which has none so far."""
+        """Records the next operations as operations of a new process."""
         self._newest = max(self._newest, self.process) + 1
         self.process = self._newest
 

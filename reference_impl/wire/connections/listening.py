@@ -31,7 +31,7 @@ def accept(server: asyncio.Server) -> None:
 
 
 def address_of(server: asyncio.Server) -> Address:
-    """Returns where the server listens: the port that it got, if it was opened with port 0."""
+    """Returns the address of the server, with its real port even if it was opened with port 0."""
     host, port = server.sockets[0].getsockname()[:2]
     return str(host), int(port)
 

@@ -62,7 +62,7 @@ MOST_ITERATIONS: Final = 16384
 
 @dataclass(frozen=True, slots=True)
 class ScramCredential:
-    """What a broker keeps of a password: enough to check a proof, too little to make one."""
+    """The stored data of a password: enough to check a client's proof, but not to make one."""
 
     salt: bytes
     stored_key: bytes

@@ -63,7 +63,7 @@ class HeavyLane:
         return loop
 
     async def close(self) -> None:
-        """Cancels what runs in the thread, and ends the thread."""
+        """Cancels the running coroutines, and ends the thread."""
         if self._loop is None or self._thread is None:
             return
         await self.run(_cancel_others)

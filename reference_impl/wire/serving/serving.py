@@ -73,8 +73,8 @@ class Served:
     def state(self) -> list[str]:
         """Returns lines that describe the brokers and topic partitions.
 
-        Empty if each broker has a process of its own. If the event loop of the cluster does not
-        answer within 10 s, the only line says so.
+        The result is empty if each broker has a process of its own. If the event loop of the
+        cluster does not answer within 10 s, the only line says so.
         """
 
         async def described() -> list[str]:

@@ -93,7 +93,7 @@ class NodeProcess:
         return self._process.returncode
 
     async def open(self, settings: NodeSettings) -> tuple[Address | None, Address]:
-        """Returns where the node listens for clients and for other nodes; raises NodeEnded."""
+        """Returns the node's addresses: for clients and for other nodes; raises NodeEnded."""
         found: tuple[Address | None, Address] = await self._called("open", settings)
         self._opened.set()
         return found

@@ -77,7 +77,7 @@ class Node:
         self.host.receive(self.settings.node, message)
 
     async def listen(self) -> tuple[Address | None, Address]:
-        """Returns where the node listens for clients and for other nodes.
+        """Opens the ports; returns the node's addresses: for clients and for other nodes.
 
         Raises CannotServe if a port is in use.
         """
