@@ -19,10 +19,13 @@ def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
 
     - An expected verdict counts as `holds`.
     - If `holds` is expected and the verdict is `not exercised`, it stays `not exercised`.
-    - An unexpected verdict counts as `violated`. But a known violation counts as `holds`.
+    - `undecided` stays `undecided` if another verdict is expected: the claim was not decided.
+    - Another unexpected verdict counts as `violated`. But a known violation counts as `holds`.
     """
     if by_expectation and decision.expected is not None:
         if not is_expected(decision.verdict, decision.expected):
+            if decision.verdict == "undecided":
+                return "undecided"
             return "holds" if is_known(decision) else "violated"
         return "not exercised" if decision.verdict == "not exercised" else "holds"
     permitted = isinstance(decision, AnomalyDecided) and decision.permitted

@@ -20,6 +20,7 @@ from checkers.scratch import locked
 from model.faults import InputFault
 
 OWN: Final = frozenset({DESCRIPTION, EVENTS, REPORT, RUNNING})
+_STEM_AND_ENDINGS: Final = re.compile(r"(.+?)((?:\.[a-z]+)*)")
 
 
 @dataclass(slots=True)
@@ -89,13 +90,15 @@ class RunFolder:
         """Writes text to a new file of the folder, and returns the file's name.
 
         The file is called `name`, without special characters, and numbered if the name is taken.
+        The number precedes all endings, so that a reader finds `a-2.trace.json` by `*.trace.json`.
         """
         plain = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "evidence"
-        stem, dot, ending = plain.rpartition(".") if "." in plain else (plain, "", "")
+        parts = _STEM_AND_ENDINGS.fullmatch(plain)
+        stem, endings = parts.groups() if parts is not None else (plain, "")
         free = plain
         number = 2
         while free in self._taken:
-            free, number = f"{stem}-{number}{dot}{ending}", number + 1
+            free, number = f"{stem}-{number}{endings}", number + 1
         self._taken.add(free)
         (self.path / free).write_text(text, encoding="utf-8")
         return free

@@ -88,7 +88,10 @@ def test_the_exit_code_and_the_last_event_agree(body: Body, code: int, tmp_path:
     [
         (decide("violated", expected="violated"), 0),
         (decide("holds", expected="violated"), 1),
-        (decide("undecided", expected="holds"), 1),
+        (decide("violated", expected="holds"), 1),
+        (decide("undecided", expected="holds"), 3),
+        (decide("undecided", expected="violated"), 3),
+        (decide("undecided", expected="undecided"), 0),
         (decide("not exercised", expected="violated"), 1),
         (decide("violated"), 1),
     ],

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import os
 import shlex
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from checkers.cli.test import replay_of_suite
+from checkers.cli.run import Run
+from checkers.cli.test import decide, replay_of_suite
+from checkers.verdicts import exit_code
 from properties.suites.delivery.stores import opening
 from properties.suites.delivery.stores.store import DSN
 from properties.suites.registry import suite_named
@@ -82,3 +85,16 @@ def test_a_suite_without_a_database_notes_that_postgres_is_unused(call: Any) -> 
     output = call("test", "log", "--runs", "1", "--postgres", "nonsense")
     assert output.exit_code != 2
     assert "--postgres: only the suite delivery uses a database" in output.stderr
+
+
+def test_a_claim_that_no_run_breaks_outside_its_condition_is_undecided() -> None:
+    """The exit code is then 3: nothing contradicts the claim, and nothing shows it either."""
+    (side,) = (
+        side
+        for side in suite_named("log").outside
+        if (side.claim, side.setting) == ("any_offset_readable", "deletion")
+    )
+    run = Run("test", 0, quiet=True, judged_by_expectation=True)
+    decide(run, suite_named("log"), side, replace(profile_named("pr"), runs=1, rules=1), 0)
+    assert run.decided == ["undecided"]
+    assert exit_code(run.decided) == 3

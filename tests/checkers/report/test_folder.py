@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkers.events import Measured, RunStarted
+from checkers.explore import traces
 from checkers.report.folder import RunFolder
 from checkers.report.run_files import DESCRIPTION, RUNNING
 from model.faults import InputFault
@@ -42,6 +43,12 @@ def test_evidence_of_the_same_name_gets_its_own_file(folder: RunFolder) -> None:
         "replication-weak_isr-3.txt",
     ]
     assert [(folder.path / name).read_text() for name in names] == ["one", "two", "three"]
+
+
+def test_the_number_of_a_repeated_trace_precedes_its_whole_ending(folder: RunFolder) -> None:
+    names = [folder.keep("orders.v1-0-replication-abstract.trace.json", "{}") for _ in range(2)]
+    assert names[1] == "orders.v1-0-replication-abstract-2.trace.json"
+    assert traces.files(folder.path) == sorted(folder.path / name for name in names)
 
 
 def test_the_evidence_of_a_spec_in_another_folder_has_a_plain_file_name(folder: RunFolder) -> None:
