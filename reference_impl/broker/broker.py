@@ -93,6 +93,7 @@ from reference_impl.protocol.transactions import (
     AddPartitionsToTxn,
     EndTxn,
     FindCoordinator,
+    WriteTxnMarker,
     WrittenTxnMarker,
 )
 
@@ -200,6 +201,13 @@ class Broker:
         request: Any = received.request
         context, replica = self._context(now_ms), self.replicas.get(request.topic_partition)
         match replica:
+            case Leader() if (
+                isinstance(request, WriteTxnMarker)
+                and request.topic_partition in self.local_coordinators.loading
+            ):
+                # The transaction coordinator sends the marker again.
+                # Kafka: KafkaApis.handleWriteTxnMarkersRequest.
+                return self, refusal(request, requester, ErrorCode.NOT_LEADER_OR_FOLLOWER)
             case Leader():
                 handle = REQUEST_HANDLERS[type(request)]
                 leader, effects = handle(replica, context, requester, request)

@@ -1,21 +1,24 @@
 """The coordinators on a broker: one for each internal topic partition that the broker leads.
 
     leader in a newer epoch -> load the log -> coordinate -> leader no more -> error responses
+                                   |
+                                   +-> requests get COORDINATOR_LOAD_IN_PROGRESS
 
 A request goes to the coordinator of its group id or transactional id. If that coordinator is on
 another broker, the error is NOT_COORDINATOR, and the client sends FindCoordinator. The first
 FindCoordinator request creates the internal topic.
 
-Source: KIP-98; docs/kafka-rules.md D6.
-Simplified: a log is loaded within one step, so no request gets COORDINATOR_LOAD_IN_PROGRESS while a
-log is loaded.
+Source: KIP-98; docs/kafka-rules.md D6; GroupCoordinatorService, TransactionStateManager of Apache
+Kafka.
+Simplified: a log is loaded within one step, after the time `coordinator_load_ms`. By default this
+time is 0, so no request meets a transaction coordinator that loads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from model.vocabulary import BrokerId, LeaderEpoch, TopicPartition
 from reference_impl.groups import administration
@@ -25,7 +28,7 @@ from reference_impl.groups.validation import request_error
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.node.bugs import Bugs
 from reference_impl.node.context import Context, Requester
-from reference_impl.node.step import Effects, Send, StepResult
+from reference_impl.node.step import Effects, Send, SetTimer, StepResult, Timer, TimerKind
 from reference_impl.partition.follower import Follower
 from reference_impl.partition.leader import Leader
 from reference_impl.protocol import groups, transactions
@@ -59,6 +62,13 @@ REPLICAS: Final = 3
 MIN_INSYNC: Final = 2  # transaction.state.log.min.isr; here for both internal topics
 
 
+class Loading(NamedTuple):
+    """A coordinator whose log is being loaded until a point in time."""
+
+    coordinator_epoch: LeaderEpoch
+    until_ms: int
+
+
 @dataclass(frozen=True, slots=True)
 class LocalCoordinators:
     """The coordinators on this broker.
@@ -69,6 +79,7 @@ class LocalCoordinators:
     roles: Mapping[TopicPartition, Coordinator] = field(
         default_factory=dict[TopicPartition, Coordinator]
     )
+    loading: Mapping[TopicPartition, Loading] = field(default_factory=dict[TopicPartition, Loading])
 
     def apply_roles(self, replicas: Replicas, context: Context) -> StepResult[LocalCoordinators]:
         """Starts a coordinator for each internal topic partition that this broker now leads.
@@ -76,6 +87,7 @@ class LocalCoordinators:
         Stops the other coordinators, with error responses to their waiting requests.
         """
         roles: dict[TopicPartition, Coordinator] = {}
+        loading: dict[TopicPartition, Loading] = {}
         effects: Effects = ()
         for topic_partition, replica in replicas.items():
             known = self.roles.get(topic_partition)
@@ -87,14 +99,20 @@ class LocalCoordinators:
                 roles[topic_partition] = known
                 continue
             effects += known.resign() if known is not None else ()
-            roles[topic_partition], begun = LOAD[topic_partition.topic](
-                topic_partition, coordinator_epoch, replica.log, context
-            )
-            effects += begun
+            begun = self.loading.get(topic_partition)
+            if begun is None or begun.coordinator_epoch != coordinator_epoch:
+                until_ms = context.now_ms + context.broker_settings.coordinator_load_ms
+                begun = Loading(coordinator_epoch, until_ms)
+            role, more = _load(topic_partition, begun, replica.log, context)
+            effects += more
+            if role is None:
+                loading[topic_partition] = begun
+            else:
+                roles[topic_partition] = role
         for topic_partition, role in self.roles.items():
             if topic_partition not in replicas:  # its topic has been deleted
                 effects += role.resign()
-        return LocalCoordinators(roles), effects
+        return LocalCoordinators(roles, loading), effects
 
     def forget_offsets(
         self, deleted: frozenset[TopicPartition], context: Context, replicas: Replicas
@@ -136,9 +154,12 @@ class LocalCoordinators:
         place = context.coordinators.partition_for(TRANSACTION_STATE, request.transactional_id)
         role = self.roles.get(place) if place is not None else None
         if not isinstance(role, TransactionCoordinator):
-            return self, (
-                requester.reply(transactions.refusal(request, ErrorCode.NOT_COORDINATOR)),
+            error = (
+                ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+                if place in self.loading
+                else ErrorCode.NOT_COORDINATOR
             )
+            return self, (requester.reply(transactions.refusal(request, error)),)
         role, effects = role.on_request(context, requester, request)
         return self._with(role), effects
 
@@ -157,6 +178,8 @@ class LocalCoordinators:
                 answer = replace(answer, member_id=request.member_id)
             return self, (requester.reply(answer),)
         place = context.coordinators.partition_for(CONSUMER_OFFSETS, request.group)
+        if place in self.loading:
+            return self, (requester.reply(group_requests.response_while_loading(request)),)
         role = self.roles.get(place) if place is not None else None
         if place is None or not isinstance(role, GroupCoordinator):
             error = ErrorCode.NOT_COORDINATOR
@@ -171,15 +194,21 @@ class LocalCoordinators:
 
         Kafka: GroupCoordinatorService.listGroups.
         """
+        loading = (requester.reply(ListedGroups(error=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)),)
+        if self.is_loading_any(CONSUMER_OFFSETS):
+            return loading
         groups: list[ListedGroup] = []
         for place, role in self.roles.items():
             if isinstance(role, GroupCoordinator):
                 listed = administration.listed(role, replicas[place].log, context)
                 if listed is None:
-                    error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-                    return (requester.reply(ListedGroups(error=error)),)
+                    return loading
                 groups += listed
         return (requester.reply(ListedGroups(groups=tuple(groups))),)
+
+    def is_loading_any(self, topic: str) -> bool:
+        """Returns True if a coordinator of this internal topic is loading on this broker."""
+        return any(place.topic == topic for place in self.loading)
 
     def on_append_response(
         self, context: Context, correlation: int, answer: Produced
@@ -213,7 +242,18 @@ class LocalCoordinators:
     def on_timer(
         self, context: Context, topic_partition: TopicPartition, replicas: Replicas
     ) -> StepResult[LocalCoordinators]:
-        """Passes a timer to its coordinator; a stopped coordinator's timer is ignored."""
+        """Passes a timer to its coordinator; a stopped coordinator's timer is ignored.
+
+        A coordinator that is loading begins to coordinate when its load time has passed.
+        """
+        begun = self.loading.get(topic_partition)
+        if begun is not None:
+            log = replicas[topic_partition].log
+            loaded, effects = _load(topic_partition, begun, log, context)
+            if loaded is None:
+                return self, effects
+            left = {place: it for place, it in self.loading.items() if place != topic_partition}
+            return replace(self, loading=left)._with(loaded), effects
         role = self.roles.get(topic_partition)
         if role is None:
             return self, ()
@@ -225,6 +265,16 @@ class LocalCoordinators:
 
     def _with(self, role: Coordinator) -> LocalCoordinators:
         return replace(self, roles={**self.roles, role.topic_partition: role})
+
+
+def _load(
+    topic_partition: TopicPartition, begun: Loading, log: PartitionLog, context: Context
+) -> StepResult[Coordinator | None]:
+    # Returns None and a timer until the load time has passed.
+    if context.now_ms < begun.until_ms:
+        timer = Timer(TimerKind.COORDINATOR, topic_partition)
+        return None, (SetTimer(timer, begun.until_ms),)
+    return LOAD[topic_partition.topic](topic_partition, begun.coordinator_epoch, log, context)
 
 
 def find_coordinator(

@@ -54,6 +54,8 @@ def answer(
         case DescribeTransaction(transactional_id=transactional_id):
             return _transaction(transactional_id, context, coordinators)
         case ListTransactions():
+            if coordinators.is_loading_any(TRANSACTION_STATE):
+                return ListedTransactions(error=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
             found = (_described(one) for one in _transactions(coordinators))
             return ListedTransactions(now_ms=context.now_ms, transactions=tuple(found))
         case DescribeSettings():
@@ -98,6 +100,8 @@ def _transaction(
     if not transactional_id:
         return DescribedTransaction(error=ErrorCode.INVALID_REQUEST)
     place = context.coordinators.partition_for(TRANSACTION_STATE, transactional_id)
+    if place in coordinators.loading:
+        return DescribedTransaction(error=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     role = None if place is None else coordinators.roles.get(place)
     if not isinstance(role, TransactionCoordinator):
         return DescribedTransaction(error=ErrorCode.NOT_COORDINATOR)

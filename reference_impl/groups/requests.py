@@ -44,6 +44,7 @@ from reference_impl.protocol.groups import (
     CommittedOffsets,
     FetchOffsets,
     GroupRequest,
+    GroupResponse,
     HeartbeatGroup,
     JoinGroup,
     LeaveGroup,
@@ -65,8 +66,7 @@ def on_request(
     Members send such requests. So do clients that commit or fetch offsets, or describe a group.
     """
     if log.high_watermark < coordinator.loaded_at:
-        error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        return coordinator, (requester.reply(refusal(request, error)),)
+        return coordinator, (requester.reply(response_while_loading(request)),)
     coordinator = coordinator.caught_up(log, context)
     match request:
         case ConsumerGroupHeartbeat():
@@ -90,6 +90,18 @@ def on_request(
             return administration.on_request(coordinator, context, requester, request)
         case _:
             return _on_classic_request(coordinator, context, requester, request)
+
+
+def response_while_loading(request: GroupRequest) -> GroupResponse:
+    """Returns the response of a coordinator whose log is being loaded: an error.
+
+    Only Heartbeat gets no error, so the member stays in its group.
+
+    Kafka: GroupCoordinatorService.heartbeat.
+    """
+    is_heartbeat = isinstance(request, HeartbeatGroup)
+    error = ErrorCode.NONE if is_heartbeat else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    return refusal(request, error)
 
 
 def _on_classic_request(

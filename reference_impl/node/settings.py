@@ -35,6 +35,7 @@ class BrokerSettings:
     replica_fetch_backoff_ms: int = 1_000  # replica.fetch.backoff.ms
     request_timeout_ms: int = 30_000  # request.timeout.ms, of a broker's request to a coordinator
     coordinator_ms: int = 1_000  # interval of a coordinator's retries and timeout checks
+    coordinator_load_ms: int = 0  # time to load a coordinator's log; Kafka's grows with the log
     group_initial_delay_ms: int = 3_000  # group.initial.rebalance.delay.ms
     group_min_session_ms: int = 6_000  # group.min.session.timeout.ms
     group_max_session_ms: int = 1_800_000  # group.max.session.timeout.ms

@@ -94,7 +94,8 @@ class ListTransactions:
 class ListedTransactions:
     """Response: the transactional ids of all coordinators on this broker, at the time `now_ms`."""
 
-    now_ms: int
+    now_ms: int = 0
+    error: ErrorCode = ErrorCode.NONE
     transactions: tuple[TransactionDescription, ...] = ()
 
 

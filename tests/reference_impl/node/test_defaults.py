@@ -28,6 +28,7 @@ TIMEOUTS = {
     "replica_fetch_backoff_ms": ("replica.fetch.backoff.ms", SECOND),
     "request_timeout_ms": ("request.timeout.ms", 30 * SECOND),
     "coordinator_ms": ("one interval of several schedulers of Kafka", SECOND),
+    "coordinator_load_ms": ("an empty log is loaded at once", 0),
     "group_initial_delay_ms": ("group.initial.rebalance.delay.ms", 3 * SECOND),
     "group_min_session_ms": ("group.min.session.timeout.ms", 6 * SECOND),
     "group_max_session_ms": ("group.max.session.timeout.ms", 30 * MINUTE),

@@ -232,6 +232,10 @@ async def list_transactions(broker: ServedBroker, call: Call) -> bytes:
     """Handles ListTransactions; returns the frame with the ids that match all filters."""
     body = call.body
     answer = await request_core(broker, ListTransactions(), ListedTransactions)
+    if answer.error:
+        return call.respond(
+            error_code=answer.error, unknown_state_filters=(), transaction_states=()
+        )
     text = getattr(body, "transactional_id_pattern", None)
     try:
         pattern = re.compile(text) if text else None

@@ -12,6 +12,7 @@ Source: KIP-98, KIP-360, KIP-447, KIP-890; KafkaApis of Apache Kafka.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from model.vocabulary import LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicPartition
@@ -40,6 +41,7 @@ END_TXN_V2: Final = 5
 TXN_OFFSET_COMMIT_V2: Final = 5
 FIRST_BATCHED: Final = 4  # AddPartitionsToTxn: many transactions in one request
 KNOWS_ABORTABLE: Final = 4  # TxnOffsetCommit: TRANSACTION_ABORTABLE
+KNOWS_LOADING: Final = 2  # TxnOffsetCommit: COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)
 PRODUCER_FENCED_SINCE: Final = 2  # AddPartitionsToTxn, AddOffsetsToTxn and EndTxn
 OPERATION_NOT_ATTEMPTED: Final = 55  # an error of the wire layer alone
 
@@ -166,7 +168,8 @@ async def end_txn(broker: ServedBroker, call: Call) -> bytes:
 async def txn_offset_commit(broker: ServedBroker, call: Call) -> bytes:
     """Handles TxnOffsetCommit; returns the response frame once the offsets are in the log.
 
-    Offsets of topic partitions that do not exist are not committed.
+    Offsets of topic partitions that do not exist are not committed. Before version 2,
+    COORDINATOR_LOAD_IN_PROGRESS becomes COORDINATOR_NOT_AVAILABLE.
     """
     body = call.body
     existing = await existing_partitions(broker)
@@ -186,6 +189,8 @@ async def txn_offset_commit(broker: ServedBroker, call: Call) -> bytes:
             knows_abortable=call.version >= KNOWS_ABORTABLE,
         )
         answer = await request_core(broker, request, CommittedOffsets)
+        if answer.error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and call.version < KNOWS_LOADING:
+            answer = replace(answer, error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
     topics = tuple(
         call.make(
             "TxnOffsetCommitResponseTopic",
