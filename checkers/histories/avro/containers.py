@@ -102,7 +102,7 @@ class Container:
 
 
 def decoded(data: IO[bytes], schema: Any, row: int | None = None) -> Any:
-    """Returns the next value in the data; raises AvroFault if the bytes are none of the schema."""
+    """Returns the next value in the data; raises AvroFault if the bytes break the schema."""
     try:
         return schemaless_reader(data, schema)
     except NO_RECORD as error:
