@@ -20,8 +20,8 @@ from model.variants import bug
     in_force=kafka("3.7", "3.7"),
 )
 class ErasesWhatComesBack(ConsumerGroup):
-    """The coordinator sets the partition epochs of assigned partitions first, and then clears those
-    of revoked partitions.
+    """The coordinator first sets the epochs of assigned partitions, then clears the epochs of
+    revoked partitions.
 
     If a member gets back a partition that it was giving up, the coordinator sets the partition
     epoch and then clears it. The partition looks free, and another member gets it (KAFKA-16147).

@@ -234,13 +234,14 @@ class TrustsLastLeader(Election):
     in_force=kafka("4.0", LATEST, "reproduced on real brokers of 4.3"),
 )
 class MinIsrOfPartition0(Election):
-    """The controller takes min.insync.replicas as 1, because partition 0 has only one replica.
+    """The controller takes min.insync.replicas as 1, because the topic's partition 0 has one
+    replica.
 
     The spec is about another partition of this topic, which has more replicas. If one member is
-    left in its ISR, the controller empties the ELR. The brokers use the right value, so one member
-    alone commits nothing, and the replicas of the ELR still have every committed record. But they
-    can no longer be elected, and a replica without these records may be. Kafka:
-    ReplicationControlManager.getTopicEffectiveMinIsr. This bug breaks the claim
+    left in the ISR of that partition, the controller empties the ELR. The brokers use the right
+    value, so one member alone commits nothing, and the replicas of the ELR still have every
+    committed record. But they can no longer be elected, and a replica without these records may be.
+    Kafka: ReplicationControlManager.getTopicEffectiveMinIsr. This bug breaks the claim
     `leader_completeness`.
     """
 

@@ -63,7 +63,9 @@ class IdempotenceActions(IdempotenceState):
         return o < s.log[p].end_offset
 
     def is_duplicate(s, p: TopicPartition, b: Batch) -> Bool:
-        """True if the batch is in the leader's window: it was appended already."""
+        """True if the leader recognises the batch as a duplicate: the batch is in the leader's
+        window.
+        """
         known = s.leader_knows[p]
         return all_of(
             known.is_known,
@@ -93,11 +95,11 @@ class IdempotenceActions(IdempotenceState):
         )
 
     def keeps(s, p: TopicPartition, sequence: Sequence, newer: Sequence) -> Bool:
-        """True if the batch with sequence `sequence` stays in the window after the batch `newer` is
-        appended.
+        """True if a leader still recognises the batch with the sequence `sequence` after it has
+        appended the batch `newer`.
 
-        With a window of one batch, the variant `window-of-one` breaks the claim `at_most_once` in 6
-        steps (KAFKA-5494).
+        The batch then stays in the leader's window. With a window of one batch, the variant
+        `window-of-one` breaks the claim `at_most_once` in 6 steps (KAFKA-5494).
         """
         return newer < sequence + s.window
 
@@ -169,8 +171,9 @@ class IdempotenceActions(IdempotenceState):
         follows.
 
         Kafka: ProducerStateManager.truncateAndReload. Simplified: the logs are equal afterwards.
-        The old leader must restore its whole window, not only the newest batch: the variant
-        `snapshot-keeps-newest` breaks the claim `at_most_once` in 10 steps.
+        The old leader must restore its whole window (the batches that it recognises as duplicates),
+        not only the newest batch: the variant `snapshot-keeps-newest` breaks the claim
+        `at_most_once` in 10 steps.
         """
         copied = s.log[p].high_watermark
         when(s.leader_epoch[p] < s.leader_changes)

@@ -25,7 +25,7 @@ from model.variants import bug
     in_force=kafka("0.11", "0.11", "its clients had to send one batch at a time"),
 )
 class WindowOfOne(IdempotentProducer):
-    """A leader keeps only the newest batch in its window, but clients have several batches in
+    """A leader recognises only the newest batch as a duplicate, but clients have several batches in
     flight.
 
     The leader refuses the retry of an older batch as out of order. The client gives the batch a new

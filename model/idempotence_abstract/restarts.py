@@ -253,7 +253,7 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def no_number_is_of_a_later_epoch(s) -> Bool:
-        """No batch has a producer epoch above the client's present one."""
+        """No batch has a producer epoch above the client's present epoch."""
         return forall(
             implies(s.is_number[p][e][q], e <= s.current_epoch[p])
             for p in Producer

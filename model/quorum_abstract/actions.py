@@ -92,8 +92,8 @@ class AbstractQuorumActions(AbstractQuorumState):
     ) -> Bool:
         """True if the candidate's log is at least as up to date as the voter's log.
 
-        Both parameters are the offsets of the last records. If this rule compares only the first
-        records, the variant `votes-for-shorter-log` breaks the claim
+        `voter_latest` and `latest` are the offsets of the last records in these two logs. If this
+        rule compares only the first records, the variant `votes-for-shorter-log` breaks the claim
         `leaders_have_committed_records` in 13 steps.
         """
         ours, theirs = s.replica[r], s.replica[voter]

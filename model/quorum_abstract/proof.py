@@ -121,7 +121,7 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def an_epochs_log_is_complete(s) -> Bool:
-        """A leader begins with every record of earlier leaders, except those that can never be
+        """A leader begins with every record of earlier leaders, except records that can never be
         committed.
 
         `is_dead` defines these exceptions.

@@ -122,9 +122,10 @@ class EligibleForEver(PartitionProof):
 class MinIsrOfPartition0(PartitionProof):
     """The controller empties the ELR as soon as the ISR has one member.
 
-    It takes min.insync.replicas as 1, because partition 0 has one replica. The replicas of the ELR
-    have every committed record, but can no longer be elected. The action `shrink_isr` breaks the
-    lemma `enough_members_remain`.
+    The controller takes min.insync.replicas as 1, because partition 0 of the topic has only one
+    replica; this spec is about another partition. The replicas of the ELR have every committed
+    record, but can no longer be elected. The action `shrink_isr` breaks the lemma
+    `enough_members_remain`.
     """
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:

@@ -68,7 +68,7 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def a_leader_is_its_leadership(s) -> Bool:
-        """The end offset and high watermark of a leader equal those recorded for its epoch.
+        """The end offset and high watermark of a leader are the recorded ones of its leader epoch.
 
         The record `Leadership` has them for each epoch.
         """

@@ -103,8 +103,8 @@ class StrictFence(Transactions):
         return super().is_done(k, outcome) & ~s.is_barred(k)
 
     def is_known(s, k: Transaction) -> Bool:
-        """True if the coordinator accepts producer id and epoch; never those of a fenced
-        transaction.
+        """True if the coordinator accepts the transaction's producer id and epoch: never after a
+        fence.
         """
         return super().is_known(k) & ~s.is_barred(k)
 

@@ -120,8 +120,8 @@ class Version1(Transactions):
         """The coordinator aborts an ongoing transaction under the next epoch.
 
         The coordinator's metadata gets the new epoch at once, before the abort in its log is
-        committed. Kafka: TransactionCoordinator before 4.0. Simplified: may happen at any time. If
-        the append of the abort fails, the next fence must use the same epoch again
+        committed. Kafka: TransactionCoordinator before 4.0. Simplified: this may happen at any
+        time. If the append of the abort fails, the next fence must use the same epoch again
         (`epoch_of_fence`). Without this rule, the variant `forgets-failed-fence` breaks the claim
         `metadata_is_the_log` in 8 steps.
         """
