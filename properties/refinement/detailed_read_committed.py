@@ -84,9 +84,9 @@ class Refinement(HistoryMapping[Transactions]):
         return self._detailed.holds(self._read, detailed, {IN.uid: PARTITION, AT.uid: offset})
 
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
-        """Yields the values to compare: of the log, the decisions, and the reads.
+        """Yields pairs of values to compare: the log, the decisions, and the reads.
 
-        The last value says that no further read is possible.
+        The last pair says that no further read is possible.
         """
         end = end_of(detailed)
         yield "the log end", end, abstract["end_offset", ()]
