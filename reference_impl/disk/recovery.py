@@ -158,10 +158,10 @@ class _Replay:
             found = found[len(below) :]
 
     def take_up_to(self, offset: Offset) -> None:
-        """Applies the producer snapshots that were read from files, up to this offset, inclusive.
+        """Applies the producer snapshots that were read from files, up to and including the offset.
 
-        The last of them becomes the producer state. If none is pending, nothing changes. Deletes
-        snapshot files that a killed process left incomplete.
+        The last of them becomes the producer state. If there is no such snapshot, nothing changes.
+        Deletes snapshot files that a killed process left incomplete.
         """
         while self.pending and self.pending[0] <= offset:
             at = self.pending.popleft()

@@ -88,7 +88,7 @@ def is_unchanged(nodes: Nodes, node_id: NodeId, timer: Timer, reason: Reason) ->
 
 @dataclass(slots=True)
 class ReplicaChanges:
-    """Finds the topic partitions whose replicas have changed since it last looked."""
+    """Finds the topic partitions whose replicas have changed since the last call."""
 
     _seen: dict[NodeId, Mapping[TopicPartition, Replica]] = field(default_factory=dict)
 

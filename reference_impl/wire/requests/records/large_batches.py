@@ -2,7 +2,7 @@
 
 A batch is large if it has many records, or if its records decompress to many bytes. If the leader
 read such a batch in the event loop of the brokers, all other requests would wait. The checks of a
-batch need only its bytes. So a thread can make them before the leader handles the batch.
+batch need only its bytes. So a thread can make these checks before the leader handles the batch.
 """
 
 from __future__ import annotations
