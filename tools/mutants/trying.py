@@ -107,7 +107,7 @@ class Copy:
 
     @contextmanager
     def mutated(self, mutant: Mutant) -> Generator[tuple[bytes, bytes]]:
-        """Changes the file of a mutant for a while; yields its source before and after."""
+        """Changes the mutant's file during the `with` block; yields its source before and after."""
         file = self.folder / mutant.file
         source = file.read_bytes()
         changed = mutant.applied(source)
