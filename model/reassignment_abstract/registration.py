@@ -216,8 +216,8 @@ class Registration(AbstractPartitionState):
     def add_replica(s, new: Replica, request: Disturbance) -> None:
         """An operator adds a replica to the partition.
 
-        Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: one replica in
-        each request, which adds to a reassignment that is in progress.
+        Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: a request names
+        one replica; it extends a reassignment that is in progress.
         """
         when(~s.replicas[new])
         s.count(request)
@@ -228,8 +228,8 @@ class Registration(AbstractPartitionState):
     def remove_replica(s, old: Replica, request: Disturbance) -> None:
         """An operator removes a replica of the partition, as soon as the reassignment completes.
 
-        Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: one replica in
-        each request, which adds to a reassignment that is in progress.
+        Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: a request names
+        one replica; it extends a reassignment that is in progress.
         """
         when(s.may_be_removed(old))
         s.count(request)
@@ -239,8 +239,8 @@ class Registration(AbstractPartitionState):
     def replace_replica(s, old: Replica, new: Replica, request: Disturbance) -> None:
         """An operator moves a replica of the partition to another broker.
 
-        Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: one replica in
-        each request, which adds to a reassignment that is in progress.
+        Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: a request names
+        one replica; it extends a reassignment that is in progress.
         """
         when(s.may_be_removed(old), ~s.replicas[new])
         s.count(request)

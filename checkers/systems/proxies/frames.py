@@ -34,7 +34,7 @@ class Header:
 
 
 def request_header(frame: bytes) -> Header:
-    """Returns the header of a request frame, without its length; raises NotKafka."""
+    """Returns the header of a request frame that has no length prefix; raises NotKafka."""
     if len(frame) < _REQUEST.size:
         raise NotKafka(f"a request of {len(frame)} bytes; a header has {_REQUEST.size} or more")
     api_key, api_version, correlation_id = _REQUEST.unpack_from(frame)
@@ -55,7 +55,7 @@ def _client_id(frame: bytes) -> str | None:
 
 
 def correlation_id(frame: bytes) -> int:
-    """Returns the correlation id of a response frame, without its length; raises NotKafka."""
+    """Returns the correlation id of a response frame that has no length prefix; raises NotKafka."""
     if len(frame) < LENGTH.size:
         raise NotKafka(f"a response of {len(frame)} bytes; a correlation id has {LENGTH.size}")
     (found,) = LENGTH.unpack_from(frame)
@@ -63,7 +63,7 @@ def correlation_id(frame: bytes) -> int:
 
 
 async def read_frame(reader: asyncio.StreamReader) -> bytes | None:
-    """Returns the next frame without its length, or None at the end of the stream.
+    """Returns the next frame without its length prefix, or None at the end of the stream.
 
     Raises NotKafka for an impossible length.
     """

@@ -205,7 +205,7 @@ class Elections(QuorumState):
 
     @action
     def learn_epoch(s, r: Replica, other: Replica) -> None:
-        """A replica learns from another replica of a larger epoch, but not which replica leads it.
+        """A replica learns a larger epoch from another replica, but not which replica leads in it.
 
         Kafka: KafkaRaftClient.transitionToUnattached. Simplified: each request and each answer
         shows the epoch of its sender. Without the guard that the epoch is larger, the claim
