@@ -77,8 +77,17 @@ def restart(action: Ability, broker: int) -> Do:
 
     def do(stage: Stage) -> None:
         stage.do(action, broker)
-        stage.do(Ability.START, broker)
-        stage.cluster.await_brokers(broker)
+        start(broker)(stage)
+
+    return do
+
+
+def start(*brokers: int) -> Do:
+    """Starts several brokers, and waits until all of them answer clients."""
+
+    def do(stage: Stage) -> None:
+        to(Ability.START, *brokers)(stage)
+        stage.cluster.await_brokers(*brokers)
 
     return do
 
@@ -181,6 +190,11 @@ def reassign(*replicas: int, partition: int | None = None) -> Do:
     return do
 
 
+def cancel_reassignment(stage: Stage) -> None:
+    """Cancels the reassignment of the partition."""
+    stage.administration().reassign({stage.place: None})
+
+
 def coordinate_at(broker: int) -> Do:
     """Makes one broker the coordinator of every transactional id."""
 
@@ -208,6 +222,11 @@ def elect_preferred(at: int) -> Do:
     """Requests from one broker that the partition's first replica is elected as its leader."""
 
     return lambda stage: stage.administration(at).elect([stage.place])
+
+
+def elect_unclean(stage: Stage) -> None:
+    """Requests that any live replica is elected; does nothing if the partition has a leader."""
+    stage.administration().elect([stage.place], "unclean", {"ELECTION_NOT_NEEDED"})
 
 
 def delete_topic(stage: Stage) -> None:

@@ -6,8 +6,10 @@ from typing import Final
 
 from checkers.reproduce.reproduction import Reproduction
 from checkers.reproduce.schedules import (
+    accepted_record_returns,
     acknowledged_by_leader_alone,
     broker_cannot_return,
+    cancelled_reassignment,
     cleared_elr,
     committed_record_lost,
     delayed_end,
@@ -61,6 +63,8 @@ REPRODUCTIONS: Final[dict[str, Reproduction]] = {
         last_stable_offset_goes_back,
         reassignment_never_ends,
         last_epoch_is_refused,
+        cancelled_reassignment,
+        accepted_record_returns,
         unclean_election,
         acknowledged_by_leader_alone,
         only_copy_lost,

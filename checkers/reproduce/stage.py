@@ -25,6 +25,7 @@ from checkers.record.reading import read_to_the_end
 from checkers.record.sending import SharedProducer
 from checkers.reproduce.java_producer import JavaProducer, JavaSends
 from checkers.reproduce.partition_state import PartitionState, partition_state
+from checkers.reproduce.share_member import ShareMember
 from checkers.reproduce.transactional_client import TransactionalClient
 from checkers.reproduce.transactions import TRANSACTIONAL_ID, RawTransactions
 from checkers.systems.administration import Administration
@@ -65,6 +66,7 @@ class Stage:
     java: JavaProducer | None = None
     _java: list[JavaSends] = field(default_factory=list[JavaSends])
     _client: TransactionalClient | None = None
+    _members: dict[str, ShareMember] = field(default_factory=dict[str, ShareMember])
     rules: dict[str, ActiveRule] = field(default_factory=dict[str, ActiveRule])
     unread: tuple[str, ...] = ()
     noted: str = ""  # the last answer to the transactional producer
@@ -79,6 +81,8 @@ class Stage:
             self.java.close()
         if self._client is not None:
             self._client.close()
+        for member in self._members.values():
+            member.close()
 
     # ------------------------------------------------------------ brokers
 
@@ -295,6 +299,12 @@ class Stage:
         if self._client is None:
             self._client = TransactionalClient.connect(self.servers, self.shared, self.topic)
         return self._client
+
+    def member(self, name: str) -> ShareMember:
+        """Returns the member of the share group with this name; the first call lets it join."""
+        if name not in self._members:
+            self._members[name] = ShareMember.join(self.servers, self.topic.name)
+        return self._members[name]
 
     def transactions(self, version: int) -> RawTransactions:
         """Returns a transactional producer whose caller chooses each request and its time.

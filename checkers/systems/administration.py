@@ -26,7 +26,7 @@ from reference_impl.wire.messages.apis import Api
 
 Place = tuple[str, int]  # a topic and the number of a partition
 Call = Callable[[Api, int, Mapping[str, Any]], Any]
-TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
+TOPIC_RESOURCE, BROKER_RESOURCE, GROUP_RESOURCE = 2, 4, 32
 SET: Final = 0
 ELECTIONS: Final = {"preferred": 0, "unclean": 1}
 TIMEOUT_MS: Final = 5_000

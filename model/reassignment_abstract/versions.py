@@ -37,8 +37,8 @@ class ElrOfReplicas(PartitionProof):
 
     Every eligible replica has every committed record. But a cancelled reassignment may leave one
     member in the ISR, and none in the ELR. If this member stops uncleanly, no eligible replica
-    remains. The action `cancel_reassignment` breaks the lemma `enough_members_remain`. This was not
-    tried on real brokers.
+    remains. The action `cancel_reassignment` breaks the lemma `enough_members_remain`. Real brokers
+    do this too: docs/findings/cancelled-reassignment.md.
     """
 
     def may_complete(s, isr: Set[Replica], replicas: Set[Replica]) -> Bool:

@@ -46,7 +46,7 @@ class MovesStartAfterWrites(ShareGroup):
     steps=12,
     at={"members": 1, "writes": 2, "max_failures": 0, "max_deleted": 0},
     issue="apache/kafka#23074",
-    in_force=kafka("4.2", LATEST, "fixed after 4.3.1; not tried on real brokers"),
+    in_force=kafka("4.2", LATEST, "fixed after 4.3.1; reproduced on real brokers"),
 )
 class Kafka43(MovesStartAfterWrites):
     """Kafka 4.3: a write that arrives late moves the stored start offset back.
@@ -54,8 +54,9 @@ class Kafka43(MovesStartAfterWrites):
     The coordinator forgets the records below the start offset. A write is repeated after a failure,
     and may arrive after later writes. Then the stored start offset goes back before records that
     the coordinator has forgotten. The next leader delivers them again, although their members were
-    answered that their acknowledgements succeeded. This version breaks the claim
-    `acknowledgements_last`. It also has the bug `start-offset-waits`.
+    answered that their acknowledgements succeeded. Real brokers do this:
+    docs/findings/accepted-record-returns.md. This version breaks the claim `acknowledgements_last`.
+    It also has the bug `start-offset-waits`.
     """
 
     def start_to_store(s, w: Slot) -> Offset:

@@ -13,9 +13,11 @@ from checkers.record.processes import Topic
 from checkers.reproduce import conducting
 from checkers.reproduce.actions import (
     begin_send,
+    cancel_reassignment,
     coordinate_at,
     delete_all,
     delete_records,
+    elect_unclean,
     end_transaction,
     fetch_committed,
     list_offsets,
@@ -204,3 +206,15 @@ def test_brokers_and_a_topic_are_looked_up_in_the_metadata(stage: Stage) -> None
     assert not take(stage, nothing, deleted, within_s=0).reached
     assert take(stage, nothing, registered(1, 2, at=1)).text == "brokers [1, 2]"
     assert not take(stage, nothing, registered(1, at=1), within_s=0).reached
+
+
+def test_a_reassignment_is_cancelled_only_while_it_is_in_progress(stage: Stage) -> None:
+    take(stage, create(1), partition(leader=1))
+
+    assert take(stage, cancel_reassignment, done).text.startswith("NO_REASSIGNMENT_IN_PROGRESS")
+
+
+def test_an_unclean_election_leaves_a_leader_alone(stage: Stage) -> None:
+    take(stage, create(2), partition(leader=1))
+
+    assert take(stage, elect_unclean, partition(leader=1, isr=(1, 2))).reached

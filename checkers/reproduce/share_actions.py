@@ -1,0 +1,84 @@
+"""The actions of a reproduction's steps on a share group: its coordinator and its members.
+
+A schedule names the members. A member joins the group at its first action.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from checkers.reproduce.actions import TIMEOUT_MS, Do
+from checkers.reproduce.share_member import GROUP
+from checkers.reproduce.stage import Stage
+from checkers.systems.administration import GROUP_RESOURCE, accept
+from reference_impl.wire.messages.apis import Api
+
+SHARE_GROUP_STATE: Final = "__share_group_state"
+
+
+def create_share_coordinator(broker: int) -> Do:
+    """Creates `__share_group_state` on one broker, which so becomes the share coordinator."""
+
+    def do(stage: Stage) -> None:
+        topic = {
+            "name": SHARE_GROUP_STATE,
+            "num_partitions": -1,
+            "replication_factor": -1,
+            "assignments": [{"partition_index": 0, "broker_ids": (broker,)}],
+        }
+        body = {"topics": [topic], "timeout": TIMEOUT_MS, "validate_only": False}
+        accept(stage.call(Api.CREATE_TOPICS, 5, body)["topics"][0])
+
+    return do
+
+
+def join(*members: str) -> Do:
+    def do(stage: Stage) -> None:
+        for member in members:
+            stage.member(member)
+
+    return do
+
+
+def configure_group(**configs: str) -> Do:
+    """Sets some configurations of the share group; in their names, `_` stands for `.`."""
+
+    def do(stage: Stage) -> None:
+        for name, value in configs.items():
+            stage.administration().configure(GROUP_RESOURCE, GROUP, name.replace("_", "."), value)
+
+    return do
+
+
+def receive(member: str) -> Do:
+    """Polls until the member gets a record, and keeps the record for the check."""
+
+    def do(stage: Stage) -> None:
+        stage.noted = stage.member(member).poll()
+
+    return do
+
+
+def accept_record(member: str, value: str) -> Do:
+    """Accepts a record that the member has, and keeps the broker's answer for the check."""
+
+    def do(stage: Stage) -> None:
+        stage.member(member).accept(value)
+        stage.noted = stage.member(member).answer
+
+    return do
+
+
+def begin_release(member: str, value: str) -> Do:
+    """Releases a record that the member has, and does not wait for the broker's answer."""
+    return lambda stage: stage.member(member).begin_release(value)
+
+
+def await_answer(member: str) -> Do:
+    """Waits for the answer to the member's last acknowledgement, and keeps it for the check."""
+
+    def do(stage: Stage) -> None:
+        stage.member(member).await_answer()
+        stage.noted = stage.member(member).answer
+
+    return do

@@ -1,0 +1,93 @@
+"""A member of a share group (KIP-932): a consumer of confluent-kafka that takes single records.
+
+The member polls a record, and then accepts or releases it. The broker answers each of these
+acknowledgements.
+
+Source: KIP-932.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import confluent_kafka
+
+from checkers.record import outcomes
+from model.faults import InputFault
+
+GROUP: Final = "g"
+WITHIN_S: Final = 30.0
+ACCEPT, RELEASE = 1, 2  # confluent_kafka.AcknowledgeType
+SETTINGS: Final = {
+    "group.id": GROUP,
+    "share.acknowledgement.mode": "explicit",
+    "max.poll.records": 1,
+    "log_level": 0,  # dropped connections would fill the terminal
+}
+
+
+@dataclass(slots=True)
+class ShareMember:
+    """A consumer of a share group; `answer` is the broker's last answer to an acknowledgement."""
+
+    consumer: Any
+    answer: str = ""  # an error or `NONE`; empty: no answer yet
+    _messages: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @classmethod
+    def join(cls, servers: str, topic: str) -> ShareMember:
+        """Returns a new member of the group that subscribes to the topic.
+
+        Raises InputFault if the installed confluent-kafka has no share consumer.
+        """
+        create = getattr(confluent_kafka, "ShareConsumer", None)
+        if create is None:
+            raise InputFault(
+                f"confluent-kafka {confluent_kafka.version()} has no consumer for share groups;"
+                " install 2.16.1 or later"
+            )
+        member = cls(create({**SETTINGS, "bootstrap.servers": servers}))
+        member.consumer.set_acknowledgement_commit_callback(member._answered)
+        member.consumer.subscribe([topic])
+        return member
+
+    def poll(self) -> str:
+        """Returns the next record that is delivered to this member, and its delivery count."""
+        until = time.monotonic() + WITHIN_S
+        while True:
+            for message in self.consumer.poll(1.0):
+                if message.error() is None:
+                    value = str(message.value().decode())
+                    self._messages[value] = message
+                    return f"{value}, delivery {message.delivery_count()}"
+            if time.monotonic() > until:
+                return "no record"
+
+    def accept(self, value: str) -> None:
+        """Accepts a record, and waits for the answer."""
+        self._acknowledge(value, ACCEPT)
+        self.consumer.commit_sync(WITHIN_S)
+
+    def begin_release(self, value: str) -> None:
+        """Releases a record, so that any member may get it, and does not wait for the answer."""
+        self._acknowledge(value, RELEASE)
+        self.consumer.commit_async()
+
+    def await_answer(self) -> None:
+        """Waits for the answer to the last acknowledgement."""
+        until = time.monotonic() + WITHIN_S
+        while not self.answer and time.monotonic() < until:
+            self.consumer.commit_async()  # sends nothing more, and calls `_answered`
+            time.sleep(0.1)
+
+    def close(self) -> None:
+        self.consumer.close()
+
+    def _acknowledge(self, value: str, kind: int) -> None:
+        self.answer = ""
+        self.consumer.acknowledge(self._messages.pop(value), kind)
+
+    def _answered(self, _: object, error: confluent_kafka.KafkaException | None) -> None:
+        self.answer = "NONE" if error is None else str(outcomes.reason(error.args[0]))
