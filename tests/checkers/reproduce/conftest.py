@@ -41,6 +41,9 @@ class ServedBrokers:
     def do(self, action: Any, broker: int) -> None:
         self.done.append((action.value, broker))
 
+    def await_brokers(self, *brokers: int) -> None:
+        self.done.extend(("await", broker) for broker in brokers)
+
     def lost(self, broker: int) -> tuple[Lost, ...]:
         losses = self.done.count(("power-loss", broker))
         return (Lost(partition="t-0", first=2, last=4), OTHER_LOSS) * losses

@@ -23,9 +23,11 @@ from checkers.reproduce.actions import (
     list_offsets,
     nothing,
     read,
+    restart,
     send,
     send_in_transaction,
     send_to,
+    start,
     to,
     transaction,
     use_epochs,
@@ -147,6 +149,16 @@ def test_actions_on_brokers_are_faults_of_the_history(stage: Stage) -> None:
 
     assert stage.up() == (1, 2)
     assert [(fault.do, fault.node) for fault in stage.faults] == [("kill", 1), ("start", 1)]
+
+
+def test_brokers_are_started_together_and_then_awaited(stage: Stage) -> None:
+    cluster: Any = stage.cluster
+    start(1, 2)(stage)
+    assert cluster.done == [("start", 1), ("start", 2), ("await", 1), ("await", 2)]
+
+    cluster.done.clear()
+    restart(Ability.STOP, 2)(stage)
+    assert cluster.done == [("stop", 2), ("start", 2), ("await", 2)]
 
 
 def test_a_power_loss_is_counted_in_records_of_the_partition(stage: Stage) -> None:
