@@ -12,6 +12,9 @@ property, the property is violated. All other properties that are not proved are
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -27,11 +30,28 @@ from model.faults import InputFault
 if TYPE_CHECKING:
     from checkers.explicit.exploration import Exploration
     from checkers.symbolic import Condition, Proof
+    from checkers.symbolic.agreement import Agreement, Compared
     from model.language.spec import Spec
     from model.variants import Variant
 
 DECLINED = "declined"
 RUN_BUDGET = "300k-states"  # of the search for a run that breaks a property
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProofOptions:
+    """The time limit of each solver for one condition, and what other solvers get.
+
+    The conditions are written to the folder `smtlib`, unless it is None. With `cvc5`, that solver
+    decides them again.
+    """
+
+    limit_ms: int = 20_000
+    smtlib: Path | None = None
+    cvc5: bool = False
+
+
+DEFAULTS = ProofOptions()
 
 
 @click.command("prove")
@@ -40,8 +60,15 @@ RUN_BUDGET = "300k-states"  # of the search for a run that breaks a property
     "--limit-ms",
     default=20_000,
     show_default=True,
-    help="Time limit of Z3 for each condition, in milliseconds.",
+    help="Time limit of each solver for each condition, in milliseconds.",
 )
+@click.option(
+    "--smtlib",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write each condition for other solvers, to FOLDER/SPEC-VERSION/CONDITION.smt2.",
+    metavar="FOLDER",
+)
+@click.option("--cvc5", is_flag=True, help="Decide each condition with cvc5 too, and compare.")
 @command()
 def prove_command(
     run: Run,
@@ -51,6 +78,8 @@ def prove_command(
     assignments: Sequence[str],
     patterns: Sequence[str],
     limit_ms: int,
+    smtlib: Path | None,
+    cvc5: bool,
 ) -> None:
     """Prove SPEC for any number of replicas, offsets, epochs and transactions.
 
@@ -61,17 +90,21 @@ def prove_command(
     urteil prove transactions-abstract
     urteil prove transactions-abstract --variant v1
     urteil prove idempotence-abstract --kafka 4.3
+    urteil prove transactions-abstract --cvc5 --smtlib build/conditions
     """
     from model.shipped import fix_of
 
     if limit_ms < 1:
         raise InputFault(f"--limit-ms {limit_ms}: must be at least 1")
+    if cvc5:
+        import_module("checkers.symbolic.second_solver")  # fails at once if cvc5 is not installed
     chosen, made = selection.selected(spec, variant, assignments, kafka)
     names = selection.properties(made, patterns, f"{chosen.spec} {chosen.name}")
     read = {claim.name for claim in made.claims}
     names = names if patterns else tuple(name for name in names if name in read)
     selection.note_releases(run, chosen)
-    proof = prove(run, chosen, made, names, limit_ms=limit_ms)
+    options = ProofOptions(limit_ms=limit_ms, smtlib=smtlib, cvc5=cvc5)
+    proof = prove(run, chosen, made, names, options)
     if kafka is None or proof.holds:
         return
     fix = fix_of(chosen)
@@ -79,7 +112,7 @@ def prove_command(
         selection.note_releases(run, fix)
         again = f"urteil check {fix.spec} --variant {fix.name}"
         made = fix.make(selection.settings(assignments))
-        prove(run, fix, made, names, limit_ms=limit_ms, command=again)
+        prove(run, fix, made, names, options, command=again)
 
 
 def prove(
@@ -87,8 +120,8 @@ def prove(
     variant: Variant,
     spec: Spec,
     properties: Sequence[str],
+    options: ProofOptions = DEFAULTS,
     *,
-    limit_ms: int = 20_000,
     expected: Mapping[str, Verdict] | None = None,
     command: str | None = None,
 ) -> Proof:
@@ -101,7 +134,8 @@ def prove(
     def progress(condition: Condition, number: int, of: int) -> None:
         run.progress(f"{variant.spec} {variant.name}: {number} of {of} conditions: {condition}")
 
-    proof = symbolic.prove(spec, seed=run.seed, limit_ms=limit_ms, progress=progress)
+    proof = symbolic.prove(spec, seed=run.seed, limit_ms=options.limit_ms, progress=progress)
+    second = None if proof.interrupted else for_other_solvers(run, variant, spec, proof, options)
     right = expectations(variant, properties, {}, expected)
     runs = None
     if proof.failed and not proof.interrupted:
@@ -128,9 +162,40 @@ def prove(
             )
         )
     run.emit(Measured(metric="proof", value=str(proof)))
-    if proof.interrupted:
+    if second is not None:
+        run.emit(Measured(metric="cvc5", value=str(second)))
+    if proof.interrupted or (second is not None and second.interrupted):
         raise Interrupted
     return proof
+
+
+def for_other_solvers(
+    run: Run, variant: Variant, spec: Spec, proof: Proof, options: ProofOptions
+) -> Agreement | None:
+    """Writes the conditions as SMT-LIB, and returns what cvc5 answers, if the options say so.
+
+    Raises EnginesDisagree if cvc5 and Z3 decide a condition differently.
+    """
+    from checkers.symbolic.smtlib import scripts
+
+    if options.smtlib is None and not options.cvc5:
+        return None
+    conditions = list(scripts(spec, proof))
+    title = f"{Path(variant.spec).name}-{variant.name}"
+    if options.smtlib is not None:
+        folder = options.smtlib / title
+        folder.mkdir(parents=True, exist_ok=True)
+        for script in conditions:
+            (folder / f"{script.name}.smt2").write_text(script.file(), encoding="utf-8")
+        run.note(f"{folder}: {len(conditions)} conditions in SMT-LIB")
+    if not options.cvc5:
+        return None
+    from checkers.symbolic.agreement import agreement
+
+    def progress(one: Compared, number: int, of: int) -> None:
+        run.progress(f"{title}: cvc5, {number} of {of} conditions: {one.script.title}")
+
+    return agreement(conditions, limit_ms=options.limit_ms, progress=progress)
 
 
 def verdict_on(

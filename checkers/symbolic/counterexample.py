@@ -31,7 +31,7 @@ INITIAL: Final = "an initial state"
 
 
 class EnginesDisagree(Exception):
-    """Z3 and the reference interpreter disagree about a step, which is a bug of this program."""
+    """Z3 disagrees with the reference interpreter or with cvc5, which is a bug of this program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -88,3 +88,9 @@ class Solver:
     def model(self) -> Model:
         """Returns the model that the last query found; call it only if its result was `sat`."""
         return self._solver.model()
+
+    def declarations(self) -> str:
+        """Returns the declarations of the sorts and functions in the formulas, in SMT-LIB."""
+        declared, _, _ = self._solver.to_smt2().partition("(assert")
+        lines = [line for line in declared.splitlines() if not line.startswith((";", "(set-info"))]
+        return "\n".join(lines)

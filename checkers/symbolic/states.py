@@ -98,7 +98,7 @@ class Step:
             result = before.cells[name](*keys)
             for w in writes:
                 here, new = self._write(w, keys, env, before)
-                result = z3.If(z3.And(*here), new, result) if here else new
+                result = z3.If(self.translation.all_of(here), new, result) if here else new
             return result
 
         return value

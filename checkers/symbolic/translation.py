@@ -142,10 +142,14 @@ class Translation:
         return is_member
 
     def all_of(self, formulas: list[Expr]) -> Expr:
-        return z3.And(*formulas, self.sorts.context)
+        if len(formulas) < 2:  # SMT-LIB's `and` has at least two arguments
+            return formulas[0] if formulas else z3.BoolVal(val=True, ctx=self.sorts.context)
+        return z3.And(*formulas)
 
     def any_of(self, formulas: list[Expr]) -> Expr:
-        return z3.Or(*formulas, self.sorts.context)
+        if len(formulas) < 2:
+            return formulas[0] if formulas else z3.BoolVal(val=False, ctx=self.sorts.context)
+        return z3.Or(*formulas)
 
     def free(self, n: t.Node) -> frozenset[int]:
         if id(n) not in self._free:

@@ -121,3 +121,23 @@ def test_a_limit_of_zero_is_rejected(call: Any) -> None:
     output = call("prove", "transactions-abstract", "--limit-ms", "0")
     assert output.exit_code == 2
     assert "--limit-ms 0: must be at least 1" in output.stderr
+
+
+def test_conditions_go_to_other_solvers_and_cvc5_agrees(call: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "conditions"
+    output = call("prove", "transactions-abstract", "--cvc5", "--smtlib", str(folder))
+    assert output.exit_code == 0
+    (value,) = (e["value"] for e in output.named("measured") if e["metric"] == "cvc5")
+    assert value.startswith("agrees on 51 of 51 conditions, ")
+    written = sorted((folder / "transactions-abstract-v2").iterdir())
+    assert len(written) == 51
+    assert {path.suffix for path in written} == {".smt2"}
+    assert "51 conditions in SMT-LIB" in output.stderr
+
+
+def test_a_file_as_folder_of_conditions_is_rejected(call: Any, tmp_path: Path) -> None:
+    file = tmp_path / "conditions"
+    file.write_text("")
+    output = call("prove", "transactions-abstract", "--smtlib", str(file))
+    assert output.exit_code == 2
+    assert "is a file" in output.stderr

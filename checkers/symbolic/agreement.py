@@ -1,0 +1,101 @@
+"""The agreement of two solvers: Z3 and cvc5 must not decide a condition differently.
+
+A condition that cvc5 leaves *unknown* is no disagreement. It is counted and named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from checkers.symbolic.counterexample import EnginesDisagree
+from checkers.symbolic.second_solver import Opinion, opinion
+from checkers.symbolic.smtlib import Script
+
+NAMED: Final = 5  # unknown conditions whose names a text has
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """A condition with the verdicts of both solvers."""
+
+    script: Script
+    second: Opinion
+
+    @property
+    def agrees(self) -> bool:
+        return self.second.verdict == self.script.condition.verdict != "unknown"
+
+    @property
+    def disagrees(self) -> bool:
+        both = {self.second.verdict, self.script.condition.verdict}
+        return both == {"proved", "refuted"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """The verdicts of both solvers on the conditions of a proof that need a solver."""
+
+    compared: tuple[Compared, ...]
+    conditions: int
+    interrupted: bool = False
+
+    @property
+    def agreed(self) -> int:
+        return sum(one.agrees for one in self.compared)
+
+    @property
+    def unknown(self) -> tuple[Compared, ...]:
+        """Returns the conditions that cvc5 does not decide."""
+        return tuple(one for one in self.compared if one.second.verdict == "unknown")
+
+    @property
+    def alone(self) -> tuple[Compared, ...]:
+        """Returns the conditions that only cvc5 decides."""
+        return tuple(
+            one
+            for one in self.compared
+            if one.script.condition.verdict == "unknown" != one.second.verdict
+        )
+
+    @property
+    def seconds(self) -> float:
+        return sum(one.second.seconds for one in self.compared)
+
+    def __str__(self) -> str:
+        text = f"agrees on {self.agreed} of {self.conditions} conditions"
+        for found, what in ((self.unknown, "unknown"), (self.alone, "decided by cvc5 only")):
+            names = ", ".join(one.script.name for one in found[:NAMED])
+            more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+            text += f", {len(found)} {what} ({names}{more})" if found else ""
+        return f"{text}, {self.seconds:.1f} s{': interrupted' if self.interrupted else ''}"
+
+
+# called with a condition, its number from 1, and the number of conditions
+CompareProgress = Callable[[Compared, int, int], None]
+
+
+def agreement(
+    conditions: Sequence[Script], *, limit_ms: int, progress: CompareProgress | None = None
+) -> Agreement:
+    """Decides each condition again with cvc5, and compares the verdicts.
+
+    After Ctrl-C the result has the conditions that were compared. Raises EnginesDisagree if one
+    solver proves a condition that the other one refutes.
+    """
+    compared: list[Compared] = []
+    interrupted = False
+    try:
+        for script in conditions:
+            compared.append(Compared(script=script, second=opinion(script, limit_ms=limit_ms)))
+            if compared[-1].disagrees:
+                first, second = script.condition.verdict, compared[-1].second
+                raise EnginesDisagree(
+                    f"{script.title}: {first} by Z3, {second.verdict} by cvc5 ({second.how})"
+                )
+            if progress is not None:
+                progress(compared[-1], len(compared), len(conditions))
+    except KeyboardInterrupt:
+        interrupted = True
+    return Agreement(compared=tuple(compared), conditions=len(conditions), interrupted=interrupted)

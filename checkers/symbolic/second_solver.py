@@ -1,0 +1,107 @@
+"""The second solver: cvc5 decides the conditions of a proof again, from their SMT-LIB scripts.
+
+cvc5 shares no code with Z3. It answers *unknown* more often on some conditions and less often on
+others, because it instantiates quantifiers in other ways. Each condition is tried with these
+methods, until one decides it:
+
+- E-matching instantiates quantifiers at terms that match a trigger.
+- Enumerative instantiation also tries all terms, which needs no trigger.
+- Finite model finding searches for a model with few elements, so it also refutes conditions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final, Literal
+
+from checkers.symbolic.limits import Answer
+from checkers.symbolic.smtlib import Script
+from model.faults import InputFault
+
+try:
+    cvc5: Any = import_module("cvc5")  # an optional package without type annotations
+except ModuleNotFoundError as missing:
+    raise InputFault(
+        "--cvc5: cvc5 is not installed\n  run: pip install 'urteil[cvc5]'"
+    ) from missing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """A configuration of cvc5, and the part of the remaining time that it may use."""
+
+    name: str
+    options: Mapping[str, str]
+    part: float
+
+
+ENUMERATIVE: Final = {"full-saturate-quant": "true"}
+OF_FINITE_MODELS: Final = {"finite-model-find": "true"}
+METHODS: Final = (  # briefly first, because most conditions need only one of them
+    Method(name="e-matching", options={}, part=0.05),
+    Method(name="enumerative instantiation", options=ENUMERATIVE, part=0.05),
+    Method(name="finite model finding", options=OF_FINITE_MODELS, part=0.1),
+    Method(name="enumerative instantiation", options=ENUMERATIVE, part=0.5),
+    Method(name="finite model finding", options=OF_FINITE_MODELS, part=1.0),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opinion:
+    """The verdict of cvc5 on a condition, and the reason; `seconds` is the time in cvc5."""
+
+    verdict: Literal["proved", "refuted", "unknown"]
+    how: str
+    seconds: float
+
+
+def opinion(script: Script, *, limit_ms: int) -> Opinion:
+    """Decides a condition with cvc5; the verdict is `unknown` if `limit_ms` is too short."""
+    spent, remarks = 0.0, list[str]()
+    for method, text, settles in _attempts(script):
+        left_ms = limit_ms - spent * 1000
+        answer = check(text, method.options, limit_ms=int(left_ms * method.part))
+        spent += answer.seconds
+        if answer.verdict in settles:
+            verdict: Literal["proved", "refuted"] = (
+                "proved" if answer.verdict == "unsat" else "refuted"
+            )
+            return Opinion(verdict=verdict, how=method.name, seconds=spent)
+        remarks.append(f"{method.name}: {answer.reason or answer.verdict}")
+    return Opinion(verdict="unknown", how="; ".join(remarks), seconds=spent)
+
+
+def _attempts(script: Script) -> Iterator[tuple[Method, str, frozenset[str]]]:
+    """Yields a method, a script, and the answers that decide the condition, in order of trial."""
+    proves = frozenset({"unsat"})
+    decides = proves if script.lacks_claims else proves | {"sat"}
+    for method in METHODS:
+        if script.of_slice:
+            yield method, script.of_slice, proves
+        yield method, script.text, decides
+
+
+def check(text: str, options: Mapping[str, str], *, limit_ms: int) -> Answer:
+    """Returns the answer of cvc5 to the script: sat, unsat, or unknown with the reason.
+
+    Ctrl-C takes effect after the answer, so within the limit.
+    """
+    terms = cvc5.TermManager()
+    solver = cvc5.Solver(terms)
+    solver.setOption("tlimit-per", str(max(1, limit_ms)))  # for cvc5, 0 is no limit
+    for name, value in options.items():
+        solver.setOption(name, value)
+    parser = cvc5.InputParser(solver)
+    parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "condition")
+    while (command := parser.nextCommand()).getCommandName() != "check-sat":
+        command.invoke(solver, parser.getSymbolManager())
+    started = time.perf_counter()
+    result = solver.checkSat()
+    seconds = time.perf_counter() - started
+    if result.isUnknown():
+        reason = result.getUnknownExplanation().name.lower()
+        return Answer(verdict="unknown", seconds=seconds, reason=reason)
+    return Answer(verdict="unsat" if result.isUnsat() else "sat", seconds=seconds)

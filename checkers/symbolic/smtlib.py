@@ -1,0 +1,129 @@
+"""The conditions of a proof as SMT-LIB scripts, which every SMT solver reads.
+
+A script asserts the axioms of the sorts, the guard of the action, every claim before the step, and
+that one claim is false after it. So `unsat` proves the condition, and a model of a `sat` script is
+a counterexample to induction.
+
+The scripts are about the same Z3 formulas that `checkers.symbolic` decides, printed by Z3. Another
+solver confirms Z3's answers, not the translation of the spec. The reference interpreter confirms
+the translation (`checkers.symbolic.counterexample`).
+
+Source: Barrett, Fontaine and Tinelli, The SMT-LIB Standard, version 2.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import z3
+
+from checkers.symbolic.condition import Condition
+from checkers.symbolic.induction import Facts, Goal, Induction
+from checkers.symbolic.limits import Expr, Solver
+from checkers.symbolic.proof import DECLINED, FRAME, Proof
+from checkers.symbolic.sorts import Sorts, Unbounded
+from checkers.symbolic.states import Step
+from checkers.symbolic.translation import Translation
+from model.language.spec import Spec
+
+LOGIC: Final = "UFDT"  # uninterpreted functions and sorts, datatypes, quantifiers
+STATUS: Final = {"proved": "unsat", "refuted": "sat", "unknown": "unknown"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """A condition with Z3's verdict, and its formulas in SMT-LIB.
+
+    `of_slice` assumes only the claims that the spec names for the condition; it is empty if the
+    spec names none. `unsat` proves the condition there too, and `sat` decides nothing.
+    """
+
+    name: str  # such as append-atomic, for a file
+    title: str  # such as `append preserves atomic`
+    condition: Condition
+    without: tuple[str, ...]  # claims that were dropped, so that the script does not assume them
+    text: str
+    of_slice: str = ""
+    lacks_claims: bool = False  # some claim has no formula: `sat` decides nothing
+
+    def file(self) -> str:
+        """Returns the script with a heading: the condition, Z3's verdict, and what it assumes."""
+        verdict = self.condition.verdict
+        lines = [f"; {self.title}: {verdict} by Z3"]
+        lines += [f"; without the dropped claims {', '.join(self.without)}"] if self.without else []
+        return "\n".join([*lines, f"(set-info :status {STATUS[verdict]})", self.text])
+
+
+def scripts(spec: Spec, proof: Proof) -> Iterator[Script]:
+    """Yields a script for each condition on which the verdicts of the proof rest.
+
+    A condition by frame needs no solver and has no script. A claim that follows from others in
+    every state has one script in all.
+    """
+    sorts = Unbounded()
+    induction = Induction(spec, Step(spec, Translation(sorts)))
+    actions = {action.name: action for action in (spec.initial, *spec.actions)}
+    claims = {claim.name: claim for claim in spec.claims}
+    once = set[str]()
+    for condition, without in deciding(proof):
+        action, claim = actions[condition.action], claims[condition.claim]
+        if not induction.follows(claim, without):
+            name, title = f"{action.name}-{claim.name}", f"{action.name} preserves {claim.name}"
+            goal = induction.goal(action, claim, without)
+        elif claim.name not in once:
+            once.add(claim.name)
+            name, title = f"{claim.name}-follows", f"{claim.name} follows from other claims"
+            goal = induction.consequence(claim)
+        else:
+            continue
+        *slices, every = (_text(goal, facts, sorts) for facts in goal.facts)
+        yield Script(
+            name=name,
+            title=title,
+            condition=condition,
+            without=tuple(sorted(without)),
+            text=every,
+            of_slice=slices[0] if slices else "",
+            lacks_claims=bool(goal.facts[-1].missing),
+        )
+
+
+def deciding(proof: Proof) -> Iterator[tuple[Condition, frozenset[str]]]:
+    """Yields each condition on which a verdict rests, with the claims that it does not assume.
+
+    These are the conditions that failed, and those of the proved claims. The latter do not assume
+    the dropped claims.
+    """
+    dropped = frozenset(proof.dropped)
+    for condition in proof.conditions:
+        if condition.how == FRAME or condition.how.startswith(DECLINED):
+            continue
+        if condition.verdict != "proved":
+            yield condition, frozenset[str]()
+        elif condition.claim not in dropped:
+            yield condition, dropped
+    if dropped and proof.subset is not None:
+        for lost in proof.subset.dropped:
+            if lost.without:
+                yield lost.condition, frozenset(lost.without)
+
+
+def _text(goal: Goal, facts: Facts, sorts: Sorts) -> str:
+    guards = facts.formulas[: len(facts.formulas) - len(facts.claims)]
+    claims = facts.formulas[len(guards) :]
+    asserted: list[tuple[str, Sequence[Expr]]] = [
+        ("the sorts", sorts.axioms),
+        ("the guard of the action", guards),
+        *((f"before: {c.name}", [f]) for c, f in zip(facts.claims, claims, strict=True)),
+        ("after: the claim is false", [z3.Not(goal.formula)]),
+    ]
+    solver = Solver(sorts.context, limit_ms=1)  # only prints
+    for _, formulas in asserted:
+        solver.add(formulas)
+    lines = [f"(set-logic {LOGIC})", solver.declarations()]
+    for comment, formulas in asserted:
+        lines += [f"; {comment}"] if formulas else []
+        lines += [f"(assert {formula.sexpr()})" for formula in formulas]
+    return "\n".join([*lines, "(check-sat)", ""])
