@@ -199,7 +199,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def requests_are_of_begun_transactions(s) -> Bool:
-        """A client requests the commit or the abort of a begun transaction, and never both of one.
+        """A client requests the commit or the abort of a begun transaction, never both.
 
         The client receives a response only after its request.
         """
