@@ -100,8 +100,8 @@ def analyze_command(
     """Find anomalies in HISTORY: a recorded folder, Parquet, NDJSON, Avro, or Jepsen's EDN.
 
     HISTORY is a path or an address of s3://, gs://, abfss:// or hdfs://, also of a folder with many
-    files or of a Delta table, or a glob in quotes. Credentials come from the environment, never
-    from the address.
+    files, of a Delta or an Iceberg table, or a glob in quotes. Credentials come from the
+    environment, never from the address.
     kafka://HOST:PORT/TOPIC is a topic whose records are operations, as NDJSON or as Avro.
 
     With --log-dirs, audit the folders in which brokers keep their logs.

@@ -40,8 +40,8 @@ def convert_command(
     """Write HISTORY as Parquet into the new FOLDER, which `urteil analyze` reads fastest.
 
     HISTORY is what `urteil analyze` takes: Jepsen's EDN, NDJSON, Parquet, Avro, a recording, a
-    Delta table, an address, a Kafka topic or a glob. Columns and fields that the format does not
-    have are left out and counted.
+    Delta or Iceberg table, an address, a Kafka topic or a glob. Columns and fields that the format
+    does not have are left out and counted.
 
     \b
     urteil convert store/latest/history.edn histories/latest

@@ -69,29 +69,33 @@ def history_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def table_version_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the option --table-version, the version of a Delta table, to a command."""
+    """Adds the option --table-version, of a Delta or Iceberg table, to a command."""
     return click.option(
         "--table-version",
         type=click.IntRange(min=0),
-        help="Version of the Delta table that HISTORY is. Default: the newest.",
+        help="Version of the Delta table, or id of the Iceberg table's snapshot, that HISTORY is."
+        " Default: the newest.",
     )(command)
 
 
 def at_version(history: Location | Topic, version: int | None) -> Location | Topic:
-    """Returns the files of a Delta table at the version, and any other history unchanged.
+    """Returns the files of a Delta or Iceberg table at the version, other histories unchanged.
 
-    Raises InputFault if `version` is not None and the history is no Delta table. Raises
-    UnreadableHistory in the same cases as `delta.files_of`.
+    Raises InputFault if a version is given for a history that is no such table, and
+    UnreadableHistory as `delta.files_of` and `iceberg.files_of`.
     """
-    from checkers.histories.io import delta
+    from checkers.histories.io import delta, iceberg
     from checkers.histories.io.locations import FileSet
     from checkers.histories.topics.address import Topic
 
-    if not isinstance(history, FileSet | Topic) and delta.is_table(history):
-        return delta.files_of(history, version)
+    if not isinstance(history, FileSet | Topic):
+        if delta.is_table(history):
+            return delta.files_of(history, version)
+        if iceberg.is_table(history):
+            return iceberg.files_of(history, version)
     if version is not None:
         raise InputFault(
-            f"--table-version {version}: {history} is no Delta table, which has a "
-            f"folder {delta.LOG}; leave out the option"
+            f"--table-version {version}: {history} is no Delta or Iceberg table; leave out the "
+            "option"
         )
     return history

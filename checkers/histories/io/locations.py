@@ -16,7 +16,7 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -181,10 +181,14 @@ class Remote:
 
 @dataclass(frozen=True, slots=True)
 class FileSet:
-    """Several files that are one history; `name` is the glob that matches them."""
+    """Several files that are one history; `name` is the glob that matches them.
+
+    `reader` reads each of them, if their format alone does not say how.
+    """
 
     name: str
     files: tuple[Path | Remote, ...] = field(repr=False)
+    reader: Callable[[Path | Remote], Iterator[pa.Table]] | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         return self.name

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checkers.histories.io import recorded
+from checkers.histories.io.field_ids import FieldIds
 from checkers.histories.io.locations import (
     Location,
     Place,
@@ -30,7 +32,7 @@ from checkers.histories.io.recorded import (
     reading_parquet,
 )
 from checkers.histories.io.row_rules import cast, odd_rows, refuse
-from checkers.histories.io.sources import FORMATS, ROWS_AT_ONCE, check_columns, sources
+from checkers.histories.io.sources import FORMATS, ROWS_AT_ONCE, Reader, check_columns, sources
 from checkers.histories.plan.batch import Batch
 
 if TYPE_CHECKING:
@@ -71,9 +73,9 @@ def parquet_parts(history: Location, folder: Path) -> list[Place]:
     found = sources(history)
     read, first = found[0]
     stored = recorded.parts(first) if read is recorded.tables else []
-    if FORMATS.get(read) == "parquet":
+    if FORMATS.get(read) == "parquet" or isinstance(read, FieldIds):
         stored = [place for _, place in found]
-    if stored and not _many_and_small(stored) and _all_ours(stored):
+    if stored and not _many_and_small(stored) and _all_ours(stored, read):
         return stored  # unchecked
     folder.mkdir(parents=True, exist_ok=True)
     parts: list[Place] = []
@@ -117,18 +119,21 @@ def _many_and_small(files: list[Place]) -> bool:
     return sum(sizes) < len(sizes) * SMALL_FILE_BYTES
 
 
-def _all_ours(files: list[Place]) -> bool:
+def _all_ours(files: list[Place], read: Reader) -> bool:
+    is_ours = partial(_is_ours, read=read)
     if not any(isinstance(file, Remote) for file in files):
-        return all(map(_is_ours, files))
+        return all(map(is_ours, files))
     with ThreadPoolExecutor(FILES_AT_ONCE) as pool:
-        return all(pool.map(_is_ours, files))
+        return all(pool.map(is_ours, files))
 
 
-def _is_ours(file: Place) -> bool:
+def _is_ours(file: Place, read: Reader) -> bool:
     with reading_parquet(file):
         stored = pq.read_metadata(readable(file))
         schema = stored.schema.to_arrow_schema()
         groups = [stored.row_group(number).num_rows for number in range(stored.num_row_groups)]
+    if isinstance(read, FieldIds) and not read.are_names_of(schema):
+        return False
     check_columns(schema.names, file)
     # a row group is read as a whole: its rows must fit into memory
     return max(groups, default=0) <= MOST_ROWS_AT_ONCE and all(

@@ -3,6 +3,7 @@
     a folder of `urteil record`    its files are described in `recorded`
     a folder of files              Parquet, NDJSON or Avro, also in nested folders, such as `date=…`
     the folder of a Delta table    the Parquet files of its newest version (`delta`)
+    an Iceberg table's folder      the Parquet files of its current snapshot (`iceberg`)
     a .parquet file                it has the columns of `COLUMNS`
     a .ndjson or .jsonl file       each line is an object; its fields are the columns
     a .avro file                   an Avro container file: each record is a row
@@ -24,7 +25,7 @@ import pyarrow as pa
 import pyarrow.json as paj
 import pyarrow.parquet as pq
 
-from checkers.histories.io import delta, recorded
+from checkers.histories.io import delta, iceberg, recorded
 from checkers.histories.io.json_faults import LONGEST_LINE, first_fault, unknown_column
 from checkers.histories.io.locations import FileSet, Location, Place, Remote, readable
 from checkers.histories.io.recorded import (
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 Reader = Callable[[Place], Iterator[pa.Table]]
 ROWS_AT_ONCE: Final = 200_000
 OPERATIONS_AT_ONCE: Final = 5_000  # more would reach the garbage collector's old generation first
-ICEBERG: Final = ".metadata.json"
 
 
 def sources(history: Location) -> list[tuple[Reader, Place]]:
@@ -51,13 +51,19 @@ def sources(history: Location) -> list[tuple[Reader, Place]]:
 
     The folder of a recording counts as one file. Raises UnreadableHistory.
     """
+    if isinstance(history, FileSet) and history.reader is not None:
+        return [(history.reader, place) for place in history.files]
     if isinstance(history, FileSet):
         return _alike(history, [place for one in history.files for place in _files_at(one)])
+    if iceberg.METADATA.fullmatch(history.name):
+        return sources(iceberg.files_of(history))
     if history.is_dir():
         if (history / recorded.METADATA).exists():
             return [(recorded.tables, history)]
         if delta.is_table(history):
             return sources(delta.files_of(history))
+        if iceberg.is_table(history):
+            return sources(iceberg.files_of(history))
         return _alike(history, _files_at(history))
     return [(_reader(history), history)]
 
@@ -75,10 +81,9 @@ def _files_at(place: Place) -> list[Place]:
             raise UnreadableHistory(
                 f"{place}: {one} belongs to a Delta table; pass the folder of that table alone"
             )
-        if one.name.endswith(ICEBERG):
+        if iceberg.METADATA.fullmatch(one.name):
             raise UnreadableHistory(
-                f"{place}: {one} belongs to an Iceberg table, some of whose files are outdated; "
-                "write its current rows as Parquet files and pass their folder"
+                f"{place}: {one} belongs to an Iceberg table; pass the folder of that table alone"
             )
     return sorted((it for it in found if it.suffix in _SUFFIXES_IN_FOLDERS), key=str)
 

@@ -10,6 +10,7 @@ from typing import Any
 from deltalake import write_deltalake
 
 from checkers.histories.io.reading import whole
+from tests.checkers.histories.io.iceberg_tables import folder_of, iceberg_tables
 from tools.history_format import examples
 
 SAMPLE = Path(__file__).parents[2] / "data" / "jepsen" / "001-lost.edn"
@@ -67,7 +68,24 @@ def test_a_delta_table_is_analyzed_at_a_version(call: Callable[..., Any], tmp_pa
     assert converted.named("measured")[0]["value"] == 100
     refused = call("analyze", str(SAMPLE), "--table-version", "0")
     assert refused.exit_code == 2
-    assert f"--table-version 0: {SAMPLE} is no Delta table, which has a folder" in refused.stderr
+    assert f"--table-version 0: {SAMPLE} is no Delta or Iceberg table; leave" in refused.stderr
+
+
+def test_an_iceberg_table_is_analyzed_at_a_snapshot(
+    call: Callable[..., Any], tmp_path: Path
+) -> None:
+    rows = whole(SAMPLE)
+    with iceberg_tables(tmp_path) as tables:
+        table = tables.create("t", rows.slice(0, 100))
+        table.append(rows.slice(100))
+    folder, first = str(folder_of(table)), str(table.history()[0].snapshot_id)
+    newest = call("analyze", folder, "--engine", "local")
+    assert newest.verdicts() == call("analyze", str(SAMPLE), "--engine", "local").verdicts()
+    (counts,) = call("analyze", folder, "--check-only", "--table-version", first).named("evidence")
+    assert counts["about"] == f"{folder}, snapshot {first}"
+    assert "rows        100:" in counts["text"]
+    refused = call("convert", folder, str(tmp_path / "h"), "--table-version", "5")
+    assert (refused.exit_code, "no snapshot 5; its last ones are" in refused.stderr) == (2, True)
 
 
 def test_a_history_without_rows_is_undecided(call: Callable[..., Any], tmp_path: Path) -> None:

@@ -11,12 +11,14 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from checkers.histories.analysis import analyze
-from checkers.histories.io import delta, locations, reading
+from checkers.histories.io import delta, iceberg, locations, reading
+from checkers.histories.io.converting import convert
 from checkers.histories.io.locations import FileSet, Remote, UnreadableLocation, location
 from checkers.histories.io.partitions import row_groups
 from checkers.histories.io.reading import parquet_parts, whole
 from checkers.histories.io.recorded import UnreadableHistory, as_table
 from model.history_notation import history
+from tests.checkers.histories.io.iceberg_tables import folder_of, iceberg_tables
 from tests.checkers.histories.io.s3_server import KEY_ID, SECRET, Store, served
 
 RECORDING = Path(__file__).parents[3] / "data" / "apache_kafka" / "safe"
@@ -149,7 +151,7 @@ def test_the_error_of_a_store_names_the_next_move(error: str, move: str) -> None
     [
         (["run/history/history.json"], "history.json belongs to a recording; pass the folder of"),
         (["t/_delta_log/0.json", "t/a.parquet"], "t/_delta_log belongs to a Delta table; pass the"),
-        (["t/metadata/v1.metadata.json", "t/a.parquet"], "belongs to an Iceberg table, some of"),
+        (["t/metadata/v1.metadata.json", "t/a.parquet"], "belongs to an Iceberg table; pass the"),
         (["a.parquet", "b.ndjson"], "files of several formats (.ndjson, .parquet); pass those"),
         (["_hidden.parquet", "notes.txt"], "contains neither history.json nor *.parquet nor"),
     ],
@@ -213,6 +215,25 @@ def test_a_delta_table_in_a_store_is_read_at_its_version(store: Store, tmp_path:
     first = delta.files_of(Remote("s3", "b", "tables/t"), 0)
     assert (str(first), whole(first).num_rows) == ("s3://b/tables/t, version 0", 1)
     with pytest.raises(UnreadableHistory, match="s3://b/tables/t/_delta_log belongs to a Delta"):
+        whole(location("s3://b/tables"))
+
+
+def test_an_iceberg_table_in_a_store_is_read_at_a_snapshot(store: Store, tmp_path: Path) -> None:
+    with iceberg_tables(tmp_path) as tables:
+        table = TABLE.append_column("day", pa.array(["a b/c%"] * TABLE.num_rows))
+        written = tables.create("t", table.slice(0, 1), partitioned_by="day")
+        written.append(table.slice(1))
+        first = written.history()[0].snapshot_id
+    store.put("b", "tables/t", folder_of(written))
+    convert(location("s3://b/tables/t"), tmp_path / "out")
+    found = whole(tmp_path / "out")
+    assert found.sort_by([("op", "ascending"), ("position", "ascending")]).equals(TABLE)
+    files = iceberg.files_of(Remote("s3", "b", "tables/t"), first)
+    assert (str(files), len(files.files)) == (f"s3://b/tables/t, snapshot {first}", 1)
+    assert str(files.files[0]).startswith("s3://b/tables/t/data/day=")
+    with pytest.raises(
+        UnreadableHistory, match=r"metadata\.json belongs to an Iceberg table; pass"
+    ):
         whole(location("s3://b/tables"))
 
 

@@ -1,0 +1,188 @@
+"""The Parquet files of one snapshot of an Iceberg table, from the table's metadata.
+
+    metadata/v3.metadata.json             the third version of the table, if a folder is its catalog
+    metadata/00002-UUID.metadata.json     the same, of a table in another catalog
+    metadata/snap-….avro                  the manifest list of a snapshot
+    metadata/….avro                       a manifest: data files, with their statistics
+
+A version has the schemas and the snapshots of the table. Only the catalog knows which version is
+the current one. Without it, the version with the highest number is read; two files with the highest
+number are refused. The path of such a file names a version too.
+
+Paths are absolute. Those below the location of the table are looked up below the folder that was
+passed, so a copy of a table can be read.
+
+Source: the Iceberg table spec, iceberg.apache.org/spec, versions 1 and 2.
+Simplified: no delete files, no encryption; data files are Parquet.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from checkers.histories.io.field_ids import FieldIds
+from checkers.histories.io.locations import FileSet, Place, Remote, file_or_folder
+from checkers.histories.io.recorded import UnreadableHistory, shown
+from reference_impl.log.compression import BadCompression, decompress
+
+METADATA: Final = re.compile(r"v?(\d{1,18})(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
+FORMATS: Final = (1, 2)
+MAX_METADATA: Final = 256 << 20  # bytes
+_GZIP: Final = b"\x1f\x8b"
+_FILE: Final = re.compile(r"file:(?://[^/]*)?(?=/)")
+_COPY: Final = "copy the whole table again"
+_REWRITE: Final = "write its current rows as Parquet files and pass their folder"
+
+
+def is_table(place: Place) -> bool:
+    """Returns whether the place is the folder of an Iceberg table, or one of its metadata files."""
+    if METADATA.fullmatch(place.name):
+        return place.is_file()
+    return place.is_dir() and any(True for _ in _versions(place))
+
+
+def files_of(table: Place, snapshot: int | None = None) -> FileSet:
+    """Returns the data files of a snapshot; without one, of the current snapshot.
+
+    Raises UnreadableHistory if the metadata is damaged, lacks the snapshot, or needs a feature that
+    Urteil does not support.
+    """
+    from checkers.histories.io.iceberg_manifests import data_files  # late: it imports fastavro
+
+    file = table if METADATA.fullmatch(table.name) else _newest(table)
+    folder = _parent(_parent(file.absolute()))
+    metadata = _metadata(file)
+    wanted = _snapshot(file, metadata, snapshot)
+    for what, move in _obstacles(metadata, wanted):
+        raise UnreadableHistory(f"{file}: Urteil cannot read this Iceberg table: {what}; {move}")
+    fields = _fields(_schema(metadata, wanted, is_current=snapshot is None) or {})
+    if not fields:
+        raise UnreadableHistory(f"{file}: its metadata has no schema of the snapshot; {_COPY}")
+    columns = tuple((field["id"], field["name"]) for field in fields)
+
+    def place(path: str) -> Place:
+        return _place(folder, str(metadata["location"]), path)
+
+    found = sorted(data_files(place(wanted["manifest-list"]), place))
+    name = f"{table}, snapshot {wanted['snapshot-id']}"
+    if not found:
+        raise UnreadableHistory(f"{name}: it has no rows; name another one by --table-version")
+    reader = FieldIds(columns, frozenset(_identity_partitions(metadata)))
+    return FileSet(name, tuple(map(place, found)), reader)
+
+
+# ---------------------------------------------------------------- the metadata file
+
+
+def _versions(table: Place) -> Iterator[tuple[int, Place]]:
+    for file in (table / "metadata").glob("*"):
+        if found := METADATA.fullmatch(file.name):
+            yield int(found[1]), file
+
+
+def _newest(table: Place) -> Place:
+    versions = [*_versions(table)]
+    highest = max(number for number, _ in versions)
+    newest = sorted((file for number, file in versions if number == highest), key=str)
+    if len(newest) > 1:
+        raise UnreadableHistory(
+            f"{table}: {newest[0].name} and {newest[1].name} are both version {highest} of this "
+            "Iceberg table; pass the path of the one that the catalog has"
+        )
+    return newest[0]
+
+
+def _metadata(file: Place) -> Mapping[str, Any]:
+    try:
+        with file.open("rb") as content:
+            data: bytes = content.read(MAX_METADATA)
+        if data.startswith(_GZIP):
+            data = decompress("gzip", data, MAX_METADATA)
+        found: Any = json.loads(data)
+    except (OSError, ValueError, RecursionError, BadCompression) as error:
+        raise UnreadableHistory(f"{file}: {str(error)[:200]}; {_COPY}") from error
+    match found:
+        case {"format-version": int(), "location": str()}:
+            return {"snapshots": (), **found}
+        case _:
+            raise UnreadableHistory(
+                f"{file}: this is no metadata of an Iceberg table: it needs format-version and "
+                f"location; {_COPY}"
+            )
+
+
+def _snapshot(file: Place, metadata: Mapping[str, Any], wanted: int | None) -> Mapping[str, Any]:
+    number = metadata.get("current-snapshot-id") if wanted is None else wanted
+    if number is None or number == -1:
+        raise UnreadableHistory(f"{file}: the table has no rows yet; write some, then run again")
+    snapshots = {it["snapshot-id"]: it for it in _objects(metadata["snapshots"], "snapshot-id")}
+    if number not in snapshots:
+        raise UnreadableHistory(
+            f"{file}: the table has no snapshot {shown(number)}; its last ones are "
+            f"{', '.join(map(str, [*snapshots][-3:])) or 'none'}; name one by --table-version"
+        )
+    return snapshots[number]
+
+
+def _obstacles(
+    metadata: Mapping[str, Any], snapshot: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    version = metadata["format-version"]
+    if version not in FORMATS:
+        yield f"its format version is {version}", _REWRITE
+    path = snapshot.get("manifest-list")
+    if not (isinstance(path, str) and path.isprintable()):
+        yield "the snapshot has no manifest list", _REWRITE
+
+
+def _schema(
+    metadata: Mapping[str, Any], snapshot: Mapping[str, Any], *, is_current: bool
+) -> Mapping[str, Any] | None:
+    number = metadata.get("current-schema-id")
+    if not is_current and "schema-id" in snapshot:
+        number = snapshot["schema-id"]
+    schemas = {it["schema-id"]: it for it in _objects(metadata.get("schemas"), "schema-id")}
+    only = metadata.get("schema")  # of version 1
+    return schemas.get(number) or (only if isinstance(only, dict) else None)
+
+
+def _fields(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [it for it in _objects(schema.get("fields"), "id") if isinstance(it.get("name"), str)]
+
+
+def _identity_partitions(metadata: Mapping[str, Any]) -> Iterator[int]:
+    for spec in _objects(metadata.get("partition-specs"), "spec-id"):
+        for field in _objects(spec.get("fields"), "source-id"):
+            if field.get("transform") == "identity":
+                yield field["source-id"]
+
+
+def _objects(found: object, number: str) -> list[Mapping[str, Any]]:
+    """Returns the JSON objects of a list that have a number in that field."""
+    return [it for it in _items(found) if isinstance(it, dict) and isinstance(it.get(number), int)]
+
+
+def _items(found: object) -> list[Any]:
+    return found if isinstance(found, list) else []
+
+
+# ---------------------------------------------------------------- paths
+
+
+def _parent(place: Place) -> Place:
+    if isinstance(place, Remote):
+        return Remote(place.scheme, place.authority, place.path.rpartition("/")[0], place.query)
+    return place.parent
+
+
+def _place(folder: Place, location: str, path: str) -> Place:
+    inside = path.removeprefix(location.rstrip("/") + "/")
+    if inside != path:
+        return folder / inside
+    if path.startswith("file:"):  # not percent-encoded, unlike an address that a user types
+        return Path(_FILE.sub("", path))
+    return file_or_folder(path)

@@ -1,0 +1,84 @@
+"""The data files of an Iceberg snapshot: its manifest list names manifests, and these name files.
+
+Both are Avro container files. A manifest's entry has the status 2 if the snapshot deleted its file.
+
+Source: the Iceberg table spec, "Manifests" and "Manifest Lists".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from checkers.histories.avro.containers import Container
+from checkers.histories.avro.schemas import AvroFault
+from checkers.histories.io.locations import Place
+from checkers.histories.io.recorded import UnreadableHistory, shown
+
+COPY: Final = "copy the whole table again"
+REWRITE: Final = "write its current rows as Parquet files and pass their folder"
+_DELETED: Final = 2
+# content of a file -> what it is
+_DELETES: Final = {1: "deleted rows (position deletes)", 2: "deleted rows (equality deletes)"}
+
+
+def data_files(manifest_list: Place, place: Callable[[str], Place]) -> Iterator[str]:
+    """Yields the path of each Parquet file, as the table has it; `place` finds such a path.
+
+    Raises UnreadableHistory if a file is damaged, or if the Parquet files alone do not have the
+    rows of the snapshot.
+    """
+    for entry in _records(manifest_list):
+        match entry:
+            case {"manifest_path": str(path)} if path.isprintable():
+                yield from _files_in(place(path))
+            case _:
+                raise UnreadableHistory(
+                    f"{manifest_list}: not an entry of a manifest list: {shown(entry)}; {COPY}"
+                )
+
+
+def _files_in(manifest: Place) -> Iterator[str]:
+    for entry in _records(manifest):
+        match entry:
+            case {"status": 2}:
+                continue
+            case {
+                "status": 0 | 1,
+                "data_file": {"file_path": str(path), "file_format": str(kind)} as file,
+            } if path.isprintable():
+                for what, move in _obstacles(file, kind):
+                    raise UnreadableHistory(
+                        f"{manifest}: Urteil cannot read {path} of this Iceberg table: {what}; "
+                        f"{move}"
+                    )
+                yield path
+            case _:
+                raise UnreadableHistory(
+                    f"{manifest}: not an entry of a manifest: {shown(entry)}; {COPY}"
+                )
+
+
+def _obstacles(file: dict[str, Any], kind: str) -> Iterator[tuple[str, str]]:
+    content = file.get("content") or 0
+    if content:
+        what = _DELETES.get(content, f"content {shown(content)}")
+        yield f"it has {what}", f"rewrite the data files of the table, or {REWRITE}"
+    if kind.upper() != "PARQUET":
+        yield f"its format is {kind}", REWRITE
+    if file.get("key_metadata") is not None:
+        yield "it is encrypted", REWRITE
+
+
+def _records(file: Place) -> Iterator[Any]:
+    try:
+        with file.open("rb") as content:
+            yield from Container(content).records()
+    except AvroFault as fault:
+        raise UnreadableHistory(f"{file}{fault}") from fault
+    except FileNotFoundError as error:
+        raise UnreadableHistory(
+            f"{file}: no such file; if the snapshot expired, name a newer one, else {COPY}"
+        ) from error
+    except OSError as error:
+        raise UnreadableHistory(f"{file}: {error.strerror}; check its permissions") from error

@@ -1,0 +1,335 @@
+"""An Iceberg table is read as the rows of a snapshot; the package pyiceberg agrees."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyiceberg.table import Table
+from pyiceberg.types import StringType
+
+from checkers.histories.io import iceberg
+from checkers.histories.io.converting import convert
+from checkers.histories.io.locations import FileSet
+from checkers.histories.io.reading import parquet_parts, whole
+from checkers.histories.io.recorded import UnreadableHistory, as_table
+from model.history_notation import history
+from tests.checkers.histories.io.iceberg_tables import (
+    Tables,
+    folder_of,
+    iceberg_tables,
+    rewrite,
+)
+
+TABLE = as_table(
+    history("""
+        p1 send k=a -> ok @0
+        p1 send k=b -> ok @1
+        p2 poll     -> ok k=a@0 k=b@1
+    """)
+)
+DAYS = ("2026-11-28", "a b", "50%/x", "ü=1:2", None)
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Iterator[Tables]:
+    with iceberg_tables(tmp_path) as found:
+        yield found
+
+
+def in_order(table: pa.Table) -> pa.Table:
+    return table.sort_by([("op", "ascending"), ("position", "ascending")])
+
+
+def numbered(numbers: range, day: str | None) -> pa.Table:
+    some = TABLE.take([number % TABLE.num_rows for number in numbers])
+    some = some.set_column(0, TABLE.schema.field("op"), pa.array(numbers, pa.int64()))
+    return some.append_column("day", pa.array([day] * len(numbers), pa.string()))
+
+
+def ops(history: Path | FileSet) -> list[int]:
+    found: list[int] = in_order(whole(history))["op"].to_pylist()
+    return found
+
+
+def newest(table: Table) -> Path:
+    return Path(table.metadata_location.removeprefix("file://"))
+
+
+# ---------------------------------------------------------------- as the package reads it
+
+
+def take(rng: random.Random, table: Table, number: int) -> None:
+    """Makes one change of the table, which has rows already."""
+    names, there = table.schema().column_names, table.scan().to_arrow()["op"].to_pylist()
+    rows = numbered(range(10 * number, 10 * number + 3), rng.choice(DAYS))
+    rows = rows.rename_columns(names[: rows.num_columns])
+    match rng.choice(("append", "append", "overwrite", "delete", "rename", "add")):
+        case "append":
+            table.append(rows)
+        case "overwrite":
+            table.overwrite(rows, f"op >= {rng.choice(there)}")
+        case "delete":
+            table.delete(f"op == {rng.choice(there)}")
+            if len(there) == 1:
+                table.append(rows)
+        case "rename":
+            old = rng.choice(names[5:])
+            with table.update_schema() as changed:
+                changed.rename_column(old, f"{old}_" if rng.random() < 0.5 else f"new{number}")
+        case _:
+            with table.update_schema() as changed:
+                changed.add_column(f"more{number}", StringType())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_snapshot_has_the_rows_that_the_package_reads(tables: Tables, seed: int) -> None:
+    rng = random.Random(seed)
+    by = "day" if seed % 2 else None
+    table = tables.create(
+        "t", numbered(range(3), "first"), partitioned_by=by, version=1 + seed // 2
+    )
+    for number in range(1, 12):
+        take(rng, table, number)
+    snapshots: list[int | None] = [one.snapshot_id for one in table.history()]
+    compared = 0
+    for snapshot in [*snapshots, None]:
+        expected = table.scan(snapshot_id=snapshot).to_arrow().sort_by("op")
+        if not expected.num_rows:
+            continue
+        files = iceberg.files_of(folder_of(table), snapshot)
+        assert files.reader is not None
+        found = pa.concat_tables(
+            [part.cast(expected.schema) for file in files.files for part in files.reader(file)]
+        )
+        assert found.sort_by("op").equals(expected)
+        compared += 1
+    assert compared > 6
+
+
+def test_files_of_the_newest_columns_are_read_in_place(tables: Tables, tmp_path: Path) -> None:
+    table = tables.create("t", TABLE.slice(0, 2))
+    table.append(TABLE.slice(2))
+    parts = parquet_parts(folder_of(table), tmp_path / "parts")
+    assert {*parts} == {*folder_of(table).glob("data/*.parquet")}
+    assert in_order(whole(folder_of(table))).equals(TABLE)
+    first = table.history()[0].snapshot_id
+    files = iceberg.files_of(folder_of(table), first)
+    assert str(files) == f"{folder_of(table)}, snapshot {first}"
+    assert ops(files) == TABLE["op"].to_pylist()[:2]
+
+
+def test_a_renamed_column_is_found_by_its_id(tables: Tables, tmp_path: Path) -> None:
+    older = TABLE.rename_columns(["text" if it == "value" else it for it in TABLE.column_names])
+    table = tables.create("t", older.slice(0, 2))
+    with table.update_schema() as changed:
+        changed.rename_column("text", "value")
+    table.append(TABLE.slice(2))
+    assert in_order(whole(folder_of(table))).equals(TABLE)
+    parts = parquet_parts(folder_of(table), tmp_path / "parts")
+    copied = pa.concat_tables([pq.read_table(part) for part in parts])
+    assert in_order(copied).equals(TABLE)
+    with pytest.raises(UnreadableHistory, match="a history has no column text; delete it"):
+        whole(iceberg.files_of(folder_of(table), table.history()[0].snapshot_id))
+
+
+def test_a_column_that_was_dropped_and_added_again_is_another_one(tables: Tables) -> None:
+    table = tables.create("t", with_error("old", 0))
+    with table.update_schema() as changed:
+        changed.delete_column("error")
+    with table.update_schema() as changed:
+        changed.add_column("error", StringType())
+    table.append(with_error("new", 7))
+    errors = in_order(whole(folder_of(table)))["error"].to_pylist()
+    assert errors == [None] * TABLE.num_rows + ["new"] * TABLE.num_rows
+
+
+def with_error(error: str, op: int) -> pa.Table:
+    """Returns the rows of TABLE as one operation with that error."""
+    errors, numbers = pa.array([error] * TABLE.num_rows), pa.array([op] * TABLE.num_rows)
+    table = TABLE.set_column(11, TABLE.schema.field("error"), errors)
+    return table.set_column(0, TABLE.schema.field("op"), numbers)
+
+
+def test_unknown_columns_are_refused_or_left_out_and_counted(
+    tables: Tables, tmp_path: Path
+) -> None:
+    table = tables.create("t", numbered(range(3), "a"), partitioned_by="day")
+    with pytest.raises(UnreadableHistory, match=r"\.parquet: a history has no column day; delete"):
+        whole(folder_of(table))
+    converted = convert(folder_of(table), tmp_path / "out")
+    assert converted.unmapped == {"column day": 3}
+    assert ops(tmp_path / "out") == [0, 1, 2]
+
+
+# ---------------------------------------------------------------- where a table is
+
+
+@pytest.fixture
+def table(tables: Tables) -> Table:
+    return tables.create("t", TABLE)
+
+
+def test_a_copy_of_a_table_reads_its_own_files(table: Table, tmp_path: Path) -> None:
+    shutil.copytree(folder_of(table), tmp_path / "copy")
+    shutil.rmtree(folder_of(table))
+    assert ops(tmp_path / "copy") == TABLE["op"].to_pylist()
+
+
+def test_a_file_elsewhere_is_read_by_its_whole_path(table: Table, tmp_path: Path) -> None:
+    (file,) = (folder_of(table) / "data").iterdir()
+    file.rename(elsewhere := tmp_path / "a%20b.parquet")
+    (manifest,) = (folder_of(table) / "metadata").glob("*-m0.avro")
+    for path in (f"file://{elsewhere}", f"file:{elsewhere}", str(elsewhere)):
+        rewrite(manifest, partial(with_path, path))
+        assert ops(folder_of(table)) == TABLE["op"].to_pylist()
+
+
+def with_path(path: str, entry: dict[str, Any]) -> None:
+    entry["data_file"]["file_path"] = path
+
+
+@pytest.mark.parametrize(
+    "name", ["v7.metadata.json", "v7.gz.metadata.json", "8-x.metadata.json.gz"]
+)
+def test_names_of_metadata_files(table: Table, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = newest(table).read_bytes()
+    table.append(TABLE.slice(0, 1))
+    folder = folder_of(table)
+    (folder / "metadata" / name).write_bytes(gzip.compress(content) if "gz" in name else content)
+    assert ops(folder) == TABLE["op"].to_pylist()  # it is the newest
+    assert ops(folder / "metadata" / name) == TABLE["op"].to_pylist()
+    monkeypatch.chdir(folder / "metadata")
+    assert ops(Path(name)) == TABLE["op"].to_pylist()
+    assert len(ops(newest(table))) == TABLE.num_rows + 1
+
+
+def test_two_files_of_one_version_are_refused(table: Table) -> None:
+    newest(table).with_name("00001-a.metadata.json").write_bytes(newest(table).read_bytes())
+    with pytest.raises(
+        UnreadableHistory, match=r"are both version 1 of .* the one that the catalo"
+    ):
+        whole(folder_of(table))
+    assert ops(newest(table)) == TABLE["op"].to_pylist()
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"format-version": 3}, "its format version is 3; write its current rows as Parquet"),
+        ({"format-version": "2"}, "this is no metadata of an Iceberg table: it needs format-vers"),
+        ({"current-snapshot-id": -1}, "the table has no rows yet; write some, then run again"),
+        ({"current-snapshot-id": 5}, "the table has no snapshot 5; its last ones are "),
+        ({"snapshots": [7]}, "its last ones are none; name one by --table-version"),
+        ({"schemas": []}, "its metadata has no schema of the snapshot; copy the whole table"),
+        ({"current-schema-id": None}, "its metadata has no schema of the snapshot; copy the whole"),
+    ],
+)
+def test_metadata_that_urteil_cannot_read_is_refused(
+    table: Table, changes: dict[str, Any], why: str
+) -> None:
+    content = json.loads(newest(table).read_bytes())
+    newest(table).write_text(json.dumps(content | changes))
+    with pytest.raises(UnreadableHistory) as fault:
+        whole(folder_of(table))
+    assert str(fault.value).startswith(str(newest(table)))
+    assert why in str(fault.value)
+
+
+def test_a_snapshot_without_a_manifest_list_is_refused(table: Table) -> None:
+    content = json.loads(newest(table).read_bytes())
+    for one in content["snapshots"]:
+        one["manifests"] = [one.pop("manifest-list")]
+    newest(table).write_text(json.dumps(content))
+    with pytest.raises(UnreadableHistory, match="the snapshot has no manifest list; write its"):
+        whole(folder_of(table))
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"content": 1}, "it has deleted rows (position deletes); rewrite the data files of the"),
+        ({"content": 2}, "it has deleted rows (equality deletes); rewrite the data files of the"),
+        ({"file_format": "ORC"}, "its format is ORC; write its current rows as Parquet files"),
+        ({"key_metadata": b"k"}, "it is encrypted; write its current rows as Parquet files"),
+        ({"file_path": "a\0b"}, "not an entry of a manifest: {'status': 1, "),
+    ],
+)
+def test_a_file_whose_rows_are_not_those_of_the_table_is_refused(
+    table: Table, changes: dict[str, Any], why: str
+) -> None:
+    (manifest,) = (folder_of(table) / "metadata").glob("*-m0.avro")
+    rewrite(manifest, lambda entry: entry["data_file"].update(changes))
+    with pytest.raises(UnreadableHistory) as fault:
+        whole(folder_of(table))
+    assert str(fault.value).startswith(str(manifest))
+    assert why in str(fault.value)
+    rewrite(manifest, lambda entry: entry.update(status=2))  # a later snapshot removed the file
+    with pytest.raises(UnreadableHistory, match="it has no rows; name another one by --table-ver"):
+        whole(folder_of(table))
+
+
+def test_files_without_the_columns_of_the_table_are_refused(tables: Tables) -> None:
+    keyed = tables.create("keyed", TABLE, partitioned_by="key")
+    (file,) = (folder_of(keyed) / "data").rglob("*.parquet")
+    stored = pq.read_table(file)
+    pq.write_table(stored.drop_columns(["key"]), file)
+    with pytest.raises(UnreadableHistory, match="lacks column key, whose value is only in the met"):
+        whole(folder_of(keyed))
+    pq.write_table(TABLE, file)
+    with pytest.raises(UnreadableHistory, match="its columns have no field ids; rewrite the data"):
+        whole(folder_of(keyed))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("metadata/*-m0.avro", "m0.avro: no such file; if the snapshot expired, name a newer one"),
+        ("metadata/snap-*.avro", ".avro: no such file; if the snapshot expired, name a newer one"),
+        ("data/*.parquet", ".parquet: no such file; "),
+    ],
+)
+def test_a_missing_file_is_named(table: Table, pattern: str, why: str) -> None:
+    (file,) = folder_of(table).glob(pattern)
+    file.unlink()
+    with pytest.raises(UnreadableHistory, match=why):
+        whole(folder_of(table))
+
+
+def test_damaged_metadata_is_refused_or_read_but_never_a_crash(table: Table) -> None:
+    rng, outcome = random.Random(1), Counter[str]()
+    found = folder_of(table) / "metadata"
+    for file in (newest(table), *found.glob("*.avro")):
+        content = file.read_bytes()
+        for _ in range(150):
+            at = rng.randrange(len(content))
+            odd = rng.choice((b"", rng.randbytes(1), rng.randbytes(3), b"\xff" * 9, b"null", b"[]"))
+            file.write_bytes(content[:at] + odd + content[at + max(1, len(odd)) :])
+            try:
+                iceberg.files_of(folder_of(table))
+                outcome["read"] += 1
+            except UnreadableHistory:
+                outcome["refused"] += 1
+        file.write_bytes(content)
+    assert min(outcome["read"], outcome["refused"]) >= 10
+
+
+@pytest.mark.parametrize("content", [b"[" * 100_000, b"[]", b"\x1f\x8b", b"{}", b"\xff"])
+def test_hostile_metadata_is_refused(table: Table, content: bytes) -> None:
+    newest(table).write_bytes(content)
+    with pytest.raises(UnreadableHistory) as fault:
+        whole(folder_of(table))
+    assert str(fault.value).startswith(f"{newest(table)}: ")
