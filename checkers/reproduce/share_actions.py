@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from checkers.reproduce.actions import TIMEOUT_MS, Do
-from checkers.reproduce.share_member import GROUP
+from checkers.reproduce.share_member import GROUP, WITHIN_S
 from checkers.reproduce.stage import Stage
 from checkers.systems.administration import GROUP_RESOURCE, accept
 from reference_impl.wire.messages.apis import Api
@@ -74,11 +74,14 @@ def begin_release(member: str, value: str) -> Do:
     return lambda stage: stage.member(member).begin_release(value)
 
 
-def await_answer(member: str) -> Do:
-    """Waits for the answer to the member's last acknowledgement, and keeps it for the check."""
+def await_answer(member: str, within_s: float = WITHIN_S) -> Do:
+    """Waits for the answer to the member's last acknowledgement, and keeps it for the check.
+
+    Without an answer within the time, the check sees `NO_ANSWER`.
+    """
 
     def do(stage: Stage) -> None:
-        stage.member(member).await_answer()
+        stage.member(member).await_answer(within_s)
         stage.noted = stage.member(member).answer
 
     return do

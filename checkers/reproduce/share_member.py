@@ -19,6 +19,7 @@ from model.faults import InputFault
 
 GROUP: Final = "g"
 WITHIN_S: Final = 30.0
+NO_ANSWER: Final = "no answer yet"
 ACCEPT, RELEASE = 1, 2  # confluent_kafka.AcknowledgeType
 SETTINGS: Final = {
     "group.id": GROUP,
@@ -33,7 +34,7 @@ class ShareMember:
     """A consumer of a share group; `answer` is the broker's last answer to an acknowledgement."""
 
     consumer: Any
-    answer: str = ""  # an error or `NONE`; empty: no answer yet
+    answer: str = NO_ANSWER  # or an error, or `NONE`
     _messages: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @classmethod
@@ -75,18 +76,20 @@ class ShareMember:
         self._acknowledge(value, RELEASE)
         self.consumer.commit_async()
 
-    def await_answer(self) -> None:
-        """Waits for the answer to the last acknowledgement."""
-        until = time.monotonic() + WITHIN_S
-        while not self.answer and time.monotonic() < until:
+    def await_answer(self, within_s: float) -> None:
+        """Waits for the answer to the last acknowledgement; with 0, only looks for it."""
+        until = time.monotonic() + within_s
+        while True:
             self.consumer.commit_async()  # sends nothing more, and calls `_answered`
+            if self.answer != NO_ANSWER or time.monotonic() > until:
+                return
             time.sleep(0.1)
 
     def close(self) -> None:
         self.consumer.close()
 
     def _acknowledge(self, value: str, kind: int) -> None:
-        self.answer = ""
+        self.answer = NO_ANSWER
         self.consumer.acknowledge(self._messages.pop(value), kind)
 
     def _answered(self, _: object, error: confluent_kafka.KafkaException | None) -> None:

@@ -25,7 +25,7 @@ from checkers.reproduce.share_actions import (
     join,
     receive,
 )
-from checkers.reproduce.share_member import RELEASE, ShareMember
+from checkers.reproduce.share_member import NO_ANSWER, RELEASE, ShareMember
 from checkers.reproduce.stage import Stage
 from checkers.systems.administration import Administration, Refused
 from model.faults import InputFault
@@ -137,10 +137,10 @@ def test_a_failed_acknowledgement_is_noted(stage: Stage, queue: Queue) -> None:
     assert stage.noted.startswith("REQUEST_TIMED_OUT")
 
 
-def test_an_answer_that_does_not_arrive_is_empty(stage: Stage, queue: Queue) -> None:
+def test_an_answer_that_has_not_arrived_is_noted(stage: Stage, queue: Queue) -> None:
     take(stage, join("m1"), done)
 
-    assert take(stage, await_answer("m1"), is_noted("")).reached
+    assert take(stage, await_answer("m1", within_s=0), is_noted(NO_ANSWER)).reached
 
 
 def test_an_old_confluent_kafka_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
