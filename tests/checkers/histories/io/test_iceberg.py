@@ -30,7 +30,9 @@ from tests.checkers.histories.io.iceberg_tables import (
     iceberg_tables,
     rewrite,
 )
+from tools.history_format import examples
 
+RECORDED = Path(__file__).parents[3] / "data" / "iceberg" / "operations"
 TABLE = as_table(
     history("""
         p1 send k=a -> ok @0
@@ -170,6 +172,24 @@ def test_unknown_columns_are_refused_or_left_out_and_counted(
     converted = convert(folder_of(table), tmp_path / "out")
     assert converted.unmapped == {"column day": 3}
     assert ops(tmp_path / "out") == [0, 1, 2]
+
+
+def test_a_table_that_spark_wrote_is_read_by_its_ids() -> None:
+    """Spark's paths begin with /mnt/warehouse, and a copy of the table is read."""
+    content = json.loads((RECORDED / "metadata" / "v5.metadata.json").read_bytes())
+    first, inserted, deleted = (one["snapshot-id"] for one in content["snapshots"])
+    expected = [json.loads(line) for line in examples()]
+    for row in expected:
+        row["error"] = "early" if row["op"] < 5 else "late"
+    rows = in_order(whole(iceberg.files_of(RECORDED, inserted)))
+    assert rows.equals(pa.Table.from_pylist(expected, rows.schema))
+    with pytest.raises(UnreadableHistory, match="a history has no column reason; delete it"):
+        whole(iceberg.files_of(RECORDED, first))
+    for snapshot in (deleted, None):
+        with pytest.raises(
+            UnreadableHistory, match=r"-deletes\.parquet .* deleted rows \(position"
+        ):
+            whole(iceberg.files_of(RECORDED, snapshot))
 
 
 # ---------------------------------------------------------------- where a table is
