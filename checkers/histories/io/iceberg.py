@@ -27,7 +27,6 @@ from typing import Any, Final
 from checkers.histories.io.field_ids import FieldIds
 from checkers.histories.io.locations import FileSet, Place, Remote, file_or_folder
 from checkers.histories.io.recorded import UnreadableHistory, shown
-from reference_impl.log.compression import BadCompression, decompress
 
 METADATA: Final = re.compile(r"v?(\d{1,18})(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
 FORMATS: Final = (1, 2)
@@ -101,9 +100,11 @@ def _metadata(file: Place) -> Mapping[str, Any]:
         with file.open("rb") as content:
             data: bytes = content.read(MAX_METADATA)
         if data.startswith(_GZIP):
+            from reference_impl.log.compression import decompress  # late: few files need it
+
             data = decompress("gzip", data, MAX_METADATA)
         found: Any = json.loads(data)
-    except (OSError, ValueError, RecursionError, BadCompression) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UnreadableHistory(f"{file}: {str(error)[:200]}; {_COPY}") from error
     match found:
         case {"format-version": int(), "location": str()}:
