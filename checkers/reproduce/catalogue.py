@@ -10,6 +10,7 @@ from checkers.reproduce.schedules import (
     acknowledged_by_leader_alone,
     broker_cannot_return,
     cancelled_reassignment,
+    cancelled_replica_elected,
     cleared_elr,
     committed_record_lost,
     delayed_end,
@@ -46,6 +47,7 @@ REPRODUCTIONS: Final[dict[str, Reproduction]] = {
     for one in (
         stale_elr_member,
         removed_replica_elected,
+        cancelled_replica_elected,
         duplicate_after_restart,
         deleted_record_returns,
         last_known_leader,

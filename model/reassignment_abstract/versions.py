@@ -60,8 +60,9 @@ class Kafka43(ElrOfReplicas):
 
     The broker deletes its log. When it is a replica again, it may be elected with an empty log. The
     actions `complete_reassignment` and `cancel_reassignment` break the claim
-    `members_are_replicas`. The shortest run of 11 steps cancels a reassignment. A test plays the
-    run of 12 steps that the page docs/findings/stale-elr-member.md has on real brokers.
+    `members_are_replicas`. The shortest run of 11 steps cancels a reassignment. A test plays a
+    run of 12 steps without a cancellation. The page docs/findings/stale-elr-member.md has both on
+    real brokers.
     """
 
     def leaves_elr(s, r: Replica, replicas: Set[Replica]) -> Bool:
@@ -73,7 +74,7 @@ class Kafka43(ElrOfReplicas):
     breaks="eligible_replicas_have_committed_records",
     steps=11,
     at={"disturbances": 2, "stops_uncleanly": False},
-    in_force=kafka("4.1", "4.2", "this run was not tried on real brokers"),
+    in_force=kafka("4.1", "4.2", "reproduced on real brokers of 4.2"),
 )
 class Kafka41(Kafka43):
     """Kafka 4.1: a reassignment completes only when every remaining replica is in the ISR.

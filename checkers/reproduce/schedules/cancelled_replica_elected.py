@@ -1,0 +1,124 @@
+"""A replica whose reassignment was cancelled is elected later, with a deleted log.
+
+The cancellation removes broker 3 from the replicas but not from the ELR. Broker 3 deletes its log.
+A second reassignment brings it back, still in the ELR. When the leader stops, the controller elects
+broker 3. This is a counterexample of the spec `reassignment-abstract`, version `kafka-4.3`.
+
+Source: ReplicationControlManager.cancelPartitionReassignment;
+PartitionChangeBuilder.maybePopulateTargetElr; KIP-966.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from checkers.reproduce.actions import (
+    all_of,
+    cancel_reassignment,
+    create_topic,
+    nothing,
+    pause_for,
+    read,
+    reassign,
+    send,
+    set_config,
+    start,
+    to,
+)
+from checkers.reproduce.checks import acknowledged, done, folders, partition, was_read
+from checkers.reproduce.partition_state import NO_LEADER
+from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
+from checkers.reproduce.schedules.stale_elr_member import LARGE, RATE, THROTTLED, VALUES
+from checkers.systems.administration import BROKER_RESOURCE, TOPIC_RESOURCE
+from checkers.systems.system import Ability, Layout
+
+
+def _steps(*, elr: bool) -> tuple[Step, ...]:
+    return (
+        Step(
+            "broker 1 leads, and broker 2 is in the ISR",
+            create_topic(1, 2, min_insync_replicas="2", unclean_leader_election_enable="false"),
+            partition(leader=1, isr=(1, 2)),
+        ),
+        Step("broker 4 stops", to(Ability.STOP, 4), done),
+        Step(
+            "the operator adds brokers 3 and 4: broker 3 joins the ISR",
+            reassign(1, 2, 3, 4),
+            partition(leader=1, isr=(1, 2, 3), replicas=(1, 2, 3, 4)),
+        ),
+        Step("broker 2 stops cleanly", to(Ability.STOP, 2), partition(leader=1, isr=(1, 3))),
+        Step(
+            "30 records are acknowledged with acks=all",
+            send(*VALUES, key=LARGE),
+            acknowledged(*VALUES),
+        ),
+        Step(
+            "the operator cancels the reassignment",
+            cancel_reassignment,
+            partition(leader=1, isr=(1,), elr=(3,) if elr else (), replicas=(1, 2)),
+        ),
+        Step("broker 3 deletes its log", nothing, folders(3, r"t-0\..+-delete")),
+        Step(
+            "broker 1 gives its followers one byte a second",
+            all_of(
+                set_config(TOPIC_RESOURCE, "t", THROTTLED, "*"),
+                set_config(BROKER_RESOURCE, "1", RATE, "1"),
+                pause_for(1),
+            ),
+            done,
+        ),
+        Step(
+            "the operator adds broker 3 again, which copies slowly",
+            all_of(reassign(1, 2, 3), pause_for(3)),
+            partition(leader=1, isr=(1,), replicas=(1, 2, 3), elr=(3,) if elr else ()),
+        ),
+        Step(
+            "broker 1 stops cleanly: broker 3 is elected"
+            if elr
+            else "broker 1 stops cleanly: the partition has no leader",
+            to(Ability.STOP, 1),
+            partition(leader=3, isr=(3,)) if elr else partition(leader=NO_LEADER, isr=(1,)),
+        ),
+        Step(
+            "the throttle ends, and brokers 1 and 2 return",
+            all_of(set_config(TOPIC_RESOURCE, "t", THROTTLED, ""), start(1, 2)),
+            partition(leader=3 if elr else 1, isr=(1, 2, 3)),
+            within_s=60,
+        ),
+        Step("one more record is acknowledged", send("after"), acknowledged("after")),
+        Step("a consumer reads the partition to its end", read, was_read),
+    )
+
+
+REPRODUCTION: Final = Reproduction(
+    name="cancelled-replica-elected",
+    promise=(
+        "Always: records that were acknowledged with acks=all and min.insync.replicas=2, unclean"
+        " elections off, survive while no broker fails."
+    ),
+    because=(
+        "A cancelled reassignment leaves a removed replica in the ELR, so it can be elected when it"
+        " is added again, after its log was deleted."
+    ),
+    case=Case(
+        about="eligible.leader.replicas.version=1, as in a new cluster",
+        layout=Layout(brokers=4, features={"eligible.leader.replicas.version": 1}),
+        steps=_steps(elr=True),
+    ),
+    control=Case(
+        about="eligible.leader.replicas.version=0",
+        layout=Layout(brokers=4, features={"eligible.leader.replicas.version": 0}),
+        steps=_steps(elr=False),
+    ),
+    anomalies=("lost-write", "unseen"),
+    model=(
+        Instance(
+            spec="reassignment-abstract",
+            variant="kafka-4.3",
+            settings=("disturbances=2", "stops_uncleanly=false"),
+            claim="eligible_replicas_have_committed_records",
+        ),
+    ),
+    since=(4, 1),
+    page="stale-elr-member",
+)
