@@ -54,7 +54,11 @@ def library(files: Mapping[str, str], main: str, flags: Sequence[str] = ()) -> c
 
     Raises CannotCompile if there is no compiler, or if compilation fails.
     """
-    kept = library_file(files, main, flags)
+    return loaded(library_file(files, main, flags))
+
+
+def loaded(kept: Path) -> ctypes.CDLL:
+    """Loads a compiled library; raises CannotCompile if this machine cannot load the file."""
     try:
         return ctypes.CDLL(str(kept))
     except OSError as fault:

@@ -3,26 +3,26 @@
 Each call of C handles a limited number of states. Between two calls, this module reports progress,
 checks the budget and reacts to an interruption.
 
-C stores only a key of each state, and notes only that some term is undefined. So the Python
-interpreter repeats the steps to a violation, to get its trace, and finds out which term is
-undefined.
+C stores only a key of each state, and notes only that some term is undefined. The Python
+interpreter repeats the steps to a violation, and finds out which term is undefined
+(`keyed_steps`).
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from checkers.explicit.compiled.keyed_steps import KeyedSteps
 from checkers.explicit.compiled.library import Library
-from checkers.explicit.diagnose import diagnose_action, diagnose_claim, diagnose_init
+from checkers.explicit.diagnose import diagnose_init
 from checkers.explicit.exploration import (
     Exploration,
-    Step,
     Stop,
     Task,
     Trace,
@@ -31,9 +31,8 @@ from checkers.explicit.exploration import (
     discoveries,
     until_stopped,
 )
-from checkers.explicit.instance import Packed
 from checkers.explicit.running import RunningSearch
-from model.language.interpreter import Interpreter, State, Undefined
+from model.language.interpreter import State
 from model.language.spec import Claim
 
 if TYPE_CHECKING:
@@ -60,11 +59,9 @@ class Search(RunningSearch):
     hash_bits: int = 64
     prefix_bits: int = 28
     initial: int = 0  # the number of initial states
-    _taken: dict[bytes, list[tuple[bytes, Step]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.interpreter = Interpreter(self.at.ranges)
         self.c = Library(
             self.at,
             fingerprints=self.task.fingerprints,
@@ -72,6 +69,7 @@ class Search(RunningSearch):
             hash_bits=self.hash_bits,
             prefix_bits=self.prefix_bits,
         )
+        self.steps = KeyedSteps(self.at, lambda state: self.c.key_of(self.at.pack(state)))
         self.threads = 1 if self.task.memory else max(1, min(self.task.threads, MOST_THREADS))
         self.store: Library | Spilled = self.c  # the store of the states
         self.started = time.monotonic()  # without the compilation
@@ -109,7 +107,7 @@ class Search(RunningSearch):
         fault = diagnose_init(self.at)
         if fault is not None:
             raise self.undefined(fault, ())
-        return self.interpreter.initial(self.task.spec)
+        return self.steps.initial()
 
     def _on_the_level(self, work: Callable[[int], int]) -> None:
         left = 1
@@ -124,14 +122,7 @@ class Search(RunningSearch):
         for found in self.c.found:
             if found.undefined:
                 trace = self._trace(found.undefined - 1)
-                raise self.undefined(self._fault(self.at.pack(trace[-1].state)), trace)
-
-    def _fault(self, state: Packed) -> Undefined | None:
-        claims = (*self.task.claims, *self.task.spec.witnesses)
-        fault = diagnose_claim(self.at, claims, state) or diagnose_action(self.at, state)
-        for _, step in [] if fault else self._steps(self.at.unpack(state)):
-            fault = fault or diagnose_claim(self.at, claims, state, self.at.pack(step.state))
-        return fault
+                raise self.undefined(self.steps.fault(self.task.claims, trace[-1].state), trace)
 
     # ---- what was found
 
@@ -185,7 +176,7 @@ class Search(RunningSearch):
             trace = self._trace(number)
             if words is not None:
                 after = self.c.key_of_stored(bytes(words))
-                trace = (*trace, self._step_to(trace[-1].state, after))
+                trace = (*trace, self.steps.step_to(trace[-1].state, after))
             out[name] = trace
         return out
 
@@ -199,30 +190,9 @@ class Search(RunningSearch):
         # several threads are in no order of depth.
         return min((self._trace(n - 1) for n in numbers if n), key=len, default=())
 
-    # ---- traces: C keeps the keys along the path, the interpreter takes the steps
-
     def _trace(self, number: int) -> Trace:
         keys: list[bytes] = []
         while number != NO_PARENT:
             keys.append(self.store.key(number))
             number = self.store.parent(number)
-        root = next(s for s in self.interpreter.initial(self.task.spec) if self._key(s) == keys[-1])
-        trace = [Step(action="init", values=(), state=root)]
-        for key in reversed(keys[:-1]):
-            trace.append(self._step_to(trace[-1].state, key))
-        return tuple(trace)
-
-    def _step_to(self, state: State, key: bytes) -> Step:
-        return next(step for kept, step in self._steps(state) if kept == key)
-
-    def _steps(self, state: State) -> list[tuple[bytes, Step]]:
-        before = self._key(state)
-        if before not in self._taken:
-            self._taken[before] = [
-                (self._key(after), Step(action=action.name, values=values, state=after))
-                for action, values, after in self.interpreter.steps(self.task.spec, state)
-            ]
-        return self._taken[before]
-
-    def _key(self, state: State) -> bytes:
-        return self.c.key_of(self.at.pack(state))
+        return self.steps.trace(keys[::-1])

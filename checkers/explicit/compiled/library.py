@@ -10,10 +10,11 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from checkers.compiler import CannotCompile, library
+from checkers.compiler import CannotCompile, library_file, loaded
 from checkers.explicit import compiled
 from checkers.explicit.compiled.source import Source
 from checkers.explicit.exploration import Declined
@@ -22,7 +23,12 @@ from model.faults import InputFault
 from model.language.spec import Claim
 
 RUNTIME = "runtime.c"
-WRITTEN = (RUNTIME, "hash_set.h", "transitions.h")  # C sources that do not depend on the spec
+WRITTEN = (
+    RUNTIME,
+    "hash_set.h",
+    "partition.h",
+    "transitions.h",
+)  # C sources that do not depend on the spec
 WHOLE = ctypes.c_uint64
 NO_MEMORY, TOO_MANY = 1, 2  # why a shard failed, as in `runtime.c`
 OUT_OF_MEMORY = "the search is out of memory: set --memory, or use --fingerprints"
@@ -48,6 +54,8 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "search_post": (WHOLE, (ctypes.c_void_p,)),
     "search_letters": (ctypes.c_void_p, (ctypes.c_void_p,)),
     "search_hash": (None, (ctypes.c_void_p, WHOLE, ctypes.c_void_p)),
+    "partition_add": (None, (ctypes.c_void_p, ctypes.c_void_p, WHOLE)),
+    "partition_mark": (None, (ctypes.c_void_p, ctypes.c_void_p, WHOLE, ctypes.c_void_p)),
     "transitions_begin": (None, (ctypes.c_void_p,)),
     "transitions_write": (WHOLE, (ctypes.c_void_p, WHOLE, *[ctypes.c_void_p] * 3)),
     "transitions_where": (WHOLE, (ctypes.c_void_p, WHOLE, WHOLE, *[ctypes.c_void_p] * 2)),
@@ -80,13 +88,11 @@ class Library:
         flags += [f"-DHASH_BITS={hash_bits}"] * (hash_bits < 64)
         flags += [f"-DPREFIX={prefix_bits}"] * (prefix_bits < 28)
         try:
-            self.c = library(texts, RUNTIME, flags)
+            self.file = library_file(texts, RUNTIME, flags)
+            self.c = typed(loaded(self.file))
         except CannotCompile as reason:
             raise Declined(str(reason)) from reason
-        for name, (returns, takes) in SIGNATURES.items():
-            function = getattr(self.c, name)
-            function.restype, function.argtypes = returns, takes
-        self.found_type = _found_type(self.source)
+        self.found_type = found_type(Sizes.of(self.source))
 
     @contextmanager
     def opened(self, shards: int, claims: Iterable[str]) -> Generator[None]:
@@ -142,11 +148,7 @@ class Library:
 
     def check_memory(self) -> None:
         """Raises InputFault if the C code got no memory, or has no more numbers for states."""
-        failed = {found.failed for found in self.found}
-        if TOO_MANY in failed:
-            raise InputFault("too many states for numbers of 32 bits: use fewer --threads")
-        if any(failed):
-            raise InputFault(OUT_OF_MEMORY)
+        check_memory(self.found)
 
     def close_broken(self) -> None:
         """Marks the violated claims as decided, so that no thread checks them any more."""
@@ -200,11 +202,51 @@ class Library:
         return parent
 
 
-def _found_type(source: Source) -> Any:
-    actions, conjuncts = len(source.actions) + 1, source.conjuncts + 1
-    claims, witnesses = len(source.claims) + 1, len(source.witnesses) + 1
+def check_memory(shards: Iterable[Any]) -> None:
+    """Raises InputFault if a shard got no memory, or has no more numbers for states."""
+    failed = {found.failed for found in shards}
+    if TOO_MANY in failed:
+        raise InputFault("too many states for numbers of 32 bits: use fewer --threads")
+    if any(failed):
+        raise InputFault(OUT_OF_MEMORY)
 
-    # the struct of `runtime.c`
+
+def typed(c: ctypes.CDLL) -> ctypes.CDLL:
+    """Returns the loaded library, after it sets the types of its functions."""
+    for name, (returns, takes) in SIGNATURES.items():
+        function = getattr(c, name)
+        function.restype, function.argtypes = returns, takes
+    return c
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """The numbers with which the C code of a spec is compiled."""
+
+    actions: int
+    conjuncts: int
+    claims: int
+    witnesses: int
+    words: int
+    state_bytes: int
+
+    @classmethod
+    def of(cls, source: Source) -> Sizes:
+        return cls(
+            actions=len(source.actions),
+            conjuncts=source.conjuncts,
+            claims=len(source.claims),
+            witnesses=len(source.witnesses),
+            words=source.layout.words,
+            state_bytes=source.layout.state_bytes,
+        )
+
+
+def found_type(sizes: Sizes) -> Any:
+    """Returns the type of what a search found: the struct `Found` of `runtime.c`."""
+    actions, conjuncts = sizes.actions + 1, sizes.conjuncts + 1
+    claims, witnesses = sizes.claims + 1, sizes.witnesses + 1
+
     class Found(ctypes.Structure):
         _fields_ = (
             ("generated", WHOLE),
@@ -217,7 +259,7 @@ def _found_type(source: Source) -> Any:
             ("missed", WHOLE * conjuncts),
             ("open", WHOLE * claims),
             ("broken", WHOLE * claims),
-            ("broken_by", WHOLE * source.layout.words * claims),
+            ("broken_by", WHOLE * sizes.words * claims),
             ("seen", WHOLE * witnesses),
             ("first_seen", WHOLE * witnesses),
         )

@@ -18,7 +18,8 @@
    caller judges a level, expands it and moves to the next, a limited number of states at a time, and
    reads `Found` between calls.
 
-   `transitions.h` returns the transitions between the states of a finished search.
+   `transitions.h` returns the transitions between the states of a finished search. `partition.h` is
+   for a search whose states are divided among machines.
 
    -DFINGERPRINTS stores 64 bits of hash instead of a state; -DCOVERAGE counts false conjuncts. For
    tests, -DHASH_BITS=n makes hashes collide often, and -DPREFIX=n makes hash sets grow early. */
@@ -638,4 +639,5 @@ uint64_t search_fingerprint(const uint8_t *stored) {
   return hash(&p);
 }
 
+#include "partition.h"
 #include "transitions.h"

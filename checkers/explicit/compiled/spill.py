@@ -75,8 +75,7 @@ class Spilled:
     def __post_init__(self) -> None:
         self.width = self.library.source.layout.state_bytes
         self.quota = max(self.memory // 4 // LETTER, 1024)  # successors of a batch
-        words = self.library.source.layout.words
-        self.letter = np.dtype([("state", "u1", 8 * words), ("hash", "u8"), ("parent", "u8")])
+        self.letter = letter_type(self.library.source.layout.words)
         self._take_over()
 
     def _take_over(self) -> None:
@@ -84,14 +83,14 @@ class Spilled:
         count, size = self.library.count(), self.library.queue()
         self.found, self.level = count, (count - size, count)
         self.judged = self.expanded = count - size
-        keys = _view(c.search_keys(search), count * self.library.key_bytes)
+        keys = view(c.search_keys(search), count * self.library.key_bytes)
         write(keys, self._file("keys"))
         with self._file("parents").open("wb") as file:
             for start in range(0, count, CHUNK):
                 parents = np.empty(min(CHUNK, count - start), np.uint32)
                 c.search_parents(search, start, len(parents), parents.ctypes.data)
                 file.write(parents.data)
-        write(_view(c.search_level(search), size * self.width), self._frontier(self.level[0]))
+        write(view(c.search_level(search), size * self.width), self._frontier(self.level[0]))
         rows = keys.reshape(count, -1)
         for start in range(0, count, self.quota):
             self._take_run(rows[start : start + self.quota])
@@ -128,7 +127,7 @@ class Spilled:
         left = self.level[1] - self.expanded
         if waiting and (waiting > self.quota or not left):
             address = self.library.c.search_letters(self.library.search)
-            self._add_new(_view(address, waiting * self.letter.itemsize).view(self.letter))
+            self._add_new(view(address, waiting * self.letter.itemsize).view(self.letter))
         return left
 
     def count(self) -> int:
@@ -248,8 +247,13 @@ def write(array: NDArray[Any], path: Path) -> None:
     path.write_bytes(np.ascontiguousarray(array).data)
 
 
-def _view(address: int, size: int) -> NDArray[np.uint8]:
-    # C's memory, not a copy.
+def letter_type(words: int) -> np.dtype[Any]:
+    """Returns the type of a successor with its hash and its source: `Letter` of `runtime.c`."""
+    return np.dtype([("state", "u1", 8 * words), ("hash", "u8"), ("parent", "u8")])
+
+
+def view(address: int, size: int) -> NDArray[np.uint8]:
+    """Returns so many bytes of C's memory as an array, without a copy."""
     if not size:
         return np.empty(0, np.uint8)
     return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))

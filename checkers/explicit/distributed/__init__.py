@@ -1,0 +1,1 @@
+"""A breadth-first search whose states are divided among machines."""

@@ -1,0 +1,48 @@
+"""Rounds in this process: a list of partitions for each level; the oracle of Spark's rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from checkers.rounds import REPORT, Gather, Sent, Spread
+
+
+@dataclass
+class InProcess:
+    """The levels of a search: for each partition, the bytes that were kept there."""
+
+    partitions: int
+    levels: list[list[list[bytes]]] = field(default_factory=list)
+
+    def on_workers(self, file: Path) -> Callable[[], str]:
+        return lambda: str(file)
+
+    def begin(self, sent: Sequence[Sent], gather: Gather) -> list[bytes]:
+        reports: list[bytes] = []
+        made: list[list[bytes]] = []
+        for partition in range(self.partitions):
+            own = [data for to, data in sent if to == partition]
+            earlier = (data for level in self.levels for data in level[partition])
+            made.append(list(self._kept(gather(own, earlier), reports)))
+        self.levels.append(made)
+        return reports
+
+    def advance(self, title: str, spread: Spread, gather: Gather) -> list[bytes]:
+        del title
+        sent = [one for level in self.levels[-1] for one in spread(level)]
+        reports = [data for to, data in sent if to == REPORT]
+        return reports + self.begin(sent, gather)
+
+    def visit(self, title: str, level: int, spread: Spread) -> list[bytes]:
+        del title
+        sent = [one for partition in self.levels[level] for one in spread(partition)]
+        return [data for to, data in sent if to == REPORT]
+
+    def _kept(self, sent: Iterator[Sent], reports: list[bytes]) -> Iterator[bytes]:
+        for to, data in sent:
+            if to == REPORT:
+                reports.append(data)
+            else:
+                yield data
