@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from checkers.cli import completion, selection
+from checkers.cli import selection
+from checkers.cli.check_on_spark import explored_on_spark, session_for
 from checkers.cli.command import command, replay_command
 from checkers.cli.run import Interrupted, Run
+from checkers.cli.search_options import SPARK, SearchOptions, search_options
 from checkers.events import Measured, PropertyDecided
 from checkers.verdicts import Verdict
 from model.faults import InputFault
 
 if TYPE_CHECKING:
-    from checkers.explicit.exploration import EngineName, Exploration, Progress
+    from checkers.explicit.exploration import Exploration, Progress
     from model.language.spec import Spec
     from model.variants import Variant
 
@@ -31,40 +33,7 @@ if TYPE_CHECKING:
     help="Stop after this time or number of states; open properties are then undecided."
     " Default: 10M-states.",
 )
-@click.option(
-    "--engine",
-    metavar="compiled|numpy|python",
-    shell_complete=completion.engines,
-    help="Explorer: generated C, NumPy, or plain Python. Default: C, or Python if few states.",
-)
-@click.option(
-    "--fingerprints",
-    is_flag=True,
-    help="Store a 64-bit hash of each state instead of the state: less memory, tiny risk.",
-)
-@click.option(
-    "--memory",
-    metavar="4GB|500MB",
-    help="Memory for states; further states go to a temporary folder. Liveness needs all in memory,"
-    " by default at most 4 GB.",
-)
-@click.option(
-    "--threads",
-    type=click.IntRange(1, 16),
-    default=1,
-    show_default=True,
-    help="Threads of the explorer; 2 or more for large state spaces.",
-)
-@click.option(
-    "--coverage",
-    is_flag=True,
-    help="Count how often each action was taken and which condition disabled it.",
-)
-@click.option(
-    "--symmetry",
-    is_flag=True,
-    help="Merge states that are equal up to a renaming of replicas or the like; not for liveness.",
-)
+@search_options
 @click.option(
     "--simulate",
     is_flag=True,
@@ -86,14 +55,9 @@ def check_command(
     assignments: Sequence[str],
     patterns: Sequence[str],
     budget: str | None,
-    engine: EngineName | None,
-    fingerprints: bool,
-    memory: str | None,
-    threads: int,
-    coverage: bool,
-    symmetry: bool,
     simulate: bool,
     weights: Sequence[str],
+    **options: Any,
 ) -> None:
     """Explore every reachable state of SPEC, a name or the path of a .py file.
 
@@ -103,6 +67,7 @@ def check_command(
     urteil check my_protocol.py
     urteil check reassignment --kafka 4.3
     urteil check replication --set replicas=5 --simulate --weight '*shrink*=3' --budget 60s
+    urteil check replication --engine spark --master spark://HOST:7077 --budget 1000M-states
 
     With --simulate, take random walks instead. With --kafka, also check the bugs that the release
     has, and the rule that fixes each violation; without SPEC, check all specs.
@@ -111,16 +76,12 @@ def check_command(
 
     if weights and not simulate:
         raise InputFault("--weight applies to random walks only: add --simulate")
-    search = SearchOptions(
-        engine=engine,
-        fingerprints=fingerprints,
-        memory=selection.memory(memory),
-        threads=threads,
-        coverage=coverage,
-        symmetry=symmetry,
-    )
+    search = SearchOptions.of(**options)
+    if simulate and search.engine == SPARK:
+        raise InputFault("--engine spark --simulate: Spark takes no random walks; leave out one")
     if kafka is not None and not simulate:
-        of_release(run, spec, variant, kafka, assignments, patterns, budget, search)
+        with session_for(search):
+            of_release(run, spec, variant, kafka, assignments, patterns, budget, search)
         return
     chosen, made = selection.selected(spec, variant, assignments, kafka)
     names = selection.properties(made, patterns, f"{chosen.spec} {chosen.name}")
@@ -174,18 +135,6 @@ def of_release(
         search=search,
     )
     check_release(run, EVERY if run.brief else spec, kafka, options)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchOptions:
-    """The options of a search; `checkers.explicit.search.explore` explains each option."""
-
-    engine: EngineName | None = None
-    fingerprints: bool = False
-    memory: int | None = None
-    threads: int = 1
-    coverage: bool = False
-    symmetry: bool = False
 
 
 def emit_coverage(run: Run, spec: Spec, found: Exploration) -> None:
@@ -266,33 +215,40 @@ def explored(
 
     If the budget does not limit the states, at most 10 million states are explored.
     """
-    from checkers.explicit.exploration import Budget
+    from checkers.explicit.exploration import Budget, Task
     from checkers.explicit.liveness import with_liveness
-    from checkers.explicit.search import explore
+    from checkers.explicit.search import chosen, explore
 
+    search = search or SearchOptions()
     states, seconds = selection.budget(budget)
     limits = Budget(seconds=seconds) if states is None else Budget(states=states)
     lively = [c.name for c in spec.liveness_properties if c.name in properties]
-    if lively and search is not None and search.symmetry:
+    if lively and search.symmetry:
         raise InputFault(
             "--symmetry cannot check liveness: a cycle of the reduced graph may not exist in the "
             f"full one; leave it out, or select by --property without {', '.join(lively)}"
         )
-    found = explore(
-        spec,
-        properties=[name for name in properties if name not in lively],
-        budget=limits,
-        progress=lambda at: run.progress(f"{variant.spec} {variant.name}: {progress_text(at)}"),
-        **asdict(search or SearchOptions()),
-    )
-    decided = with_liveness(
-        spec,
-        found,
-        lively,
-        None if budget is None else limits,
-        None if search is None else search.memory,
-        lambda part: run.progress(f"{variant.spec} {variant.name}: {part}"),
-    )
+    safety = [name for name in properties if name not in lively]
+
+    def progress(at: Progress) -> None:
+        run.progress(f"{variant.spec} {variant.name}: {progress_text(at)}")
+
+    if search.engine == SPARK:
+        claims = chosen(spec, safety) if safety else ()
+        task = Task(spec=spec, claims=claims, budget=limits, progress=progress)
+        undecided = [c for c in spec.liveness_properties if c.name in lively]
+        decided = explored_on_spark(task, search, undecided)
+    else:
+        options = {name: value for name, value in asdict(search).items() if name != "master"}
+        found = explore(spec, properties=safety, budget=limits, progress=progress, **options)
+        decided = with_liveness(
+            spec,
+            found,
+            lively,
+            None if budget is None else limits,
+            search.memory,
+            lambda part: run.progress(f"{variant.spec} {variant.name}: {part}"),
+        )
     return replace(decided, discoveries={name: decided.discoveries[name] for name in properties})
 
 

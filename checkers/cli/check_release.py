@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from checkers.cli import check, selection
 from checkers.cli.run import Run
+from checkers.cli.search_options import SearchOptions
 from checkers.events import ReleaseDecided
 from checkers.verdicts import Verdict
 from model.shipped import NotShipped, Shipped, fix_of, shipped, why_without_version
@@ -40,7 +41,7 @@ class ReleaseOptions:
     patterns: Sequence[str] = ()
     settings: Mapping[str, int | bool] | None = None
     budget: str | None = None
-    search: check.SearchOptions | None = None
+    search: SearchOptions | None = None
     recorded_only: bool = False
 
 

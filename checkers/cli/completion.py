@@ -73,7 +73,7 @@ def _engines(context: click.Context) -> Iterable[str]:
     from checkers.explicit.engines import ENGINES
 
     del context
-    return ENGINES
+    return [*ENGINES, "spark"]
 
 
 def _families(context: click.Context) -> Iterable[str]:

@@ -127,14 +127,15 @@ def _analyse_locally(
 def errors_of_tasks() -> Generator[None]:
     """Raises again, in the driver, the error with which a Spark task in the block failed.
 
-    This applies to UnreadableHistory, and to the OSError of a full disk. Any other error stays a
-    PySparkException. Spark returns a task's error as text: it ends with the type and the message.
+    This applies to UnreadableHistory, and to the OSError of a full disk. Any other error stays as
+    it is. Spark returns a task's error as text: it ends with the type and the message.
     """
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
         yield
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         if os.strerror(errno.ENOSPC) in str(error):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
         found = re.findall(rf"^\S*\b{UnreadableHistory.__name__}: (.+)$", str(error), re.MULTILINE)

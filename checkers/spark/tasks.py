@@ -49,7 +49,8 @@ def _faults_as_rows(
 
 
 @cache
-def _prepare_worker(modules: int) -> None:
+def prepare_worker(modules: int) -> None:
+    """Makes the tasks of this worker cheaper; with more modules than before, it is done again."""
     del modules
     keep_freed()
     # saves 40 ms of CPU in each task
@@ -69,7 +70,7 @@ def process(
 
     A kernel is a function from a batch of rows to a table.
     """
-    _prepare_worker(len(sys.modules))
+    prepare_worker(len(sys.modules))
     meter = Meter()
     for number, partition in map(partitions.__getitem__, _numbers(batches)):
         results = run_kernels(kernels, partition, number, hash_seed, meter)
@@ -94,7 +95,7 @@ def merge_cells(
     that a kernel returned, or the cost of a task, which is passed on unchanged. The input rows must
     be sorted by kernel and shuffle partition.
     """
-    _prepare_worker(len(sys.modules))
+    prepare_worker(len(sys.modules))
     rows = (no_fault(row) for batch in batches for row in batch.to_pylist())
     for (kernel, target), cells in groupby(rows, key=itemgetter("kernel", "target")):
         if kernel == COST:
@@ -117,7 +118,7 @@ def write_parts(
 
     A kernel is a function from a batch of rows to a table.
     """
-    _prepare_worker(len(sys.modules))
+    prepare_worker(len(sys.modules))
     pid = os.getpid()  # no other process writes to these files
     meter = Meter()
     for number, partition in map(partitions.__getitem__, _numbers(batches)):
@@ -142,7 +143,7 @@ def merge_files(
 
     A kernel is a function from a batch of rows to a table.
     """
-    _prepare_worker(len(sys.modules))
+    prepare_worker(len(sys.modules))
     for target in _numbers(batches):
         for number, kernel in enumerate(kernels):
             columns = shuffled_schema(kernel).names
@@ -161,7 +162,7 @@ def process_cells(
 
     A kernel is a function from a batch of rows to a table.
     """
-    _prepare_worker(len(sys.modules))
+    prepare_worker(len(sys.modules))
     meter = Meter()
     meter.begin(kernel.title for kernel in kernels)
     for cells in batches:

@@ -41,6 +41,26 @@ def test_coverage_counts_the_conjuncts_that_disable_an_action(call: Any) -> None
     ("flags", "message"),
     [
         (("--engine", "compield"), "no engine 'compield'; the nearest: compiled"),
+        (("--engine", "sprak"), "no engine 'sprak'; the nearest: spark"),
+        (("--master", "local[2]"), "--master local[2]: only Spark has one; add --engine spark"),
+        (
+            ("--engine", "spark", "--master", "lokal"),
+            "--master lokal: not a master of Spark; write spark://HOST:PORT",
+        ),
+        (
+            ("--engine", "spark", "--master", "sc://host"),
+            "--engine spark --master sc://host: Spark Connect has no RDDs",
+        ),
+        (
+            ("--engine", "spark", "--master", "spark://127.0.0.1:1"),
+            "--master spark://127.0.0.1:1: no Spark master answers there",
+        ),
+        (("--engine", "spark", "--fingerprints"), "spark --fingerprints: it stores whole states"),
+        (("--engine", "spark", "--memory", "1GB"), "leave out --memory"),
+        (("--engine", "spark", "--threads", "2"), "leave out --threads"),
+        (("--engine", "spark", "--coverage"), "leave out --coverage"),
+        (("--engine", "spark", "--symmetry"), "leave out --symmetry"),
+        (("--engine", "spark", "--simulate"), "Spark takes no random walks"),
         (("--memory", "4"), "--memory 4: write a positive size such as 4GB or 500MB"),
     ],
 )
@@ -48,3 +68,4 @@ def test_a_wrong_flag_ends_with_one_line(call: Any, flags: tuple[str, ...], mess
     output = call(*TWO_BROKERS, *flags)
     assert output.exit_code == 2
     assert message in output.stderr
+    assert output.stderr.count("\n") == 1
