@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 PACKAGES: Final = ("model", "reference_impl", "properties", "checkers")
 CELLS_PER_BATCH: Final = 64  # a cell is a whole table as bytes
-LOCAL: Final = "local[*]"
+LOCAL: Final = "local[*,2]"  # all cores; a task whose worker was killed runs once again
 _ROOT: Final = Path(checkers.__file__).absolute().parent.parent
 _FOR_KERNELS: Final = (
     ("spark.sql.execution.arrow.maxRecordsPerBatch", str(CELLS_PER_BATCH)),
@@ -76,7 +76,8 @@ def session(
 
     A session that is already active is reused, except with Spark Connect. With `ui`, a new session
     serves Spark's web UI. With `writes_archive`, Java writes the archive of its classes to this
-    file. Raises InputFault if Java is missing or the master does not answer.
+    file. Raises InputFault if Java is missing or the master does not answer, and SparkLost if a
+    process of Spark is killed during the block.
     """
     # Spark's code generation pays for jobs with many rows
     sql = dict(_FOR_KERNELS if compiled else (*_FOR_KERNELS, *_INTERPRETED))
@@ -86,6 +87,8 @@ def session(
         return
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
+
+    from checkers.spark.lost import lost_process
 
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -114,11 +117,13 @@ def session(
             if not local:
                 context.addPyFile(str(archive(folder / "urteil.zip")))
             yield spark
+        except Exception as error:
+            lost = lost_process(error)
+            if lost is None:
+                raise
+            raise lost from error
         finally:
-            started = SparkContext._active_spark_context
-            if started is not None:
-                with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
-                    started.stop()  # warns if Java is gone already; it is ended below
+            _stop_context()
             _restore(interrupt)
             _end_java(_ARCHIVE_TIMEOUT_S if writes_archive else _JAVA_EXIT_TIMEOUT_S)
 
@@ -245,6 +250,23 @@ def _put(variables: Mapping[str, str | None]) -> None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
+
+
+def _stop_context() -> None:
+    from pyspark import SparkContext
+
+    from checkers.spark.lost import is_unanswered
+
+    started = SparkContext._active_spark_context
+    if started is None:
+        return
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+        try:
+            started.stop()
+        except Exception as error:
+            if not is_unanswered(error):
+                raise
+            started.stop()  # Java is gone; what is left to stop is in this process
 
 
 def _end_java(timeout_s: float) -> None:

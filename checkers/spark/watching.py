@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from checkers.progress import Progress, Watcher, unwatched
 from checkers.spark.connect import is_connected, is_local, reported, tagged
+from checkers.spark.lost import is_unanswered
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -125,6 +126,10 @@ def _repeated(act: Callable[[], None]) -> Generator[None]:
                 act()
             except KeyboardInterrupt:  # a watcher raises it; the main thread has it too
                 return
+            except Exception as error:
+                if is_unanswered(error):  # the main thread has such an error too
+                    return
+                raise
 
     thread = threading.Thread(target=repeat, daemon=True)
     thread.start()

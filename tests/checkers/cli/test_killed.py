@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from checkers.cli.verify import DEMO
 from checkers.report.folder import RunFolder
 from checkers.report.killed_runs import killed_runs
 from checkers.report.run_files import EVENTS, RUNNING
@@ -87,21 +89,52 @@ def test_a_missing_temporary_folder_changes_nothing(
         assert tempfile.gettempdir() == missing
 
 
+SCRATCH = "tmp/urteil-scratch-*"
 LARGE = ("--set", "max_leader_epoch=2", "--set", "log_size=4", "--set", "max_records=4")
 CHECK = ("check", "replication", *LARGE, "--engine", "compiled", "--memory", "1MB")
+RELEASE = ("check", "--kafka", "4.3")
+PROVE = ("prove", "replication-abstract")
+ANALYZE = ("analyze", str(DEMO))
 RECORD = ("record", "--sends", "100000")
 URTEIL = (sys.executable, "-c", "from checkers.cli.main import main; main()")
 
 
-def killed(folder: Path, words: tuple[str, ...], wrote: str) -> None:
-    """Starts a command, and kills it once a file matches the pattern `wrote`."""
+def killed(folder: Path, words: tuple[str, ...], wrote: str, text: bytes = b"") -> list[Path]:
+    """Starts a command, and kills it once a file that matches `wrote` contains the text.
+
+    Then waits until the processes that the command started have ended by themselves, and returns
+    those that ran before the kill.
+    """
     with subprocess.Popen([*URTEIL, *words], cwd=folder, stdout=subprocess.DEVNULL) as process:
         until = time.monotonic() + 60
-        while not list(folder.glob(wrote)):
+        while not any(file.is_dir() or text in file.read_bytes() for file in folder.glob(wrote)):
             assert process.poll() is None, "the command ended before it was killed"
             assert time.monotonic() < until
             time.sleep(0.02)
+        started = with_scratch(folder)
         process.send_signal(signal.SIGKILL)
+    until = time.monotonic() + 60
+    while with_scratch(folder):
+        assert time.monotonic() < until, "a process stays after its parent was killed"
+        time.sleep(0.02)
+    return started
+
+
+def with_scratch(folder: Path) -> list[Path]:
+    """Returns the processes whose temporary files are in the scratch folder of a command."""
+    scratch_of_command = f"TMPDIR={folder / 'tmp' / PREFIX}".encode()
+    return [
+        file.parent
+        for file in Path("/proc").glob("[0-9]*/environ")
+        if scratch_of_command in read(file)
+    ]
+
+
+def read(environ: Path) -> bytes:
+    try:
+        return environ.read_bytes()
+    except OSError:  # it has ended, or is another user's
+        return b""
 
 
 def test_the_next_start_reports_killed_runs_and_their_histories(
@@ -110,7 +143,7 @@ def test_the_next_start_reports_killed_runs_and_their_histories(
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    killed(tmp_path, CHECK, "tmp/urteil-scratch-*/urteil-states-*/run-*")
+    killed(tmp_path, CHECK, f"{SCRATCH}/urteil-states-*/run-*")
     killed(tmp_path, RECORD, "runs/*/history/history.json")
     assert list(tmp_path.glob("tmp/*"))
     first, second = (call("check", "group-offsets", "--budget", "1k-states") for _ in range(2))
@@ -119,6 +152,33 @@ def test_the_next_start_reports_killed_runs_and_their_histories(
     assert "was killed" not in second.stderr
     assert not list(tmp_path.glob("tmp/*"))
     assert not list(tmp_path.glob("runs/*/running"))
+
+
+def test_a_killed_search_proof_or_analysis_leaves_its_results_and_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The analysis is killed while Spark runs: Java and Python workers end by themselves."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    for words, wrote, text, kept in (
+        (PROVE, "runs/*/events.ndjson", b'"command": "prove"', "it has no verdicts"),
+        (
+            RELEASE,
+            "runs/*/events.ndjson",
+            b'"property_decided"',
+            r"kept: \d+ verdicts? \(urteil rep",
+        ),
+        (ANALYZE, f"{SCRATCH}/urteil-spark-*/local/blockmgr-*", b"", "it has no verdicts"),
+    ):
+        started = killed(tmp_path, words, wrote, text)
+        (found,) = killed_runs(tmp_path / "runs")
+        assert re.search(f": this run was killed; {kept}", found)
+    assert started, "Java ran when the analysis was killed"
+    assert list(tmp_path.glob(f"{SCRATCH}/urteil-spark-*"))
+    with temporary_files():
+        assert len(list(tmp_path.glob("tmp/*"))) == 1
+    assert not list(tmp_path.glob("tmp/*"))
 
 
 def test_a_killed_run_keeps_its_verdicts(tmp_path: Path) -> None:
