@@ -34,6 +34,7 @@ from typing import Final
 from checkers import symbolic
 from checkers.claim_record import Decided, keep, kept
 from checkers.sweeping import Judged, Swept, judge
+from checkers.symbolic import Proof
 from checkers.track_record import Caught
 from checkers.track_record import kept as caught
 from model.faults import UnknownName
@@ -158,20 +159,24 @@ def _line(row: Caught) -> str:
 def by_proof(claim: Claim, decider: Decider) -> Iterator[Decided]:
     """Yields the verdicts of the proof: on the default variant, and on variants with a bug."""
     spec, _, _ = decider.name.partition(".")
-    default = find(spec)
-    proof = symbolic.prove(default.make())
+    proof = _proof(spec)
     yield Decided(
         claim=claim.id,
         engine="proof",
         name=decider.name,
         side="inside",
-        where=default.name,
+        where=find(spec).name,
         verdict="holds" if proof.holds else "undecided",
         searched=f"{len(proof.conditions)} conditions, for any number of everything",
     )
     for row in caught().values():
         if f"{row.spec}.{row.breaks}" == decider.name:
             yield _broken(claim, decider, row)
+
+
+@cache
+def _proof(spec: str) -> Proof:
+    return symbolic.prove(find(spec).make())
 
 
 # ---------------------------------------------------------------- histories
