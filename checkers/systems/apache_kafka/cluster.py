@@ -12,7 +12,6 @@ from __future__ import annotations
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -24,10 +23,11 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from checkers.java import choose
-from checkers.systems.apache_kafka import logging, power_loss, storage, watchdog
+from checkers.systems.apache_kafka import logging, power_loss, storage
 from checkers.systems.apache_kafka.addresses import CONTROLLER, Addresses
 from checkers.systems.apache_kafka.jars import Jars
 from checkers.systems.apache_kafka.settings import EVERY_NODE, properties, replicated
+from checkers.systems.apache_kafka.watched import forget, start_watchdog, start_watched
 from checkers.systems.ports import HOST
 from checkers.systems.proxies.proxies import Proxies
 from checkers.systems.system import Ability, Layout, Settings, SystemFailed, Unable
@@ -126,15 +126,8 @@ class Cluster:
     def start(self, broker: int) -> None:
         with self.log(broker).open("ab") as log:
             self._log_begins[broker] = log.tell()
-            process = subprocess.Popen(
-                [*self._java(broker), "kafka.Kafka", str(self._properties(broker))],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C reaches Urteil only
-            )
-        self._running[broker] = process
-        self._watch("+", process.pid)
+            command = [*self._java(broker), "kafka.Kafka", str(self._properties(broker))]
+            self._running[broker] = start_watched(self._watchdog, command, log)
 
     def await_brokers(self, *brokers: int) -> None:
         until = time.monotonic() + STARTS_WITHIN_S
@@ -223,12 +216,7 @@ class Cluster:
 
     def _ended(self, process: subprocess.Popen[bytes]) -> None:
         process.wait()
-        self._watch("-", process.pid)
-
-    def _watch(self, sign: str, pid: int) -> None:
-        assert self._watchdog.stdin is not None
-        self._watchdog.stdin.write(f"{sign}{pid}\n".encode())
-        self._watchdog.stdin.flush()
+        forget(self._watchdog, process.pid)
 
     def _home(self, node: int) -> Path:
         return self.folder / f"node-{node}"
@@ -309,10 +297,7 @@ def running(folder: Path, jars: Jars, layout: Layout) -> Generator[Cluster]:
         proxies = closing.enter_context(Proxies()) if layout.proxied else None
         if proxies is not None:
             addresses.open(proxies)
-        # The watchdog ends the processes even if this process is killed.
-        script = [sys.executable, "-I", "-S", str(Path(watchdog.__file__))]
-        watching = subprocess.Popen(script, stdin=subprocess.PIPE, start_new_session=True)
-        cluster = Cluster(folder.resolve(), jars, layout, addresses, proxies, watching)
+        cluster = Cluster(folder.resolve(), jars, layout, addresses, proxies, start_watchdog())
         closing.callback(cluster.close)
         cluster.format()
         for node in cluster.nodes:

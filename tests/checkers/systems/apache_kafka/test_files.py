@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -109,6 +110,33 @@ def test_a_release_with_another_logger_does_not_log_its_flushes(tmp_path: Path) 
     assert not found.logs_flushes
     (tmp_path / "log4j-core-2.24.3.jar").touch()
     assert found.logs_flushes
+
+
+STARTS = """
+import os, signal
+from checkers.systems.apache_kafka.watched import start_watchdog, start_watched
+with open(os.devnull, "wb") as output:
+    started = start_watched(start_watchdog(), ["sleep", "600"], output)
+print(started.pid, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_process_ends_if_its_parent_is_killed_right_after_the_start() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", STARTS], stdout=subprocess.PIPE, text=True, check=False
+    )
+    assert done.returncode == -signal.SIGKILL
+    process = Path(f"/proc/{int(done.stdout)}/cmdline")
+    while is_running(process):
+        time.sleep(0.02)
+
+
+def is_running(cmdline: Path) -> bool:
+    try:
+        return cmdline.read_bytes() != b""  # that of a process that has ended is empty
+    except OSError:
+        return False
 
 
 @pytest.mark.parametrize("said", ["+{}\n", "+{}\n-{}\n"])

@@ -1,0 +1,44 @@
+"""Processes that end with the process that started them, even if that one is killed.
+
+`watchdog` kills them. A process registers itself before its program begins, so no moment is left in
+which it runs without being watched.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Final
+
+from checkers.systems.apache_kafka import watchdog
+
+# Standard input is the pipe to the watchdog until the program begins.
+_REGISTERED: Final = 'echo "+$$" >&0; exec "$@" </dev/null'
+
+
+def start_watchdog() -> subprocess.Popen[bytes]:
+    script = [sys.executable, "-I", "-S", str(Path(watchdog.__file__))]
+    return subprocess.Popen(script, stdin=subprocess.PIPE, start_new_session=True)
+
+
+def start_watched(
+    watching: subprocess.Popen[bytes], command: Sequence[str], output: IO[bytes]
+) -> subprocess.Popen[bytes]:
+    """Starts a program in a session of its own, so that Ctrl-C reaches Urteil only."""
+    assert watching.stdin is not None
+    return subprocess.Popen(
+        ["sh", "-c", _REGISTERED, "sh", *command],
+        stdin=watching.stdin,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+
+
+def forget(watching: subprocess.Popen[bytes], pid: int) -> None:
+    """Removes an ended process from the list of the watchdog."""
+    assert watching.stdin is not None
+    watching.stdin.write(f"-{pid}\n".encode())
+    watching.stdin.flush()
