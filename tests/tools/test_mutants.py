@@ -62,6 +62,9 @@ def test_tables():
 
 def test_thrice():
     assert scaled(3)(2) == 6
+
+def test_one_is_small():
+    (small,) = filter(is_small, (2, 7))
 """
 
 
@@ -171,6 +174,7 @@ def forks(copy: Copy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
         (at(14, "connective"), "survived", "", True),  # nobody calls it
         (at(9, "statement"), "timeout", "test_below_zero", True),
         (replace(at(10, "comparison"), after="+ None <"), "crash", "", True),
+        (replace(at(10, "comparison"), after="< 2 <"), "killed", "test_one_is_small", True),
         (replace(at(4, "number"), after="no_name"), "crash", "test_small.py", False),  # no import
         (at(4, "number"), "killed", "test_the_limit_is_large", False),  # a constant
         (at(17, "number"), "killed", "test_tables", False),  # called during the import

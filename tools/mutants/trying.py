@@ -1,6 +1,7 @@
 """Runs tests against a mutant, in a copy of the tree and in a process of its own.
 
-    killed    an assertion of a test failed, or the test called `pytest.fail`
+    killed    an assertion of a test failed, or the test called `pytest.fail`; a line of a test such
+              as `(row,) = rows` asserts the number of rows
     crash     tests failed only by other exceptions, or by assertions in the product's own code;
               or the process died
     timeout   a test used too much processor time, or all tests together took too long
@@ -261,11 +262,12 @@ def _outcome(error: BaseException) -> Outcome:
 
 
 def _is_kill(error: BaseException) -> bool:
-    if not isinstance(error, AssertionError | pytest.fail.Exception):
-        return False
     *_, (frame, _line_number) = traceback.walk_tb(error.__traceback__)
     raised_in = Path(frame.f_code.co_filename)
-    return not any(raised_in.is_relative_to(Path.cwd() / room) for room in ASSERTING)
+    if isinstance(error, AssertionError | pytest.fail.Exception):
+        return not any(raised_in.is_relative_to(Path.cwd() / room) for room in ASSERTING)
+    unpacks = isinstance(error, ValueError) and " values to unpack (" in str(error)
+    return unpacks and raised_in.is_relative_to(Path.cwd() / "tests")
 
 
 def _line(error: BaseException, folder: Path) -> str:

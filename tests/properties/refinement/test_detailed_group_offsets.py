@@ -9,7 +9,9 @@ from __future__ import annotations
 import pytest
 
 from model.group_offsets.bugs import CountsAborted, ForgetsGeneration, ReturnsUnstable
+from model.group_offsets.state import Entry, Member
 from model.group_offsets.versions import GroupOffsets
+from model.language import action, when
 from model.language.interpreter import State
 from model.variants import Constants
 from properties.refinement.behaviour import Call
@@ -40,12 +42,23 @@ class Aborted(CountsAborted, WithoutResets):
     """The offset of an aborted transaction counts."""
 
 
+class CommitsFurther(WithoutResets):
+    """A commit outside a transaction passes an input that was not processed."""
+
+    @action
+    def commit(self, m: Member) -> None:
+        consumer = self.consumer[m]
+        when(consumer.reads, self.has_nothing_open(m), self.accepts(m), consumer.position == 0)
+        self.append(Entry.plain(consumer.position + 1))
+
+
 @pytest.mark.parametrize(
     ("wrong", "constants", "reason"),
     [
         (Zombies, TWO_GENERATIONS, "commit_in_transaction"),
         (Unstable, TWO_GENERATIONS, "fetch_offset"),
         (Aborted, ONE_GENERATION, "fetch_offset"),
+        (CommitsFurther, ONE_GENERATION, "commit"),
     ],
 )
 def test_bugs_take_unexplained_steps(

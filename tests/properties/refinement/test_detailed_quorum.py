@@ -26,6 +26,14 @@ def test_every_step_of_two_replicas_is_explained() -> None:
     }
 
 
+@pytest.mark.parametrize(("replicas", "log_size", "pairs"), [(1, 1, 4), (1, 4, 80), (2, 3, 2746)])
+def test_every_step_of_a_shorter_or_longer_log_is_explained(
+    replicas: int, log_size: int, pairs: int
+) -> None:
+    walk = Refinement(Quorum(replicas=replicas, log_size=log_size)).walk()
+    assert (walk.pairs, walk.unexplained) == (pairs, [])
+
+
 @pytest.mark.parametrize("wrong", [LeadsAfterRestart, Kafka43])
 def test_a_bug_takes_an_unexplained_step(wrong: type[Quorum]) -> None:
     spec = wrong(replicas=1, max_epoch=2, max_failures=1)

@@ -68,13 +68,20 @@ def test_two_transactions_that_read_each_other_are_a_cycle() -> None:
 def test_the_explanation_reads_like_elle() -> None:
     h = history(CIRCLE)
     (row,) = cycles(h, "G1c", READS)
-    assert explain(row, dict(enumerate(h))).splitlines() == [
+    lines = [
         "Let:",
         "  T1 = operation 0, process 0: txn k=a -> ok @0 j=b@0",
         "  T2 = operation 1, process 1: txn j=b -> ok @0 k=a@0",
         "Then:",
         "  - T1 < T2, because T2 polled k=a@0, which T1 sent.",
         "  - However, T2 < T1, because T1 polled j=b@0, which T2 sent: a contradiction.",
+    ]
+    by_number = dict(enumerate(h))
+    assert explain(row, by_number).splitlines() == lines
+    one_of_many = replace(row, component=1_234)
+    assert explain(one_of_many, by_number).splitlines() == [
+        *lines,
+        "This is the shortest cycle found among 1,234 operations.",
     ]
 
 

@@ -62,6 +62,21 @@ def test_a_read_that_does_not_pass_the_end_is_not_found(polls: str) -> None:
     assert intermediate_reads(history(SENT + polls)) == ()
 
 
+@pytest.mark.parametrize(("start", "found"), [(2, 1), (3, 0)])
+def test_the_last_record_must_exist_if_the_log_starts_at_it(start: int, found: int) -> None:
+    h = history(SENT + f"c1 poll -> ok k=a@0 k=d@4\nc2 start_offset k -> ok @{start}")
+    assert len(intermediate_reads(h)) == found
+
+
+def test_a_skip_that_ends_before_the_last_record_is_not_found() -> None:
+    h = history("""
+        t1  txn k=a k=c  -> ok @0 @5
+        p1  send k=d k=e -> ok @1 @2
+        c1  poll         -> ok k=a@0 k=e@2
+    """)
+    assert intermediate_reads(h) == ()
+
+
 def test_sends_outside_a_transaction_have_no_common_end() -> None:
     h = history(SENT.replace("txn", "send") + "c1 poll -> ok k=a@0 k=d@4")
     assert intermediate_reads(h) == ()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from model.histories import Outcome
 from model.history_notation import history
 from properties.anomalies.groups import (
     aborted_offset_read,
@@ -153,6 +156,30 @@ def test_a_commit_that_may_have_taken_effect_counts(ended: str) -> None:
         c1  ...                          -> {ended}
     """)
     assert moved_without_commit(h) == ()
+
+
+@pytest.mark.parametrize(("later_ns", "found"), [(0, 0), (1, 1)])
+def test_a_commit_that_begins_when_the_fetch_ends_may_have_taken_effect(
+    later_ns: int, found: int
+) -> None:
+    first, commit, fetch = history("""
+        c2  fetch_offset{group=g} k      -> ok @5
+        c1  commit_offset{group=g} +k@7  -> ok
+        c2  fetch_offset{group=g} k      -> ok @7
+    """)
+    begins = (fetch.completed_ns or 0) + later_ns
+    late = replace(commit, invoked_ns=begins, completed_ns=begins + 1)
+    assert len(moved_without_commit((first, fetch, late))) == found
+
+
+@pytest.mark.parametrize("ended", ["fail", "info"])
+def test_a_fetch_that_did_not_end_ok_returned_no_offset(ended: Outcome) -> None:
+    first, fetch = history("""
+        c2  fetch_offset{group=g} k      -> ok @5
+        c2  fetch_offset{group=g} k      -> ok @7
+    """)
+    assert len(moved_without_commit((first, fetch))) == 1
+    assert moved_without_commit((first, replace(fetch, outcome=ended))) == ()
 
 
 def test_a_failed_or_later_commit_does_not_count() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from model.histories import Send
 from model.history_notation import history
 from properties.anomalies.declarations import Declarations
 from properties.anomalies.groups import (
@@ -25,6 +28,7 @@ from properties.anomalies.groups.output_without_offset import (
     OutputWithoutOffset,
     outputs_without_offset,
 )
+from properties.anomalies.groups.pipelines import Step, steps
 from properties.anomalies.transactions.torn_transaction import torn_transactions
 
 TWICE = history("""
@@ -65,6 +69,18 @@ def test_only_offsets_below_the_commit_of_the_same_group_are_consumed() -> None:
     """)
     assert inputs_processed_twice(h) == ()
     assert input_processed_twice.observed(h) == 3
+
+
+def test_a_step_consumes_what_it_polled_from_its_key_below_its_commits() -> None:
+    h = history("""
+        t1  txn{id=x,group=g} i=z +i@1 +i@3 +j@2  -> ok @0 i=m@0 j=n@1 i=o@? i=p@2 i=q@3
+        t2  txn{id=y} o=a                         -> ok @0 i=m@0
+        c1  commit_offset{group=g} +i@4           -> ok
+    """)
+    assert list(steps(h)) == [
+        Step(("g", "i"), op=0, committed=3, consumed=frozenset({0, 2})),
+        Step(("g", "j"), op=0, committed=2, consumed=frozenset({1})),
+    ]
 
 
 @pytest.mark.parametrize(("offset", "ended", "explained"), [
@@ -110,6 +126,22 @@ def test_an_input_that_only_an_aborted_step_consumed_is_skipped() -> None:
     assert "although only failed operations of the group had polled m" in text
 
 
+def test_the_first_transaction_that_passed_the_input_is_named() -> None:
+    h = (*SKIPPED, *history("\n" * 5 + "t9  txn{id=x,group=g} o=c +i@3   -> ok @3 i=o@2"))
+    assert [row.passed_op for row in inputs_skipped(h)] == [3]
+
+
+def test_a_record_of_an_aborted_transaction_is_no_input_except_for_jepsen() -> None:
+    h = history("""
+        p1  txn i=m                      -> fail
+        c2  poll                         -> ok i=m@0
+        c1  fetch_offset{group=g} i      -> ok @0
+        t1  txn{id=x,group=g} o=b +i@2   -> ok @2 i=n@1
+    """)
+    assert inputs_skipped(h) == ()
+    assert [row.offset for row in inputs_skipped(h, Declarations(jepsen=True))] == [0]
+
+
 def test_an_input_that_no_operation_of_the_group_polled_is_skipped() -> None:
     h = history("""
         c1  fetch_offset{group=g} i      -> ok @0
@@ -139,6 +171,21 @@ def test_a_step_with_unknown_outcome_may_have_consumed_the_input() -> None:
     ]  # that transaction was not invoked yet
     earlier = (*silent[:2], *history("\n\n\nt9 txn{id=x,group=g} o=a -> never"), silent[2])
     assert inputs_skipped(earlier) == ()
+
+
+@pytest.mark.parametrize(
+    "other", ["txn{id=y,group=g} o=z -> ok @9", "poll{group=g} -> info", "txn{id=y} o=z -> info"]
+)
+def test_only_a_transaction_of_the_group_with_unknown_outcome_may_have_consumed_the_input(
+    other: str,
+) -> None:
+    h = history(f"""
+        p1  send i=m i=n                 -> ok @0 @1
+        c1  fetch_offset{{group=g}} i      -> ok @0
+        t1  {other}
+        t2  txn{{id=x,group=g}} o=b +i@2   -> ok @2 i=n@1
+    """)
+    assert [row.offset for row in inputs_skipped(h)] == [0]
 
 
 def test_an_input_that_the_application_jumped_over_is_not_skipped() -> None:
@@ -191,6 +238,37 @@ def test_visible_output_without_the_transactions_offset_is_found() -> None:
     text = output_without_offset.explain(row, dict(enumerate(OUTPUT_ALONE)))
     assert "its output a was read from o by 0.000035 ms" in text
     assert "returned no committed offset" in text
+
+
+def test_the_first_reader_of_an_output_is_named() -> None:
+    h = history("""
+        t1  txn{id=x,group=g} o=a o=b +i@1   -> ok @0 @1 i=m@0
+        c2  poll                             -> ok o=b@1
+        c2  poll                             -> ok o=a@0
+        c1  fetch_offset{group=g} i          -> ok @none
+    """)
+    (row,) = outputs_without_offset(h)
+    assert (row.shown_value, row.shown_op) == ("b", 1)
+
+
+def test_a_fetch_can_show_missing_offsets_after_the_start_of_a_transaction_with_output() -> None:
+    transaction, fetch = history("""
+        t1  txn{id=x,group=g} o=a +i@1   -> ok @0 i=m@0
+        c1  fetch_offset{group=g} i      -> ok @1
+    """)
+    at_once = replace(transaction, invoked_ns=fetch.invoked_ns, completed_ns=fetch.completed_ns)
+    (alone,) = history("c1  commit_offset{group=g} +i@1 -> ok")
+    silent = replace(
+        transaction, did=tuple(it for it in transaction.did if it != Send("o", "a", 0))
+    )
+    for other, observed in (
+        (transaction, 1),
+        (at_once, 0),
+        (replace(transaction, outcome="fail"), 0),
+        (alone, 0),
+        (silent, 0),
+    ):
+        assert output_without_offset.observed((other, fetch)) == observed
 
 
 def test_output_read_after_the_fetch_proves_nothing() -> None:
@@ -249,7 +327,10 @@ def test_a_visible_offset_without_the_transactions_output_is_found() -> None:
         fetch_op=2,
     )
     assert offset_without_output.observed(OFFSET_ALONE) == 1
+    assert offset_without_output.observed(OFFSET_ALONE[:4]) == 0, "no reader came so far"
+    assert row.size == 1
     text = offset_without_output.explain(row, dict(enumerate(OFFSET_ALONE)))
+    assert "it also sent a to o, at offset 2 or below. Readers polled up to offset 3 and" in text
     assert "the committed offset became 1, which only transaction 1 can have set" in text
     assert torn_transactions(OFFSET_ALONE) == ()
 

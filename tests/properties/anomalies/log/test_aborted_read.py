@@ -19,7 +19,11 @@ def test_a_read_value_of_a_failed_operation_is_found() -> None:
     assert row == AbortedRead(key="k", value="a", writer_op=0, reader_op=1, readers=2)
     assert row.size == 2
     assert observed(h) == 2
-    assert "every send of the value a failed" in explain(row, dict(enumerate(h)))
+    assert explain(row, dict(enumerate(h))).splitlines()[0] == (
+        "key k: every send of the value a failed, and 2 operations polled it at read_committed."
+    )
+    (alone,) = aborted_reads(h[:2])
+    assert ", and 1 operation polled it at" in explain(alone, dict(enumerate(h)))
 
 
 @pytest.mark.parametrize("outcome", ["info", "fail"])

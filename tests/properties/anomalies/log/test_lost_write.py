@@ -22,6 +22,16 @@ def test_reading_past_a_hole_is_a_lost_write() -> None:
     assert "but no reader ever polled b" in explain(row, dict(enumerate(h)))
 
 
+def test_the_first_reader_of_the_highest_offset_is_named() -> None:
+    h = history("""
+        p1  send k=a  -> ok @0
+        p1  send k=c  -> ok @2
+        c1  poll      -> ok k=c@2
+        c2  poll      -> ok k=c@2
+    """)
+    assert [row.reader_op for row in lost_writes(h)] == [2]
+
+
 def test_the_tail_above_the_highest_read_is_not_lost() -> None:
     h = history("""
         p1  send k=a  -> ok @0

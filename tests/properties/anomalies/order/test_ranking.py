@@ -22,13 +22,18 @@ def test_the_first_integer_of_clojures_hash_set_ranks(values: set[str], first: s
     assert ranked(values) == first
 
 
-def test_clojures_hash_set_has_this_order() -> None:
-    ten = [str(number) for number in range(10)]
-    order: list[str] = []
-    while ten:
-        order.append(ranked(ten))
-        ten.remove(order[-1])
-    assert order == ["0", "7", "1", "4", "6", "3", "2", "9", "5", "8"]  # (seq (set (range 10)))
+@pytest.mark.parametrize(
+    "order",
+    [
+        "0 7 1 4 6 3 2 9 5 8",
+        "0 7 20 27 1 24 4 15 21 13 22 6 28 25 17 3 12 2 23 19 11 9 5 14 26 16 10 18 8",
+    ],
+)
+def test_clojures_hash_set_has_this_order(order: str) -> None:
+    left = order.split()  # (seq (set (range n)))
+    for first in order.split():
+        assert ranked(sorted(left)) == first
+        left.remove(first)
 
 
 def test_the_least_of_other_values_ranks() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from model.histories import FetchOffset
 from model.history_notation import history
 from properties.anomalies.real_time.stale_group_offset import (
     StaleGroupOffset,
@@ -117,3 +120,13 @@ def test_after_a_transaction_only_fetches_that_wait_for_it_count() -> None:
     assert observed(history(lines(commit(5), transaction, early))) == 0
     assert stale_group_offsets(history(lines(commit(5), transaction, fetch("-> ok @5"))))
     assert stale_group_offsets(history(lines(commit(5), commit(9), early)))
+
+
+def test_a_stale_answer_is_known_by_another_answer_of_its_operation() -> None:
+    commits, fetch = history("""
+        c1  commit_offset{group=g} +k@5  -> ok
+        c2  fetch_offset{group=g} k      -> ok @5
+    """)
+    both = replace(fetch, did=(FetchOffset("k", 1), *fetch.did))
+    (row,) = stale_group_offsets((commits, both))
+    assert (row.offset, row.ops) == (1, (1,))

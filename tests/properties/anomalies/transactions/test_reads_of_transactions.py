@@ -21,6 +21,7 @@ from properties.anomalies.transactions.open_transaction_read import (
     OpenTransactionRead,
     open_transaction_reads,
 )
+from properties.anomalies.transactions.visible import writers
 
 EARLY = history("""
     t1  txn{id=x,end=30} k=a ...
@@ -142,3 +143,14 @@ def test_a_record_that_was_sent_again_may_be_from_the_second_send() -> None:
     first, read = fenced("PRODUCER_FENCED")
     again = history("t2 txn{id=x} k=a -> ok @3")
     assert fenced_transaction_reads((first, *again, read)) == ()
+
+
+def test_a_record_is_of_its_first_sender_that_did_not_fail() -> None:
+    h = history("""
+        t1  txn k=a  -> fail
+        t1  txn k=a  -> ok @0
+        t1  txn k=b  -> fail
+        t1  txn k=b  -> fail
+    """)
+    assert writers(h) == {("k", "a"): 1, ("k", "b"): 2}
+    assert writers((h[1], h[1])) == {("k", "a"): 0}

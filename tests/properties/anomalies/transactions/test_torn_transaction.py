@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from model.history_notation import history
 from properties.anomalies.declarations import Declarations
 from properties.anomalies.log.lost_write import lost_writes
@@ -185,3 +189,30 @@ def test_sends_outside_transactions_are_no_transaction() -> None:
         c1  poll          -> ok k=c@1 j=b@0
     """)
     assert torn_transactions(h) == ()
+
+
+@pytest.mark.parametrize(("later_ns", "found"), [(0, 0), (1, 1)])
+def test_a_send_that_begins_when_the_record_was_read_is_no_bound(later_ns: int, found: int) -> None:
+    transaction, read, send, beyond = history("""
+        t1  txn k=a j=b  -> info
+        c1  poll         -> ok j=b@0
+        p1  send k=c     -> ok @7
+        c1  poll         -> ok k=c@7
+    """)
+    begins = (read.completed_ns or 0) + later_ns
+    late = replace(send, invoked_ns=begins)
+    assert len(torn_transactions((transaction, read, late, beyond))) == found
+
+
+def test_a_send_after_the_first_read_bounds_the_record_and_one_of_another_key_does_not() -> None:
+    h = history("""
+        t1  txn k=a j=b  ...
+        c1  poll         -> ok j=b@0
+        p1  send k=c     -> ok @7
+        t1  ...          -> ok @? @0
+        p1  send i=c     -> ok @3
+        p1  send k=d     -> ok @?
+        c1  poll         -> ok k=c@7
+    """)
+    (row,) = torn_transactions(h)
+    assert (row.lies, row.offset, row.known_op) == ("up to", 6, 1)

@@ -119,6 +119,16 @@ def test_a_process_without_a_recorded_init_producer_is_not_checked() -> None:
     assert observed(h) == 0
 
 
+def test_producers_without_a_transactional_id_replace_nobody() -> None:
+    h = history("""
+        t1  init_producer  -> ok
+        t2  init_producer  -> ok
+        t1  send k=a       -> ok @0
+    """)
+    assert zombie_writes(h) == ()
+    assert observed(h) == 0
+
+
 def test_another_transactional_id_does_not_replace_the_producer() -> None:
     h = history("""
         t1  init_producer{id=x}  -> ok
