@@ -20,9 +20,10 @@ from outside: the simulation and the property suites, the counts and verdicts of
 agreement of a kernel with its definition. A seed draws the points, and the rooms with the fewest
 mutants tried come first.
 
-A mutant is *killed* if a test fails by an assertion. A *crash* (another exception, or an assertion
-of the product itself) and a *timeout* are counted apart and are no kills. The *score* is the share
-of killed mutants among those that were killed or survived.
+A mutant is *killed* if a test fails by an assertion, or by a line such as `(row,) = rows`, which
+asserts that there is one row. A *crash* (another exception, or an assertion of the product itself)
+and a *timeout* are counted apart and are no kills. The *score* is the share of killed mutants among
+those that were killed or survived.
 
 Open survivors are tried again when tests are added, so the score is that of the tests of today, and
 it is higher than the share that was killed at first. An *explained* survivor has a reason in the
