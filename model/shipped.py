@@ -120,7 +120,7 @@ class Shipped:
 
 
 def shipped(spec: str, release: str) -> Shipped:
-    """Returns the rules of a release in the spec: the only version in force there, and its bugs.
+    """Returns the rules of a release in the spec: the release's only version, and its bugs.
 
     Raises UnknownName for an unknown release or spec, and NotShipped if there is no such version.
     """

@@ -9,8 +9,8 @@ group, or a process that consumes without a group.
 
 A record is *delivered* by an operation that received it and ended `ok`. A record is identified by
 its key and value. If a producer's retry appends a record again, and both copies are delivered, the
-record was delivered twice. So was a record that the application received again because it sought
-back.
+record was delivered twice. A record that the application received again after a seek was delivered
+twice, too.
 
 A record is *skipped* if its send must have taken effect, but the application did not receive it. An
 operation that ended `fail` received nothing. Only offsets between the lowest received one and the

@@ -57,7 +57,7 @@ class _Leaf:
 
 @dataclass(slots=True)
 class Painter:
-    """Draws the states of one spec, as data for the page."""
+    """Converts states of one spec to the data from which the explorer's web page draws them."""
 
     writer: Writer
     logs: tuple[Log, ...] = ()

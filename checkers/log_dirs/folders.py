@@ -66,9 +66,9 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """A topic partition, with the indexes of its logs (one per replica) and of its segments.
+    """A topic partition, and the positions of its logs (one per replica) and segments.
 
-    The indexes are positions in the tuples `logs` and `segments` of a `LogDirs`.
+    The positions refer to the tuples `logs` and `segments` of a `LogDirs`.
     """
 
     name: str

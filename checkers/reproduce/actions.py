@@ -219,7 +219,7 @@ def set_config(kind: int, resource: str, name: str, value: str) -> Do:
 
 
 def elect_preferred(at: int) -> Do:
-    """Requests from one broker that the partition's first replica is elected as its leader."""
+    """Asks the broker `at` to elect the partition's preferred leader, its first replica."""
 
     return lambda stage: stage.administration(at).elect([stage.place])
 

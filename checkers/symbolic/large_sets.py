@@ -33,6 +33,9 @@ def large_sets(size: int, number: int) -> Iterator[frozenset[int]]:
 
 
 def not_growing(size: int, sets: list[frozenset[int]]) -> list[tuple[frozenset[int], int]]:
-    """Returns each set and element such that the set with this element is not in `sets`."""
+    """Returns each (set, element) such that the set plus the element is not in `sets`.
+
+    The elements are the integers below `size`.
+    """
     family = set(sets)
     return [(one, i) for one in sets for i in range(size) if one | {i} not in family]

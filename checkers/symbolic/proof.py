@@ -176,7 +176,8 @@ def prove(
     - `limit_ms` limits the solver's time for one condition.
     - `only` names the claims to prove; a condition still assumes all claims.
     - `using` names the claims that suffice for a condition; by default, the spec names them.
-    - `scope` replaces the spec's scope for counterexamples and vacuity checks.
+    - `scope` replaces the spec's numbers of replicas, offsets and so on, for counterexamples and
+      vacuity checks.
 
     If a condition fails, the claims that do not need the failed claims are proved without them.
     After Ctrl-C the remaining conditions are unknown. Raises SpecError for unknown names.

@@ -236,9 +236,9 @@ class Broker:
         return answer
 
     def fault(self, do: str, *, when: Mapping[str, Any], **fields: Any) -> InjectedFault:
-        """Injects a fault into the requests that `when` selects, such as a closed connection.
+        """Injects a fault, for example a closed connection, for each request that matches `when`.
 
-        An empty `when` selects all requests.
+        An empty `when` matches all requests.
         """
         answer = self.call("POST", "/faults", {"do": do, "when": when, **fields})
         return InjectedFault(answer["id"], self)
@@ -247,7 +247,7 @@ class Broker:
     def during(
         self, do: str, *, when: Mapping[str, Any], **fields: Any
     ) -> Generator[InjectedFault]:
-        """Injects a fault into the requests that `when` selects, until the `with` block ends."""
+        """Injects a fault for each request that matches `when`, until the `with` block ends."""
         injected = self.fault(do, when=when, **fields)
         try:
             yield injected

@@ -45,7 +45,7 @@ def compared(what: str, found: object, expected: object) -> Outcome:
 
 
 def done(behaviour: Behaviour, action: str, *arguments: int) -> Outcome:
-    """Takes an action of the spec; returns a refusal if the spec does not allow it."""
+    """Performs an action of the spec; returns a refusal if the spec does not allow the action."""
     refusal = behaviour.take(Call(action, arguments))
     if refusal is None:
         return None

@@ -251,11 +251,10 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action
     def refuse(s, m: Member) -> None:
-        """The coordinator refuses a consumer's request: its generation is old, or its member id
-        unknown.
+        """The coordinator refuses a request that has an old generation or an unknown member id.
 
-        Kafka: ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID. Simplified: only the newest refusal is in
-        flight. Every claim also holds without the guard of this action.
+        Kafka: ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID. Simplified: only the newest error response
+        is in flight. Every claim also holds without the guard of this action.
         """
         c = s.consumer[m]
         when(c.generation != 0, ~s.is_current(m))
@@ -267,11 +266,11 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action(fair="weak")
     def receive_refusal(s, m: Member) -> None:
-        """The consumer receives a refusal, and leaves its generation if the refusal is about this
-        generation.
+        """The consumer receives an error response, and leaves its generation if it sent the request
+        in this generation.
 
         Kafka: ConsumerCoordinator and AbstractCoordinator.generationUnchanged. Simplified: only the
-        newest refusal is in flight. Without this comparison of generations, the variant
+        newest error response is in flight. Without this comparison of generations, the variant
         `obeys-old-answers` breaks the claim `old_answers_change_nothing` in 11 steps (KAFKA-9823).
         """
         c = s.consumer[m]

@@ -120,7 +120,9 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @witness
     def an_answer_is_old(s) -> Bool:
-        """Reachable: a refusal about an older generation is in flight to a current member."""
+        """Reachable: an error response to a request of an older generation is in flight to a
+        current member.
+        """
         return exists(
             all_of(
                 s.is_current(m),

@@ -103,7 +103,7 @@ class ClassicGroupState(Spec):
     def accepts(s, m: Member) -> Bool:
         """True if the coordinator accepts the member's offset commit.
 
-        The commit must be of the current generation, whose assignment must have arrived. Without
+        The commit must carry the current generation, whose assignment must have arrived. Without
         the check of the generation, the variant `accepts-anyone` breaks the claim
         `only_owners_commit` in 6 steps.
         """

@@ -295,7 +295,7 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
     def accepts(s, m: Member) -> Bool:
         """True if the coordinator accepts the member's offset commit.
 
-        The commit must be of the current generation, whose assignment must have arrived. Without
+        The commit must carry the current generation, whose assignment must have arrived. Without
         the check of the generation, the variant `accepts-anyone` breaks the claim
         `only_owners_commit` in 7 steps.
         """

@@ -184,7 +184,7 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def assigned_after_the_first(s) -> Bool:
         """The least generation has no members in the log and no assignment.
 
-        True because a generation with members is a later one.
+        True because a generation with members is larger.
         """
         least = Generation.least()
         return all_of(
@@ -278,8 +278,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def current_owners_own(s) -> Bool:
         """A member that believes it owns a partition in the present generation is its owner.
 
-        It is the owner in the coordinator's memory and in its log. True because a process whose
-        member has a new process gives up its partitions before it joins again.
+        Both the coordinator's memory and its log have this owner. True because a replaced process
+        gives up its partitions before it joins again.
         """
         return s.owners_own(s.group) & s.owners_own(s.persisted)
 

@@ -1,4 +1,5 @@
-"""The actions of a KIP-848 group: the group changes, members heartbeat, consumers follow.
+"""The actions of a KIP-848 group: the group changes, members send heartbeats, consumers apply the
+responses.
 
 A group has members and reads one partition. Each change of the group raises the *group epoch*. For
 this epoch the assignor computes a *target assignment*: it chooses the member that shall own the
@@ -152,7 +153,7 @@ class ConsumerGroupActions(ConsumerGroupState):
         return (s.member[m].revoking != nothing) & s.consumer[m].owns
 
     def must_revoke(s, m: Member) -> Bool:
-        """True if the member owns the partition, but not in the target assignment.
+        """True if the member owns the partition, but is not its owner in the target assignment.
 
         The coordinator then asks the member to revoke the partition. The variant `frees-at-once`
         does not ask, and breaks the claim `one_reader` in 10 steps.
@@ -211,7 +212,7 @@ class ConsumerGroupActions(ConsumerGroupState):
 
     @action(fair="weak")
     def receive_response(s, m: Member) -> None:
-        """The consumer receives the answer to a heartbeat, and takes over its epoch and assignment.
+        """The consumer receives a heartbeat response, and adopts its epoch and assignment.
 
         Kafka: ConsumerMembershipManager.onHeartbeatSuccess. Simplified: the answer has the
         coordinator's present state. Every claim also holds without the guard of this action.

@@ -53,8 +53,8 @@ class ConsumerGroupClaims(ConsumerGroupActions):
     def partition_epoch_iff_assigned(s) -> Bool:
         """The partition has a partition epoch if a member has the partition, and none otherwise.
 
-        A coordinator that takes over reads the members from the log. So it finds the partition
-        assigned or free, as it was before the failover.
+        After a failover, the new coordinator reads the members from the log. So it finds the
+        partition free exactly if the partition was free before the failover.
         """
         return (s.partition_epoch != nothing) == exists(s.has(m) for m in Member)
 

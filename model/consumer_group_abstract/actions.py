@@ -2,8 +2,9 @@
 
 The assignor chooses a member for each partition: the target assignment. A member's heartbeat
 reports which partitions its consumer owns. The coordinator gives a partition only to its target,
-and only when the partition is free. A member that has a partition of another target must give it
-up first; it stays in its member epoch until a heartbeat no longer reports the partition.
+and only when the partition is free. A member must first give up each partition whose target is
+another member. The member stays in its member epoch until a heartbeat no longer reports the
+partition.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 

@@ -61,8 +61,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
     def taken_partitions_have_a_member(s) -> Bool:
         """A partition is free if and only if no member has it.
 
-        A coordinator that takes over reads the members from the log. So it finds each partition
-        free or taken, as it was before the failover.
+        After a failover, the new coordinator reads the members from the log. So it finds a
+        partition free exactly if the partition was free before the failover.
         """
         return forall(iff(s.taken[p], exists(s.has(m, p) for m in Member)) for p in TopicPartition)
 
@@ -137,8 +137,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def live_owners_have(s) -> Bool:
-        """If the coordinator accepts a consumer's heartbeats, its record of this consumer has every
-        partition that the consumer reads, as assigned or as still to be given up.
+        """If the coordinator accepts a consumer's heartbeats, it has recorded every partition that
+        the consumer reads as assigned to the consumer, or as not yet revoked.
 
         True because the coordinator takes a partition away only after a heartbeat that no longer
         reports the partition.
@@ -149,9 +149,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def answered_owners_have(s) -> Bool:
-        """While a response to a consumer in the group is in flight, the coordinator's record of
-        this consumer has every partition that the consumer reads, as assigned or as still to be
-        given up.
+        """While a response to a consumer in the group is in flight, the coordinator has recorded
+        every partition that the consumer reads as assigned to the consumer, or as not yet revoked.
 
         True because the coordinator responds only to heartbeats that it accepts.
         """

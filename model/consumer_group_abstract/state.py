@@ -1,8 +1,8 @@
 """The state of an abstract KIP-848 group: the target assignment, members and consumers.
 
 The coordinator records for each member which partitions it has, and since which epoch. As in Kafka,
-a second variable (`taken`) has the partitions that are not free. The coordinator looks only there
-before it assigns a partition.
+a second variable (`taken`) has the partitions that are not free. The coordinator checks only this
+variable before it assigns a partition.
 
 Source: KIP-848, KIP-1251; CurrentAssignmentBuilder and ConsumerGroup of Kafka 4.3.
 Simplified: a partition is free or taken, and its epoch is not kept. The group epoch is left out,

@@ -1,7 +1,7 @@
 """The actions of abstract coordinators: clients and partitions, besides the coordinator.
 
-Requests, markers and responses may arrive late, and may arrive twice: an action stays possible
-until its guard forbids it. A failed coordinator and the next one may send markers at the same time.
+Requests, markers and responses may arrive late or twice: an action stays enabled until its guard is
+false. A failed coordinator and the next one may send markers at the same time.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 
@@ -76,10 +76,10 @@ class AbstractCoordinatorActions(Coordinator):
         s.abort_requested[x] = True
 
     def answers_from(s, x: Transaction) -> Metadata:
-        """Returns the record from which the coordinator answers: the last committed one.
+        """Returns the last committed record: the coordinator's answer to EndTxn depends on it.
 
-        If it answers before its decision is committed, the variant `answers-early` breaks the claim
-        `an_acknowledged_commit_stays` in 8 steps.
+        If the coordinator answers before its decision is committed, the variant `answers-early`
+        breaks the claim `an_acknowledged_commit_stays` in 8 steps.
         """
         return s.metadata_of(x)
 

@@ -78,8 +78,8 @@ class SkipsMarker(AbstractCoordinator):
     """The coordinator completes a transaction although a partition has no marker of it
     (KAFKA-20734).
 
-    Kafka 4.3.0 takes a partition without a leader for a deleted one. The action `complete` breaks
-    the lemma `a_completion_follows`.
+    Kafka 4.3.0 treats a partition without a leader as a deleted partition. The action `complete`
+    breaks the lemma `a_completion_follows`.
     """
 
     def may_complete(s, m: Metadata) -> Bool:
@@ -115,7 +115,7 @@ class RefusesRepeatedMarkers(AbstractCoordinator):
     in_force=kafka("4.0", "4.2"),
 )
 class FenceKeepsId(AbstractCoordinator):
-    """A fence that uses the last epoch does not move the producer to another id (KAFKA-20090).
+    """When a fence uses up the last epoch, the producer keeps its producer id (KAFKA-20090).
 
     The fenced instance requests the abort, and receives the last epoch. Its next transaction can
     never end. The action `fence` breaks the lemma `the_log_has_no_last_epoch`.

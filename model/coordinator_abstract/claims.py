@@ -13,7 +13,7 @@ from model.language import Bool, all_of, exists, forall, iff, implies, invariant
 
 
 class AbstractCoordinatorClaims(CoordinatorLemmas):
-    """Claims about atomicity, failover, fencing and the end of epochs."""
+    """Claims about atomicity, failover, fencing and the last producer epoch."""
 
     @invariant
     def atomic(s) -> Bool:

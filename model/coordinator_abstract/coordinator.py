@@ -270,8 +270,8 @@ class Coordinator(AbstractCoordinatorState):
         this.
 
         Kafka: TransactionCoordinator.endTransaction. Simplified: the request carries only a
-        producer id and an epoch, so it may be the request of another transaction. Without the guard
-        that a transaction is ongoing, the claim `the_client_decides` breaks in 6 steps.
+        producer id and an epoch, so it may have been sent for an earlier transaction. Without the
+        guard that a transaction is ongoing, the claim `the_client_decides` breaks in 6 steps.
         """
         m, another = s.metadata_of(x), s.needs_another_id(marker_epoch)
         when(s.commit_requested[x], s.is_current(x), m.is_ongoing)
@@ -284,8 +284,8 @@ class Coordinator(AbstractCoordinatorState):
         this.
 
         A client may also abort a transaction without partitions. Kafka:
-        TransactionCoordinator.endTransaction. Simplified: the request may be of another
-        transaction. Without the guard that no transaction is prepared, the claim
+        TransactionCoordinator.endTransaction. Simplified: the request may have been sent for an
+        earlier transaction. Without the guard that no transaction is prepared, the claim
         `no_hanging_transaction` breaks in 14 steps.
         """
         m, another = s.metadata_of(x), s.needs_another_id(marker_epoch)
@@ -294,7 +294,7 @@ class Coordinator(AbstractCoordinatorState):
         s.prepare(s.stamp[x].transactional_id, decision, marker_epoch, next_id, another)
 
     def may_fence(s, m: Metadata) -> Bool:
-        """True if the coordinator may abort the transaction of the record: it is ongoing.
+        """True if the record's transaction is ongoing, so the coordinator may abort it.
 
         A new coordinator must not abort a transaction that is prepared to commit: the variant
         `decides-again` breaks the claim `a_decision_survives` in 10 steps.
@@ -302,7 +302,7 @@ class Coordinator(AbstractCoordinatorState):
         return m.is_ongoing
 
     def fence_needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
-        """True if the producer must get another producer id with a fence, as with any decision.
+        """True if a fence, like any decision, must give the producer another producer id.
 
         Without this rule, the variant `fence-keeps-id` breaks the claim
         `no_instance_has_the_last_epoch` in 9 steps (KAFKA-20090).

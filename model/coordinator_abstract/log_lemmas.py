@@ -83,9 +83,10 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def the_log_has_the_decision(s) -> Bool:
-        """A transaction that the log has as ongoing is undecided; a decision in the log was made.
+        """A transaction that is ongoing in the log is undecided; the spec's state has each decision
+        of the log.
 
-        True because a decision counts when its record is committed.
+        True because the spec decides a transaction when the decision's record is committed.
         """
         return forall(
             all_of(

@@ -224,8 +224,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         """The markers of a transaction have a larger epoch than its records.
 
         The log's epoch is at least the epoch of these markers, unless the log has another producer
-        id. If the log has the decision of a later transaction, the epoch of this transaction is at
-        least the epoch of these markers, too.
+        id. If the log has the decision of a later transaction, the epoch of the later transaction
+        is at least the epoch of these markers, too.
         """
         return forall(
             implies(

@@ -76,7 +76,8 @@ class Stamp(Record):
 class Metadata(Record):
     """A record of the coordinator's log: the transaction metadata of a transactional id.
 
-    In Kafka's state Empty, a record is known, and neither ongoing, prepared nor complete.
+    In Kafka's state Empty, `is_known` is true, and `is_ongoing`, `is_prepared` and `is_complete`
+    are false.
     """
 
     is_known: Bool  # false: there is no record yet, or a tombstone

@@ -62,7 +62,8 @@ class IgnoresBrokerEpochs(Election):
     in_force=kafka("3.5", "3.6"),
 )
 class ReadsReplicaTwice(Election):
-    """A leader takes a follower's offset from before a restart, and its broker epoch from after it.
+    """A leader combines a follower's offset from before a restart with its broker epoch after the
+    restart.
 
     Between the two reads, the follower has restarted with an empty disk and has fetched again
     (KAFKA-15221). This bug breaks the claim `leader_completeness`.
@@ -234,7 +235,7 @@ class TrustsLastLeader(Election):
     in_force=kafka("4.0", LATEST, "reproduced on real brokers of 4.3"),
 )
 class MinIsrOfPartition0(Election):
-    """The controller takes min.insync.replicas as 1, because the topic's partition 0 has one
+    """The controller treats min.insync.replicas as 1, because the topic's partition 0 has one
     replica.
 
     The spec is about another partition of this topic, which has more replicas. If one member is

@@ -273,7 +273,7 @@ class GroupOffsetsActions(GroupOffsetsState):
 
         Kafka: OffsetMetadataManager.commitOffset. Simplified: a commit is accepted during the whole
         rebalance; Kafka refuses it while the members wait for their assignment. A consumer whose
-        output is in an open transaction may not commit here. If it could, the claim
+        output is in an open transaction may not commit outside it. If it could, the claim
         `no_input_is_skipped` breaks in 6 steps.
         """
         c = s.consumer[m]

@@ -47,7 +47,7 @@ class WindowOfOne(IdempotentProducer):
 class Expires(IdempotentProducer):
     """A leader forgets a producer that still retries (producer.id.expiration.ms).
 
-    This is no bug of Kafka's code: with a short expiration, the leader takes a retry for a first
+    This is no bug of Kafka's code: with a short expiration, the leader treats a retry as a first
     batch and appends it again. This variant breaks the claim `at_most_once`.
     """
 

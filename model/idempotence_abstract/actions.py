@@ -108,8 +108,7 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
 
     @action
     def change_leader(s, end: Offset) -> None:
-        """Another leader with a log that ends at `end` takes over; the records after `end` are
-        lost.
+        """A replica whose log ends at `end` becomes leader; the records after `end` are lost.
 
         Kafka: Partition.makeLeader. Simplified: the new leader's log is a prefix of the old
         leader's. The new leader must have every committed record (`may_lead_with`). Without this

@@ -12,7 +12,7 @@ Why no batch is in the log twice: two numbers of one batch are never both in the
 new number only after a refusal. The refused batch is not in the window, so it is not in the log.
 The log has no gaps, so it has no later batch of that epoch either.
 
-These actions come on top of those of the module `actions`. No action is fair.
+The spec has these actions and those of the module `actions`. No action is fair.
 
     client       send, refuse, renumber
     leader       restart

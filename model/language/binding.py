@@ -49,7 +49,7 @@ def substitute(n: t.Node, new: Mapping[t.Local, t.Node]) -> t.Node:
 
 
 def rebuilt(n: t.Node, change: Callable[[t.Node], t.Node]) -> t.Node:
-    """Returns a copy of the term in which `change` was applied to each direct part."""
+    """Returns a copy of the term in which `change` has replaced each direct subterm."""
     match n:
         case t.Const() | t.Least() | t.Local():
             return n

@@ -9,7 +9,7 @@ key, as an assigned value, and as a value of an optional sort, which also has `n
 an integer outside the range in such a place is *undefined*.
 
 *Evaluation order* decides which undefined terms are reached. Conjuncts of a guard and members of
-`&`, `|`, `=>` and `ite` are evaluated from left to right. A quantifier takes the elements in
+`&`, `|`, `=>` and `ite` are evaluated from left to right. A quantifier visits the elements in
 ascending order. Evaluation stops when the result is certain. If it reaches an undefined term, the
 formula is neither true nor false. This is an error of the spec; its message names the action, the
 line and the conjunct.
@@ -62,7 +62,7 @@ class Undefined(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """Evaluates the terms and takes the steps of one spec at one finite scope."""
+    """Evaluates the terms and computes the steps of one spec at one finite scope."""
 
     ranges: Ranges
 

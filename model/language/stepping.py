@@ -1,4 +1,4 @@
-"""Takes steps as `interpreter` defines them, in a time that does not grow with the size of a sort.
+"""Computes steps as `interpreter` defines them, in a time that does not grow with a sort's size.
 
 In a state, the values of `a[k]` for all `k` are one row (`rows.py`). The terms of an action are
 compiled to Python functions only once. Two things in an action range over a whole sort, and both
@@ -57,7 +57,7 @@ class _Action:
 
 @dataclass(slots=True)
 class Stepper:
-    """Takes the steps of a spec at one finite scope; the states are of type `RowState`."""
+    """Computes the steps of a spec at one finite scope; each state is a `RowState`."""
 
     ranges: Ranges
     variables: Mapping[str, t.Variable]

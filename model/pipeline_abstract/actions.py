@@ -1,9 +1,9 @@
 """The actions of an abstract pipeline: a group, instances, and the transaction coordinator.
 
-An instance fetches the committed offset of a partition and processes inputs from there. It writes
-their effects in its transaction, sends its position in the same transaction, and commits. Two
-markers, in either order, bring the decision to the output and to the group coordinator. The group
-may give the partition to another instance before the first one learns of it.
+An instance fetches the committed offset of a partition and processes inputs from this offset on. It
+writes their output records in its transaction, sends its position in the same transaction, and
+commits. Two markers, in either order, bring the decision to the output and to the group
+coordinator. The group may give the partition to another instance before the first one learns of it.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 
@@ -100,7 +100,7 @@ class PipelineActions(PipelineState):
         return ~s.is_decided(x) & ~s.has_content(x)
 
     def begin_with(s, i: Instance) -> None:
-        """Makes an instance read from the committed offsets, when it has initialized an id."""
+        """Makes an instance read from the committed offsets, after it has initialized an id."""
         s.stop_reading(i)
 
     @action
@@ -142,12 +142,12 @@ class PipelineActions(PipelineState):
 
     @action
     def process(s, i: Instance, x: TransactionalId, p: TopicPartition, after: Offset) -> None:
-        """An instance reads the next input, and writes its effect in the open transaction.
+        """An instance reads the next input, and writes its output record in the open transaction.
 
-        Kafka: KafkaConsumer.poll and KafkaProducer.send. Simplified: both are one step, and one
-        record is the whole effect. After an instance has sent its position in a partition, it reads
-        no further input of this partition in the same transaction. Without this guard, the claim
-        `position_is_exact` breaks in 6 steps.
+        Kafka: KafkaConsumer.poll and KafkaProducer.send. Simplified: both are one step, and each
+        input has one output record. After an instance has sent its position in a partition, it
+        reads no further input of this partition in the same transaction. Without this guard, the
+        claim `position_is_exact` breaks in 6 steps.
         """
         at = s.position[i][p]
         when(
@@ -192,7 +192,7 @@ class PipelineActions(PipelineState):
         s.pending_offset[x][p] = s.position[i][p]
 
     def has_sent_offsets(s, x: TransactionalId) -> Bool:
-        """True if the transaction has an offset for each partition of which it has effects.
+        """True if the transaction has an offset for each partition whose inputs it has processed.
 
         An application must send its positions before it commits. Without this rule, the variant
         `commits-without-offsets` breaks the claim `each_input_at_most_once` in 11 steps.
@@ -251,10 +251,11 @@ class PipelineActions(PipelineState):
 
     @action
     def write_output_marker(s, x: TransactionalId) -> None:
-        """The output gets the marker, and a reader receives the effects of a committed transaction.
+        """The output gets the marker, and a reader receives the output records of a committed
+        transaction.
 
-        Kafka: WriteTxnMarkers to the output partitions. Simplified: the reader receives all effects
-        in one step. Without the guard that the transaction is decided, the claim
+        Kafka: WriteTxnMarkers to the output partitions. Simplified: the reader receives all output
+        records in one step. Without the guard that the transaction is decided, the claim
         `position_is_exact` breaks in 7 steps.
         """
         when(s.is_decided(x), ~s.output_marked[x])
@@ -281,9 +282,9 @@ class PipelineActions(PipelineState):
         """The group coordinator gets the marker, and the pending offsets count or are dropped.
 
         Kafka: WriteTxnMarkers to `__consumer_offsets`. Simplified: a pending offset replaces the
-        committed one. In Kafka it does so only if no later offset is committed; here none is.
-        Without the guard that the transaction is decided, the claim `position_is_exact` breaks in 9
-        steps.
+        committed one. In Kafka it does so only if no later offset is committed; in this spec none
+        is. Without the guard that the transaction is decided, the claim `position_is_exact` breaks
+        in 9 steps.
         """
         when(s.is_decided(x), ~s.offsets_marked[x])
         s.offsets_marked[x] = True

@@ -58,7 +58,7 @@ class ReturnsUnstable(Pipeline):
 class InheritsTransaction(Pipeline):
     """An instance that initializes a transactional id inherits the open transaction of the id.
 
-    Its commit also commits the effects that its predecessor has written. The action
+    Its commit also commits the output records that its predecessor has written. The action
     `init_transactions` breaks the lemma `written_is_below_position`.
     """
 
@@ -85,8 +85,8 @@ class IgnoresEpoch(Pipeline):
 class CommitsOutside(Pipeline):
     """The application commits its position with the consumer, outside of the transaction.
 
-    The position counts before the effects are committed. If the transaction aborts, the inputs are
-    lost. The claim `position_is_exact` breaks at the action `send_offset`.
+    The position counts before the output records are committed. If the transaction aborts, the
+    inputs are lost. The claim `position_is_exact` breaks at the action `send_offset`.
     """
 
     @action
@@ -104,7 +104,7 @@ class CommitsOutside(Pipeline):
     in_force=InForce(of="Alpakka Kafka"),
 )
 class CommitsWithoutOffsets(Pipeline):
-    """A transaction commits effects without the position after their inputs.
+    """A transaction commits output records without the position after their inputs.
 
     The next owner of the partition processes the inputs again. The claim `position_is_exact` breaks
     at the action `commit`. The library Alpakka Kafka added offsets only in the callbacks of
@@ -144,7 +144,7 @@ class LearnsInTransaction(Pipeline):
     """An instance learns a new generation while its transaction is open, and commits the
     transaction later.
 
-    So the generation does not fence effects of the old generation. Another instance may have
+    So the generation does not fence output records of the old generation. Another instance may have
     processed the same inputs since. The action `learn_generation` breaks the lemma
     `written_is_below_position`.
     """
@@ -155,7 +155,8 @@ class LearnsInTransaction(Pipeline):
 
 @bug("reads-uncommitted", breaks="each_input_at_most_once", steps=11, in_force=UNRELEASED)
 class ReadsUncommitted(Pipeline):
-    """The reader of the output reads at read_uncommitted, so it also receives aborted effects.
+    """The reader of the output reads at read_uncommitted, so it also receives aborted output
+    records.
 
     The claim `position_is_exact` breaks at the action `write_output_marker`.
     """
@@ -178,7 +179,7 @@ class SkipsMarker(Pipeline):
     """The coordinator completes a transaction although the group coordinator has no marker of it
     (KAFKA-20734).
 
-    Kafka 4.3.0 does so if a partition of `__consumer_offsets` has no leader. The effects are
+    Kafka 4.3.0 does so if a partition of `__consumer_offsets` has no leader. The output records are
     committed, and the position is not. If the next transaction of the id aborts, its marker drops
     the position, and the inputs are processed again. The claim `position_is_exact` breaks at the
     action `complete`.
@@ -190,7 +191,7 @@ class SkipsMarker(Pipeline):
 
 @bug("counts-aborted", breaks="position_is_exact", steps=7, in_force=UNRELEASED)
 class CountsAborted(Pipeline):
-    """A marker makes pending offsets count, even if it is an ABORT.
+    """A marker makes pending offsets count, even if the marker is an ABORT.
 
     The inputs of the aborted transaction are never processed again. The claim `position_is_exact`
     breaks at the action `write_offset_marker`.
@@ -211,7 +212,8 @@ class CountsAborted(Pipeline):
     in_force=UNRELEASED,
 )
 class FetchesBeforeInit(IdPerPartition):
-    """An instance fetches the committed offset before it initializes the partition's id.
+    """An instance fetches the committed offset before it initializes the partition's transactional
+    id.
 
     In between, the previous owner commits. The action `fetch_offset` breaks the lemma
     `readers_use_the_id`.

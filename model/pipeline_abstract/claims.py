@@ -1,4 +1,6 @@
-"""The claims about an abstract pipeline: the effect of each input is in the output exactly once."""
+"""The claims about an abstract pipeline: the output record of each input is in the output exactly
+once.
+"""
 
 from __future__ import annotations
 
@@ -24,21 +26,24 @@ from model.pipeline_abstract.state import (
 
 
 class PipelineClaims(PipelineActions):
-    """Claims about the committed effects of inputs and about the committed position."""
+    """Claims about the committed output records of inputs and about the committed position."""
 
     # ---- claims
 
     @invariant
     def each_input_at_most_once(s) -> Bool:
-        """A reader of the output at read_committed never receives the effect of an input twice."""
+        """A reader of the output at read_committed never receives the output record of an input
+        twice.
+        """
         return forall(~s.repeated[p][o] for p in TopicPartition for o in Offset)
 
     @invariant
     def position_is_exact(s) -> Bool:
-        """An input is below the group's committed position if and only if its effect is committed.
+        """An input is below the group's committed position if and only if its output record is
+        committed.
 
-        When the coordinator decides to commit, the effects and the sent position of the transaction
-        are committed together. The two markers follow later.
+        When the coordinator decides to commit, the output records and the sent position of the
+        transaction are committed together. The two markers follow later.
         """
         return forall(
             iff(s.is_below_position(p, o), s.has_committed_effect(p, o))
@@ -56,8 +61,8 @@ class PipelineClaims(PipelineActions):
         )
 
     def has_committed_effect(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if a reader has received the input's effect, or will receive it after a commit
-        marker.
+        """True if a reader has received the input's output record, or will receive it after a
+        commit marker.
         """
         return s.received[p][o] | exists(
             s.committed[x] & s.written[x][p][o] for x in TransactionalId
@@ -65,8 +70,8 @@ class PipelineClaims(PipelineActions):
 
     @invariant
     def output_is_exact_when_settled(s) -> Bool:
-        """While no transaction awaits a marker, a reader has received the effects of exactly the
-        inputs below the committed offset.
+        """While no transaction awaits a marker, a reader has received the output records of exactly
+        the inputs below the committed offset.
         """
         return implies(
             forall(~s.is_decided(x) for x in TransactionalId),
@@ -81,8 +86,8 @@ class PipelineClaims(PipelineActions):
 
     @witness
     def an_effect_is_received(s) -> Bool:
-        """Reachable: a reader has received an effect, and the committed offset is above its
-        input.
+        """Reachable: a reader has received the output of an input, and the committed offset is
+        above the input.
         """
         return exists(
             s.received[p][o] & (o < s.committed_offset[p]) for p in TopicPartition for o in Offset
@@ -90,8 +95,8 @@ class PipelineClaims(PipelineActions):
 
     @witness
     def a_second_owner_reads_on(s) -> Bool:
-        """Reachable: an instance that may commit reads above an input whose effect is received. In
-        the first generation, another instance owned the partition.
+        """Reachable: an instance that may commit has read beyond an input whose output a reader has
+        received. Another instance owned the partition in the first generation.
         """
         first = Generation.least()
         return exists(
@@ -110,7 +115,7 @@ class PipelineClaims(PipelineActions):
 
     @witness
     def a_zombie_has_written(s) -> Bool:
-        """Reachable: an instance that may no longer commit has written effects in an open
+        """Reachable: an instance that may no longer commit has written output records in an open
         transaction.
         """
         return exists(

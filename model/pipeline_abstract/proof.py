@@ -4,9 +4,9 @@ The argument: at most one offset of a partition is pending, so positions follow 
 instance is *current* for a partition if its next offset for the partition would be accepted. A
 current reader began at the committed offset, when no offset was pending. From then on only this
 instance can send an offset for the partition. So between the committed offset and its position lie
-exactly the inputs whose effects are in its open transaction. The transaction commits these effects
-and this position together. An instance that is not current may write effects, but it cannot send a
-position for them; and without a position, its transaction cannot commit.
+exactly the inputs whose output records are in its open transaction. The transaction commits these
+output records and this position together. An instance that is not current may write output records,
+but it cannot send a position for them; and without a position, its transaction cannot commit.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def markers_leave_nothing(s) -> Bool:
-        """After the output's marker, no effect of the transaction is pending; after the group
-        coordinator's marker, no offset is pending.
+        """After the output's marker, no output record of the transaction is pending; after the
+        group coordinator's marker, no offset is pending.
 
-        True because a decided transaction gets neither effects nor offsets.
+        True because a decided transaction gets neither output records nor offsets.
         """
         return forall(
             all_of(
@@ -63,10 +63,10 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def committed_effects_are_new(s) -> Bool:
-        """An effect that a commit marker will deliver was not received before, and no other commit
-        marker will deliver it.
+        """An output record that a commit marker will deliver was not received before, and no other
+        commit marker will deliver it.
 
-        True because a transaction commits only effects above the committed position.
+        True because a transaction commits only output records above the committed position.
         """
         return forall(
             implies(
@@ -86,7 +86,7 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def nothing_is_written_twice(s) -> Bool:
-        """A transaction has at most one effect of each input.
+        """A transaction has at most one output record of each input.
 
         True because positions only grow during a transaction, and no other instance writes in it.
         """
@@ -96,7 +96,8 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def written_is_below_position(s) -> Bool:
-        """An instance's position is above each input whose effect is in its open transaction.
+        """An instance's position is above each input whose output record is in its open
+        transaction.
 
         True because an instance starts again only if it has no open transaction.
         """
@@ -129,11 +130,11 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def pending_offsets_match_effects(s) -> Bool:
-        """While a transaction with a pending offset is open, it has exactly the effects of the
-        inputs from the committed offset up to the pending one.
+        """While a transaction with a pending offset is open, it has exactly the output records of
+        the inputs from the committed offset up to the pending one.
 
-        After the decision to commit, the effects that await a marker are still between these two
-        offsets. True because the sender's position is just above these inputs.
+        After the decision to commit, the output records that await a marker are still between these
+        two offsets. True because the sender's position is just above these inputs.
         """
         return forall(
             implies(
@@ -178,8 +179,8 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def readers_begin_at_the_committed_offset(s) -> Bool:
-        """The position of a current reader, and each input with an effect in its open transaction,
-        are not below the committed offset.
+        """The position of a current reader, and each input with an output record in its open
+        transaction, are not below the committed offset.
 
         A reader is current if the group coordinator would accept its next offset.
 
@@ -203,7 +204,7 @@ class PipelineProof(PipelineClaims):
     @lemma
     def readers_skip_nothing(s) -> Bool:
         """An input below the position of a current reader is below the committed position, or has
-        an effect in the reader's open transaction.
+        an output record in the reader's open transaction.
 
         A reader is current if the group coordinator would accept its next offset.
 
@@ -223,7 +224,7 @@ class PipelineProof(PipelineClaims):
         )
 
     def is_in_transaction(s, i: Instance, x: TransactionalId, p: TopicPartition, o: Offset) -> Bool:
-        """True if the input's effect is in the instance's open transaction."""
+        """True if the input's output record is in the instance's open transaction."""
         return all_of(s.may_use(i, x), ~s.is_decided(x), s.written[x][p][o])
 
     # ---- generations

@@ -2,8 +2,7 @@
 
 A pipeline consumes, processes and produces. An *instance* is one run of the application. It reads
 an input partition, writes an output record for each input, and commits its position in the input
-together with these records, in one transaction. The output record of an input is called the
-input's *effect*.
+together with these records, in one transaction.
 
 A crashed instance takes no further step. A process that restarts is another instance, and may use
 the same transactional id.
@@ -84,9 +83,9 @@ class PipelineState(Spec):
     offsets_marked: Set[TransactionalId]  # the group coordinator has the marker
 
     # the output, by the input of each record
-    written: Map[TransactionalId, Map[TopicPartition, Set[Offset]]]  # effects that await the marker
+    written: Map[TransactionalId, Map[TopicPartition, Set[Offset]]]  # outputs that await the marker
     doubled: Map[TransactionalId, Map[TopicPartition, Set[Offset]]]  # of these, written twice
-    received: Map[TopicPartition, Set[Offset]]  # effects that a read_committed reader receives
+    received: Map[TopicPartition, Set[Offset]]  # outputs that a read_committed reader receives
     repeated: Map[TopicPartition, Set[Offset]]  # of these, received twice
 
     # the instances
@@ -110,7 +109,7 @@ class PipelineState(Spec):
         return s.committed[x] | s.aborted[x]
 
     def has_content(s, x: TransactionalId) -> Bool:
-        """True if an effect or an offset of the transaction awaits the marker."""
+        """True if an output record or an offset of the transaction awaits the marker."""
         return any_of(
             exists(s.pending[x][p] for p in TopicPartition),
             exists(s.written[x][p][o] for p in TopicPartition for o in Offset),

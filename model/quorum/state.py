@@ -78,7 +78,7 @@ class Log(Record):
     """A replica's log. Its first record, of epoch 0, names the first voters; all replicas have this
     record.
 
-    The entries from the end on are blank.
+    The entries from the log end on are blank.
     """
 
     end_offset: Offset
@@ -164,7 +164,7 @@ class QuorumState(Spec):
         return s.voters(r)[x]
 
     def is_majority(s, r: Replica, voters: Set[Replica]) -> Bool:
-        """True if the set has a majority of the voters in the last record of the log of `r`."""
+        """True if `voters` has a majority of the voter set in the last record of the log of `r`."""
         present = count(s.is_voter(r, x) & voters[x] for x in Replica)
         absent = count(s.is_voter(r, x) & ~voters[x] for x in Replica)
         return present > absent

@@ -141,7 +141,7 @@ class QuorumLogLemmas(AbstractQuorum):
         """The log of a replica in an epoch has no record of a later epoch.
 
         The same is true of the log of each epoch's leader (`led`). From the offset at which the
-        epoch began, all records of this log are of the epoch.
+        epoch began, all records of this log have this epoch.
         """
         return all_of(
             forall(

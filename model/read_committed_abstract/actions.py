@@ -92,9 +92,9 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
     def append_first(s, x: Transaction, end: Offset) -> None:
         """The leader appends the first record of a transaction, which may already be decided.
 
-        Kafka: ProducerAppendInfo.append. Simplified: the guards stand for verification and for
-        epochs (`transactions-abstract`). Without the guard that the log has no record of the
-        transaction, the claim `stable_offset_stops_at_open` breaks in 6 steps.
+        Kafka: ProducerAppendInfo.append. Simplified: the guards replace Kafka's verification and
+        its check of epochs (`transactions-abstract`). Without the guard that the log has no record
+        of the transaction, the claim `stable_offset_stops_at_open` breaks in 6 steps.
         """
         when(s.begun[x], ~s.written[x], ~s.has_open(s.producer[x]))
         s.written[x] = True
@@ -116,8 +116,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         """The leader appends a record outside of transactions.
 
         Kafka: UnifiedLog.appendAsLeader. Simplified: the record has no producer. Without the guard
-        that the record is not of a transaction, the claim `nothing_committed_is_skipped` breaks in
-        7 steps.
+        that the record is outside of transactions, the claim `nothing_committed_is_skipped` breaks
+        in 7 steps.
         """
         when(~s.begun[x], ~s.plain[x])
         s.plain[x] = True
@@ -179,7 +179,7 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
 
     @action
     def change_leader(s, end: Offset) -> None:
-        """Another leader takes over, whose log ends at `end`: it may lack markers.
+        """A replica whose log ends at `end` becomes leader; its log may lack markers.
 
         Kafka: Partition.makeLeader. Simplified: the new leader rebuilds its producer state and its
         index from its whole log. Without the guard that the log does not grow, the claim
@@ -195,8 +195,7 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
             s.unreplicated[x] = is_closed & (s.high_watermark <= s.marker_offset[x])
 
     def is_restored(s, x: Transaction) -> Bool:
-        """True if a leader that restarts knows again that the transaction's marker is not
-        replicated.
+        """True if a restarted leader still knows that the transaction's marker is not replicated.
 
         Without this rule, the variant `kafka-4.3` breaks the claim `stable_offset_never_goes_back`
         in 8 steps.

@@ -30,8 +30,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @invariant
     def only_committed_is_delivered(s) -> Bool:
-        """Every delivered record is still in the log, and is of a committed transaction
-        or of none.
+        """Every delivered record is still in the log, and belongs to a committed transaction or to
+        none.
         """
         return forall(
             implies(
@@ -140,7 +140,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @lemma
     def only_begun_is_written(s) -> Bool:
-        """Every marker is of a transaction that has begun, and so is every record of a transaction.
+        """Every marker and every transactional record belong to a transaction that has begun.
 
         True because the actions that append require this.
         """

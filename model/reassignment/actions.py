@@ -163,9 +163,9 @@ class Reassignments(ReassignedPartition):
 
         Kafka: ReplicationControlManager.alterPartition, PartitionChangeBuilder.build. Simplified:
         as in `election`. Kafka tests at every change of the partition whether the reassignment may
-        complete. This spec tests it only here and at requests of the operator. The result is the
-        same, because a reassignment completes when the ISR grows, and no other change adds a member
-        to the ISR.
+        complete. This spec tests this only in `grant_isr` and at requests of the operator. The
+        result is the same, because a reassignment completes when the ISR grows, and no other change
+        adds a member to the ISR.
         """
         asked = s.broker[leader]
         when(

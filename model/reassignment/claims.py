@@ -107,7 +107,7 @@ class ReassignmentClaims(Reassignments):
 
     @invariant
     def changing_are_replicas(s) -> Bool:
-        """Replicas that a reassignment adds or removes are replicas while it is in progress."""
+        """While a reassignment is in progress, the brokers that it adds or removes are replicas."""
         return forall(
             implies(s.assignment.adding[r] | s.assignment.removing[r], s.assignment.replicas[r])
             for r in Replica

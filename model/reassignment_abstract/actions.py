@@ -50,7 +50,7 @@ class AbstractPartitionActions(Registration):
         s.read_isr(newer)
 
     def read_isr(s, e: LeaderEpoch) -> None:
-        """The leader of the epoch takes over the controller's ISR."""
+        """The leader of the epoch adopts the controller's ISR."""
         for f in Replica:
             member = s.isr[e][f]
             s.led[e].isr[f] = member
@@ -242,7 +242,8 @@ class AbstractPartitionActions(Registration):
     def stop_uncleanly(s, r: Replica, stop: Disturbance) -> None:
         """A broker stops without a clean shutdown, and may have lost records.
 
-        Kafka: a killed process or a power loss. Simplified: a clean restart changes nothing here.
+        Kafka: a killed process or a power loss. Simplified: in this spec, a clean restart changes
+        nothing.
         """
         when(true if s.stops_uncleanly else false, ~s.broker[r].is_stopped)
         s.disturb(stop)

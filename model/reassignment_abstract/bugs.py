@@ -104,7 +104,7 @@ class JoinsBeforeEpoch(PartitionProof):
     in_force=UNRELEASED,
 )
 class EligibleForEver(PartitionProof):
-    """A replica that joined the ELR stays there, although the ISR can commit without it.
+    """A replica that joined the ELR stays in the ELR, although the ISR can commit without it.
 
     The lemma `a_large_isr_has_no_elr` breaks.
     """
@@ -122,7 +122,7 @@ class EligibleForEver(PartitionProof):
 class MinIsrOfPartition0(PartitionProof):
     """The controller empties the ELR as soon as the ISR has one member.
 
-    The controller takes min.insync.replicas as 1, because partition 0 of the topic has only one
+    The controller treats min.insync.replicas as 1, because partition 0 of the topic has only one
     replica; this spec is about another partition. The replicas of the ELR have every committed
     record, but can no longer be elected. The action `shrink_isr` breaks the lemma
     `enough_members_remain`.

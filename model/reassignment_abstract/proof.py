@@ -228,7 +228,8 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def members_keep_what_they_acknowledged(s) -> Bool:
-        """While a member stays in its epoch, it keeps the records that it acknowledged there.
+        """While a member stays in its epoch, it keeps the records that it acknowledged in this
+        epoch.
 
         So does a replica that the newest leader proposes.
         """

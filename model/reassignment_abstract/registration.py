@@ -62,7 +62,7 @@ class Registration(AbstractPartitionState):
         """True if the controller must empty the ELR, because the ISR is large enough to commit.
 
         Without this rule, the variant `eligible-for-ever` breaks the claim
-        `eligible_replicas_have_committed_records` in 8 steps. If the controller takes
+        `eligible_replicas_have_committed_records` in 8 steps. If the controller treats
         min.insync.replicas as 1, the variant `min-isr-of-partition-0` breaks the claim
         `enough_members_remain` in 1 step.
         """
@@ -73,7 +73,7 @@ class Registration(AbstractPartitionState):
     def write_members(
         s, e: LeaderEpoch, isr: Set[Replica], out: Set[Replica], replicas: Set[Replica]
     ) -> None:
-        """Writes the ISR of the epoch, and its ELR without the brokers in `out`.
+        """Writes the epoch's ISR, and the epoch's ELR without the brokers in `out`.
 
         Kafka: PartitionChangeBuilder.maybePopulateTargetElr.
         """
@@ -200,12 +200,12 @@ class Registration(AbstractPartitionState):
     # ---- the operator
 
     def disturb(s, number: Disturbance) -> None:
-        """Numbers a request or an unclean stop; a scope limits how many there are."""
+        """Gives a number to a request or an unclean stop; a scope limits these numbers."""
         when(s.last_disturbance < number)
         s.last_disturbance = number
 
     def count(s, request: Disturbance) -> None:
-        """Numbers a request of the operator, which makes the leader's metadata old."""
+        """Gives a number to a request of the operator, which makes the leader's metadata old."""
         s.disturb(request)
         s.forget_proposals()
 

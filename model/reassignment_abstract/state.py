@@ -48,7 +48,7 @@ class RecordId(Sort):
 
 
 class Disturbance(Ordered):
-    """Numbers the operator's requests and the unclean stops, so that a scope can limit them."""
+    """The number of an operator's request or of an unclean stop; a scope limits these numbers."""
 
 
 class Leadership(Record):
@@ -141,7 +141,7 @@ class AbstractPartitionState(Spec):
         return s.replicas[r] & (s.isr[s.newest][r] | s.elr[s.newest][r])
 
     def is_member(s, e: LeaderEpoch, r: Replica) -> Bool:
-        """True if the broker was in the ISR or the ELR when the epoch ended, or joined then."""
+        """True if the broker was in the epoch's ISR or ELR, or joined in the epoch's last step."""
         return s.isr[e][r] | s.elr[e][r] | s.joined_last[e][r]
 
     def leads_in(s, r: Replica, e: LeaderEpoch) -> Bool:

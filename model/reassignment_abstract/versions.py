@@ -60,8 +60,8 @@ class Kafka43(ElrOfReplicas):
 
     The broker deletes its log. When it is a replica again, it may be elected with an empty log. The
     actions `complete_reassignment` and `cancel_reassignment` break the claim
-    `members_are_replicas`. The shortest run of 11 steps cancels a reassignment. A test plays a
-    run of 12 steps without a cancellation. The page docs/findings/stale-elr-member.md has both on
+    `members_are_replicas`. The shortest run of 11 steps cancels a reassignment. A test replays
+    a run of 12 steps without a cancellation. The page docs/findings/stale-elr-member.md has both on
     real brokers.
     """
 

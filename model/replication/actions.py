@@ -116,7 +116,7 @@ class TruncateToHighWatermark(ReplicationClaims):
         date.
 
         Kafka: Partition.makeLeader. Simplified: requests are never lost, and arrive in any order.
-        Without the guard `is_newer`, a late request takes the replica back to an older epoch: the
+        Without the guard `is_newer`, a late request returns the replica to an older epoch: the
         variant `obeys-old-requests` breaks the claim `leader_epochs_grow` in 4 steps.
         """
         when(s.request[leader_epoch].leader == leader, s.is_newer(leader, leader_epoch))
@@ -126,7 +126,7 @@ class TruncateToHighWatermark(ReplicationClaims):
         return s.replica[replica].leader_epoch < leader_epoch
 
     def adopt(s, replica: Replica, request: LeaderAndIsr, high_watermark: Offset) -> None:
-        """The replica takes over leader epoch, leader and ISR from a request.
+        """The replica adopts leader epoch, leader and ISR from a request.
 
         The replica's high watermark becomes `high_watermark`.
         """
@@ -208,10 +208,11 @@ class TruncateToHighWatermark(ReplicationClaims):
     def leader_expand_isr(s, leader: Replica, follower: Replica) -> None:
         """A follower that has reached the leader's high watermark joins the ISR.
 
-        Kafka: Partition.maybeExpandIsr. Simplified: leader and controller change together. In this
-        version the follower needs to reach only the high watermark, which may be too low at a new
-        leader. From KIP-320 on `has_reached_its_epoch` is required too. Without that guard, the
-        variant `joins-before-epoch` breaks the claim `strong_isr` in 11 steps (KAFKA-7128).
+        Kafka: Partition.maybeExpandIsr. Simplified: the ISR changes at the leader and the
+        controller in one step. In this version the follower needs to reach only the high watermark,
+        which may be too low at a new leader. KIP-320 adds the guard `has_reached_its_epoch`. The
+        variant `joins-before-epoch` is KIP-320 without this guard; it breaks the claim `strong_isr`
+        in 11 steps (KAFKA-7128).
         """
         isr = s.replica[leader].isr
         when(~isr[follower], s.is_caught_up(follower, leader, s.replica[leader].high_watermark))
@@ -253,9 +254,7 @@ class TruncateToHighWatermark(ReplicationClaims):
         s.adopt(follower, s.request[leader_epoch], s.replica[follower].high_watermark)
 
     def replicate(s, follower: Replica, leader: Replica) -> None:
-        """The follower appends the leader's next record, and takes over the leader's high
-        watermark.
-        """
+        """The follower appends the leader's next record, and adopts the leader's high watermark."""
         end = s.log[follower].end_offset
         when(s.log[leader].has_offset(end))
         s.log[follower].append(s.log[leader].record[end])

@@ -3,7 +3,7 @@
 The decorator of the class names the claim. Several bugs leave out a rule of KIP-320. The authors of
 its public TLA+ specification found these rules when they verified it. If one rule is left out,
 three replicas with the leader epochs 0..2 lose a committed record. A few bugs never were in Kafka
-and have no JIRA issue. They are here because no other variant breaks their claims.
+and have no JIRA issue. The spec has these bugs because no other variant breaks their claims.
 
 Source: KIP-101; KIP-320; KAFKA-7128; KAFKA-13141; hachikuji/kafka-specification d68782b.
 """
@@ -130,7 +130,7 @@ class CountsDivergingFetches(FetchDivergence):
     in_force=UNRELEASED,
 )
 class TakesLeadersHighWatermark(FetchDivergence):
-    """A follower takes over the leader's high watermark, even beyond the end of its own log.
+    """A follower adopts the leader's high watermark, even beyond the end of the follower's log.
 
     This bug breaks the claim `high_watermark_in_log`.
     """

@@ -167,9 +167,10 @@ class Kip320FirstTry(Kip279):
         """A follower that has reached the leader's high watermark joins the ISR.
 
         At or above the high watermark, the leader's log must have only records of the leader's own
-        epoch (`has_reached_its_epoch`). Kafka: Partition.maybeExpandIsr. Simplified: leader and
-        controller change together. Without this guard, a new leader's lagging high watermark lets
-        an empty follower join. The bug `joins-before-epoch` is KIP-320 without this guard.
+        epoch (`has_reached_its_epoch`). Kafka: Partition.maybeExpandIsr. Simplified: the ISR
+        changes at the leader and the controller in one step. Without this guard, a new leader's
+        lagging high watermark lets an empty follower join. The bug `joins-before-epoch` is KIP-320
+        without this guard.
         """
         when(s.has_reached_its_epoch(leader))
         super().leader_expand_isr(leader, follower)
@@ -203,8 +204,8 @@ class Kip320FirstTry(Kip279):
     def follower_replicate(s, follower: Replica, leader: Replica) -> None:
         """A follower copies the leader's next record if the leader has the follower's last record.
 
-        Kafka: never shipped. Simplified: one record. This guard takes the place of the comparison
-        of epochs in `Kip320`.
+        Kafka: never shipped. Simplified: one record. This guard replaces the comparison of epochs
+        in `Kip320`.
         """
         when(
             s.presumes_leadership(leader),
@@ -286,10 +287,11 @@ class Kip320(Kip279):
 
         At or above the high watermark, the leader's log must have only records of the leader's own
         epoch (`has_reached_its_epoch`). Kafka: Partition.isFollowerInSync: the follower's end is at
-        least the high watermark and the leader epoch's start offset. Simplified: leader and
-        controller change together. A new leader's high watermark may be lower than the previous
-        leader's. Without `has_reached_its_epoch`, a replica that lacks a committed record may join:
-        the variant `joins-before-epoch` breaks the claim `strong_isr` in 11 steps (KAFKA-7128).
+        least the high watermark and the leader epoch's start offset. Simplified: the ISR changes at
+        the leader and the controller in one step. A new leader's high watermark may be lower than
+        the previous leader's. Without `has_reached_its_epoch`, a replica that lacks a committed
+        record may join: the variant `joins-before-epoch` breaks the claim `strong_isr` in 11 steps
+        (KAFKA-7128).
         """
         isr, hw = s.replica[leader].isr, s.replica[leader].high_watermark
         when(

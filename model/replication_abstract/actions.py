@@ -247,7 +247,7 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def follower_high_watermark(s, r: Replica, latest: Offset, mark: Offset) -> None:
-        """A follower takes over a present or earlier high watermark of its leader.
+        """A follower adopts a present or earlier high watermark of its leader.
 
         Kafka: ReplicaFetcherThread.processPartitionData. Simplified: this is a separate step, and
         the follower's high watermark may also fall. Without the guard that the high watermark is at

@@ -183,8 +183,8 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def own_records_begin_at_the_start(s) -> Bool:
-        """In the log of a leader epoch, the records below the epoch's start offset are of earlier
-        epochs, and all later records are of this epoch.
+        """In an epoch's log, the records below the epoch's start offset have earlier epochs, and
+        all later records have this epoch.
         """
         return forall(
             implies(

@@ -231,8 +231,8 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_is_of_a_member(s) -> Bool:
-        """If `departure` is recorded for a leader epoch, its replica was in the ISR of this epoch,
-        and has since moved to a newer epoch.
+        """If `departure` names a replica for a leader epoch, this replica was in the ISR of the
+        epoch, and has since moved to a newer epoch.
 
         `departure.bound` is the offset up to which the replica fetched in the old epoch.
         """

@@ -181,9 +181,9 @@ class RetentionActions(RetentionState):
         s.deleted = s.requested
 
     def cleanable_end(s, r: Replica) -> Offset:
-        """Returns the high watermark: compaction looks only at records below it.
+        """Returns the high watermark: compaction reads only the records below this offset.
 
-        Compaction must not look at the records above: the variant `cleans-past-hw` breaks the claim
+        If compaction also reads the records above, the variant `cleans-past-hw` breaks the claim
         `latest_values_are_kept` in 5 steps (KAFKA-13194).
         """
         return s.log[r].high_watermark
@@ -239,7 +239,7 @@ class RetentionActions(RetentionState):
         """Returns the follower's log start after a fetch: its own or the leader's, whichever is
         larger.
 
-        The follower must not always take the leader's log start: the variant `takes-leaders-start`
+        The follower must not always adopt the leader's log start: the variant `takes-leaders-start`
         breaks the claim `log_starts_grow` in 6 steps.
         """
         return later_of(s.log[r].log_start, s.log[s.leader].log_start)

@@ -41,7 +41,7 @@ class CleansPastHighWatermark(Retention):
 class ExpiresUncommitted(Retention):
     """Retention deletes records that are not committed yet (KAFKA-5634).
 
-    The log start grows beyond the high watermark, and followers take over this log start. This bug
+    The log start grows beyond the high watermark, and followers adopt this log start. This bug
     breaks the claim `log_start_is_committed`.
     """
 
@@ -81,7 +81,7 @@ class AnswersAlone(Retention):
 
 @bug("takes-leaders-start", breaks="log_starts_grow", steps=6, in_force=UNRELEASED)
 class TakesLeadersStart(Retention):
-    """A follower takes over the leader's log start, even if its own log start is larger.
+    """A follower adopts the leader's log start, even if the follower's own log start is larger.
 
     Its log then begins with records that it has deleted. This bug breaks the claim
     `log_starts_grow`.

@@ -36,7 +36,7 @@ class WithElr(Retention):
     def is_deleted(s, r: Replica) -> Bool:
         """True if every replica that may lead has deleted all records that DeleteRecords names.
 
-        A replica outside the ISR and the ELR hears the log start before it joins the ISR. Kafka
+        A replica outside the ISR and the ELR learns the log start before it joins the ISR. Kafka
         waits for live replicas only: the variant `waits-for-the-live` breaks the claim
         `deleted_stays_deleted` in 7 steps.
         """

@@ -126,9 +126,9 @@ class ReadsWithoutFencing(ShareGroup):
     """The coordinator forgets the leader epoch of a new leader that has read the state
     (KAFKA-17796).
 
-    So it accepts a write of the old leader after this read, and the old leader answers its member.
-    The new leader does not learn this, and delivers the record. This bug breaks the claim
-    `acknowledgements_last`.
+    So the coordinator accepts a write of the old leader after this read, and the old leader answers
+    its member. The new leader does not learn this, and delivers the record. This bug breaks the
+    claim `acknowledgements_last`.
     """
 
     def epoch_after_read(s) -> LeaderEpoch:
@@ -164,8 +164,8 @@ class AvailableAfterTheLimit(ShareGroup):
 class LastWriteWins(ShareGroup):
     """The coordinator stores each write, even if it has stored a larger delivery count.
 
-    A late write of a lock that timed out replaces the accept of a later delivery. This bug breaks
-    the claim `acknowledgements_last`.
+    A delayed write for a delivery that timed out replaces the stored acknowledgement of a later
+    delivery. This bug breaks the claim `acknowledgements_last`.
     """
 
     def is_newer(s, w: Slot) -> Bool:

@@ -80,8 +80,8 @@ class ShareGroupClaims(ShareGroupActions):
 
     @invariant
     def acknowledgements_last(s) -> Bool:
-        """After a member was answered that its accept or reject succeeded, no member has the
-        record.
+        """After a member has received the answer that its accept or reject succeeded, no member has
+        the record.
         """
         return forall(
             implies(s.outcome[x] == CONFIRMED, s.record[x].state != ACQUIRED) for x in Offset
@@ -138,7 +138,7 @@ class ShareGroupClaims(ShareGroupActions):
 
     @witness
     def redelivered_after_a_timeout(s) -> Bool:
-        """Reachable: a lock has timed out, and a member has the record again before this is
+        """Reachable: a lock has timed out, and a member has the record again before the timeout is
         stored.
         """
         return exists(

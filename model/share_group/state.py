@@ -79,7 +79,7 @@ class DeliveryCount(Int):
 
 
 class Slot(Int):
-    """A place for one write that is on its way to the coordinator."""
+    """A slot for one write in flight; the number of slots limits the writes in flight."""
 
 
 class Changes(Int):
@@ -102,7 +102,7 @@ def is_final_state(state: RecordState) -> Bool:
 
 
 class Outcome(Int):
-    """What has become of a record; only claims read it.
+    """What has become of a record; only claims read this field.
 
     DECIDED: a member has accepted or rejected the record, or the leader has archived it at the
     limit. CONFIRMED: the member has also received the answer that this is stored.

@@ -53,8 +53,8 @@ class Kafka43(MovesStartAfterWrites):
 
     The coordinator forgets the records below the start offset. A write is repeated after a failure,
     and may arrive after later writes. Then the stored start offset goes back before records that
-    the coordinator has forgotten. The next leader delivers them again, although their members were
-    answered that their acknowledgements succeeded. Real brokers do this:
+    the coordinator has forgotten. The next leader delivers these records again, although members
+    have received the answer that their acknowledgements succeeded. Real brokers do this:
     docs/findings/accepted-record-returns.md. This version breaks the claim `acknowledgements_last`.
     It also has the bug `start-offset-waits`.
     """

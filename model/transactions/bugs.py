@@ -252,7 +252,7 @@ class EpochBeforePending(Transactions):
     in_force=kafka("4.0.0", "4.0.0"),
 )
 class FencesTwice(Transactions):
-    """The coordinator takes two epochs to fence a producer: one to fence, one to decide the abort.
+    """The coordinator uses two epochs to fence a producer: one to fence, one to decide the abort.
 
     If only one epoch is left, the epoch overflows (KAFKA-19367). This bug breaks the claim
     `epochs_stay_in_range`.
@@ -274,9 +274,9 @@ class FencesTwice(Transactions):
     in_force=kafka("4.0", "4.2"),
 )
 class FenceKeepsId(Transactions):
-    """A fence that uses the last epoch of a producer id does not move the producer to another id.
+    """When a fence uses up the last epoch of a producer id, the producer keeps this id.
 
-    The fenced client then asks to abort its transaction. The coordinator takes this for a retry of
+    The fenced client then asks to abort its transaction. The coordinator treats this as a retry of
     an abort that it has made, and answers with the largest epoch. Under this epoch, the client's
     next transaction can never end (KAFKA-20090). This bug breaks the claim `epochs_stay_in_range`.
     """
@@ -362,7 +362,7 @@ class BumpsInMidTransaction(Version1):
 
     @action
     def bump(s, k: Transaction, i: Instance) -> None:
-        """A fenced client asks with InitProducerId, and receives the next epoch."""
+        """A fenced client sends InitProducerId, and receives the next epoch."""
         m = s.metadata
         when(
             s.owner[k] == i,

@@ -8,8 +8,8 @@ complete.
 Until then, the old instance may send EndTxn for the aborted transaction. This request has the
 previous epoch. A retry of a successful EndTxn has the previous epoch too. So the coordinator cannot
 distinguish the two requests by the epoch. In the version `strict-fence`, it refuses every EndTxn of
-a fenced transaction. In the bug `fence-looks-like-an-end`, it takes the request for a retry, and
-answers with the new epoch.
+a fenced transaction. In the bug `fence-looks-like-an-end`, the coordinator treats the request as a
+retry, and answers with the new epoch.
 
 Source: KIP-890; KAFKA-19367; TransactionMetadata.prepareAbortOrCommit and
 TransactionCoordinator.endTransaction of Apache Kafka 4.3.
@@ -60,7 +60,7 @@ class StrictFence(Transactions):
     """After a fence for a new instance, the old instance receives no new epoch.
 
     A fence is the abort of the old instance's open transaction. If the old instance then sends
-    EndTxn, the coordinator refuses the request, and does not take the request for a retry.
+    EndTxn, the coordinator refuses the request, and does not treat it as a retry.
     """
 
     # A retry of EndTxn is recognised by the previous epoch, which is stored when a transaction
@@ -143,8 +143,8 @@ class FenceLooksLikeAnEnd(StrictFence):
     """A late EndTxn of a fenced instance looks like a retry, so the instance gets the new epoch.
 
     A fence aborts the transaction of the old instance and raises the epoch, as every end of a
-    transaction does. The old instance then asks to abort the transaction. The coordinator takes the
-    request for a retry, and answers with the new epoch. The old instance may begin its next
+    transaction does. The old instance then asks to abort the transaction. The coordinator treats
+    the request as a retry, and answers with the new epoch. The old instance may begin its next
     transaction before the new instance gets an epoch. Then the new instance must fence again, and
     may wait for ever. This bug breaks the claim `the_fenced_get_no_epoch`.
     """

@@ -1,9 +1,9 @@
 """The actions of abstract transactions: producer and coordinator, then partitions.
 
 The coordinator decides each transaction. A partition keeps records pending until a marker with the
-decision arrives. A request may arrive late, and may arrive twice. So an action stays possible until
-its guard forbids it, for example because of a larger epoch. A marker carries a producer and an
-epoch but no transaction, so only epochs distinguish the transactions of a producer.
+decision arrives. A request may arrive late or twice. So an action stays enabled until its guard is
+false, for example because of a larger epoch. A marker carries a producer and an epoch but no
+transaction, so only epochs distinguish the transactions of a producer.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 

@@ -54,8 +54,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @witness
     def the_next_writes(s) -> Bool:
-        """Reachable: after a producer's transaction is committed on a partition, its next
-        transaction writes there.
+        """Reachable: after a producer's transaction is committed on a partition, the producer's
+        next transaction writes to this partition.
         """
         return exists(
             all_of(s.kept[x][t], s.pending[y][t], s.producer[x] == s.producer[y])
@@ -97,8 +97,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
         """For each transaction: epoch of its records <= epoch of its markers <= epoch of its
         producer.
 
-        True because a transaction takes its producer's epoch, which only grows. Its markers take
-        the epoch to which the decision moves the producer.
+        True because a transaction begins with its producer's epoch, which only grows. Its markers
+        carry the epoch to which the decision moves the producer.
         """
         return forall(
             all_of(
@@ -118,7 +118,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
     def one_open(s) -> Bool:
         """A producer has at most one transaction that is not complete.
 
-        True because a producer begins a transaction only after all of its others are complete.
+        True because a producer begins a transaction only after all of its other transactions are
+        complete.
         """
         return forall(
             implies(
@@ -136,7 +137,7 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
         True because the next transaction begins only after the earlier one is complete. The
         decision on the earlier transaction moved the producer to the epoch of its markers. The next
-        transaction takes this epoch or a larger one.
+        transaction has this epoch or a larger one.
         """
         return forall(
             implies(

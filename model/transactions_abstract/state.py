@@ -3,7 +3,7 @@
 Source: KIP-98; KIP-890 part 2 (an epoch for every transaction); KIP-1228 (a marker is accepted only
 above the epoch that the partition has seen).
 Simplified: the coordinator never fails, and epochs never run out. A request to end a transaction
-names the transaction, so the late EndTxn of version 1 (KAFKA-17754) does not exist here. A
+names the transaction, so the late EndTxn of version 1 (KAFKA-17754) does not exist in this spec. A
 partition holds a set of transactions, not a log. Verification (KIP-890 part 1) is left out, because
 it only makes partitions refuse more records.
 """

@@ -1,7 +1,7 @@
 """The four variants of abstract transactions: two protocol versions, and two bugs of version 2.
 
 - `v2`: `transaction.version` 2 (KIP-890), the default.
-- `lax-markers`: up to Kafka 4.1, a partition accepts a marker of an epoch that it has seen.
+- `lax-markers`: up to Kafka 4.1, a partition accepts a marker with an epoch that it has seen.
 - `skips-marker`: Kafka 4.3 completes a transaction although a partition has no marker.
 - `v1`: the protocol before KIP-890.
 
@@ -40,10 +40,10 @@ class SkipsMarker(Transactions):
     """The coordinator completes a transaction although a partition has no marker of it
     (KAFKA-20734).
 
-    Kafka 4.3.0 takes a partition without a leader for a deleted one. The transaction stays pending
-    in this partition, and the marker of the producer's next transaction ends both. This bug breaks
-    the claim `no_hanging_transaction` in 5 steps, the last of which is `append`. It breaks the
-    claim `faithful` in 9 steps, the last of which is `write_marker`.
+    Kafka 4.3.0 treats a partition without a leader as a deleted partition. The transaction stays
+    pending in this partition, and the marker of the producer's next transaction ends both. This bug
+    breaks the claim `no_hanging_transaction` in 5 steps, the last of which is `append`. It breaks
+    the claim `faithful` in 9 steps, the last of which is `write_marker`.
     """
 
     def may_complete(s, x: Transaction) -> Bool:

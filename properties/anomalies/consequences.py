@@ -6,8 +6,8 @@ of an anomaly also names each reported anomaly from which it may follow. Both ar
 each may have a cause of its own.
 
 `tools.convictions` tests this table with simulated histories, each with one fault. Every anomaly
-that the analysis reports there must be an effect of the fault, or follow from an effect by this
-table.
+that the analysis reports in such a history must be an effect of the fault, or follow from an effect
+by this table.
 """
 
 from __future__ import annotations
@@ -78,17 +78,17 @@ CONSEQUENCES: Final = tuple(
 
 
 def causes_of(anomaly: str) -> tuple[Consequence, ...]:
-    """Returns one `Consequence` for each anomaly from which this anomaly may follow."""
+    """Returns one `Consequence` for each anomaly that can cause this anomaly."""
     return tuple(one for one in CONSEQUENCES if one.anomaly == anomaly)
 
 
 def causes(anomaly: str, violated: Collection[str]) -> Iterator[Consequence]:
-    """Yields one `Consequence` for each violated anomaly from which `anomaly` may follow."""
+    """Yields one `Consequence` for each anomaly in `violated` that can cause `anomaly`."""
     return (one for one in causes_of(anomaly) if one.cause in violated)
 
 
 def closure(effects: Collection[str]) -> frozenset[str]:
-    """Returns these anomalies and all that may follow from them, directly or through others."""
+    """Returns `effects` and all anomalies that may follow from them, directly or through others."""
     found = set(effects)
     while more := {one.anomaly for one in CONSEQUENCES if one.cause in found} - found:
         found |= more

@@ -9,9 +9,9 @@ committed records. A poll at `read_uncommitted` may return records that are abor
 proves the offset of a value only if no send of the value failed.
 
 Source: jepsen.tests.kafka version-orders and must-have-committed?.
-Simplified: Jepsen numbers the observed offsets and compares these numbers. Here the offsets
-themselves are compared, since their order is the same. Gaps between offsets (markers of
-transactions, compaction) are no anomaly, as in Jepsen. Jepsen does not model isolation levels.
+Simplified: Jepsen numbers the observed offsets and compares these numbers. Urteil compares the
+offsets themselves, since their order is the same. Gaps between offsets (markers of transactions,
+compaction) are no anomaly, as in Jepsen. Jepsen does not model isolation levels.
 """
 
 from __future__ import annotations

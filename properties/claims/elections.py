@@ -158,7 +158,7 @@ def identical_replicas(watched: Watched) -> Iterator[str]:
 
 
 def min_isr_refuses(watched: Watched) -> Iterator[str]:
-    """Always: at its acknowledgement a record is on at least min.insync.replicas replicas.
+    """Always: when a record is acknowledged, at least min.insync.replicas replicas have it.
 
     So a send is refused while fewer replicas are in sync.
     """

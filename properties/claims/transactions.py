@@ -319,7 +319,7 @@ def aborted_and_read(run: Transacted) -> bool:
 
 
 def open_and_read(run: Transacted) -> bool:
-    """Reachable: a reader receives a record before the end of its transaction is requested."""
+    """Reachable: a reader receives a record before its producer requests commit or abort."""
     requested_ns = {
         send.value: transaction.end_asked_ns
         for transaction in run.transactions()

@@ -20,10 +20,10 @@ from properties.log_audit.log import Batch, Logs, ReplicaLog
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Location:
-    """The location of a violation: a byte of a segment's file, and the offset there.
+    """The location of a violation: a byte of a segment's file, and a log offset.
 
     `offset` is the base offset of the batch that begins at the byte `position`. If no batch begins
-    there, `offset` is that of the next record.
+    at this byte, `offset` is that of the next record.
     """
 
     partition: str

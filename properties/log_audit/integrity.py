@@ -1,4 +1,4 @@
-"""Every byte of a segment is part of a batch, and every batch is as it was written.
+"""Every byte of a segment is part of a batch, and every batch is unchanged since its write.
 
 The checksum covers everything that a producer sends, but not the base offset and the leader epoch,
 which a broker writes. Other checks cover these two fields.

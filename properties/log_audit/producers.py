@@ -5,7 +5,7 @@ In a new producer epoch the numbers begin at 0. After the largest int32 they beg
 unexpected number is a gap if it is ahead of the expected number by less than half of the range.
 Otherwise it is a repeat.
 
-The checks of sequence numbers leave out the logs of `__consumer_offsets`. There, the group
+The checks of sequence numbers leave out the logs of `__consumer_offsets`. In these logs, the group
 coordinator writes the offsets of a transaction under the producer's id, numbers every batch from 0,
 and brokers check no numbers.
 

@@ -1,15 +1,15 @@
 """Replicas have equal records below their high watermarks.
 
 A record below the high watermark of any replica was committed. So every in-sync replica has it at
-the same offset. Two replicas must be equal below the lower of their two high watermarks. Above it
-they may differ, since a leader that died may have had other records. A checkpointed high watermark
-may be lower than the real one, so not all committed records are compared.
+the same offset. Two replicas must be equal below the lower of their two high watermarks. Above this
+offset the replicas may differ, since a leader that died may have had other records. A checkpointed
+high watermark may be lower than the real one, so not all committed records are compared.
 
 Source: Kafka documentation, "Replication"; replication-offset-checkpoint, ReplicaManager.
 Simplified: an offset that only one replica has is no difference, because each replica is compacted
 at its own time. The check `offset-gap` reports gaps. After an unclean election, a replica's
 checkpoint may still count records that the replica has truncated. Differences at their offsets are
-reported, because the replicas do differ there.
+reported, because the replicas do differ at these offsets.
 """
 
 from __future__ import annotations

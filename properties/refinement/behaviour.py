@@ -93,7 +93,8 @@ class Behaviour:
         return cls(spec, stepper, state, tuple(chosen))
 
     def take(self, call: Call) -> Refusal | None:
-        """Takes the action and returns None; if the spec refuses it, returns the refusal.
+        """Performs the action and returns None; if the spec does not allow the action, returns the
+        refusal.
 
         A refused action does not change the state.
         """

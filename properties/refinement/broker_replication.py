@@ -10,8 +10,8 @@ and `election` they are one step. The spec's variables get their values from the
 
 A consumer is mapped to a replica that is never in sync (`consumer_reads`).
 
-The spec takes the action of a fetch when the follower sends the fetch, before the leader receives
-it. So the abstract leader may know of fetches that the broker's leader has not received yet.
+The spec performs a fetch when the follower sends the fetch, before the leader receives it. So the
+abstract leader may know of fetches that the broker's leader has not received yet.
 `message_knowledge` checks that the broker's leader relies only on fetches that have arrived.
 
 Source: KIP-101, KIP-320, KIP-497, KIP-966; `model.replication_abstract.claims`.

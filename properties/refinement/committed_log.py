@@ -99,7 +99,7 @@ def actions_between(
 def coverage(
     steps: Iterable[tuple[CommittedLog | None, CommittedLog | None]],
 ) -> Counter[str]:
-    """Returns, for each abstract action, the number of steps that take it.
+    """Returns, for each abstract action, the number of steps that contain this action.
 
     Steps that change nothing count as `none`. Steps that no actions explain count as UNEXPLAINED.
     """

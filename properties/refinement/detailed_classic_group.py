@@ -1,9 +1,9 @@
 """The spec `classic-group` takes only steps of `classic-group-abstract`.
 
-So the proof of the abstract spec also covers the detailed spec, `classic-group`. There, refusals
-are in flight, and fairness makes members join a generation. Each explored step must be one abstract
-action, two, or none. The step in which the leader's assignment arrives is two. In both states, the
-coordinator must accept the same commits.
+So the proof of the abstract spec also covers the detailed spec, `classic-group`. The detailed spec
+adds error responses as messages and fairness of its actions. Each explored step must be one
+abstract action, two, or none. The step in which the leader's assignment arrives is two actions. In
+the detailed state and in its abstract state, the coordinator must accept the same commits.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: one partition, because the spec `classic-group` has no more.
@@ -66,10 +66,10 @@ class Refinement(StateMapping[ClassicGroup]):
         return out
 
     def calls(self, step: Step) -> list[Call]:
-        """Returns the actions of the abstract spec that a step of the detailed spec stands for.
+        """Returns the abstract actions that correspond to a step of the detailed spec.
 
-        There is none if the coordinator refuses a request, or if a member receives such a refusal
-        and stays in its generation.
+        The result is empty if the coordinator refuses a request, or if a member receives such a
+        refusal and stays in its generation.
         """
         match step.action, step.arguments:
             case "refuse", _:

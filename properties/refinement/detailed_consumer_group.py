@@ -2,8 +2,8 @@
 
 So the proof of the abstract spec also covers the detailed spec, `consumer-group`. This spec has the
 group epoch, and fair actions that make members converge. Each explored step must be one abstract
-action, or change nothing. In both states, the same members must be able to send heartbeats and to
-commit.
+action, or change nothing. In the detailed state and in its abstract state, the same members must be
+able to send heartbeats and to commit.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: one partition, because the spec `consumer-group` has no more.

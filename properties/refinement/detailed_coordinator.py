@@ -3,8 +3,8 @@
 So the proof of the abstract spec also covers the detailed spec, `transactions`. This spec has logs
 of partitions, errors and verification. Each explored step must be some abstract actions. A client's
 request and the coordinator's append may be one detailed step: they are two abstract steps. If no
-coordinator fails, a third abstract step commits the append. In both states, the partitions must
-accept the same markers.
+coordinator fails, a third abstract step commits the append. In the detailed state and in its
+abstract state, the partitions must accept the same markers.
 
 An abstract record without a transaction keeps the last transaction, and a tombstone keeps the last
 producer id. The detailed records forget both. So the mapping computes them from all decisions, and
@@ -59,7 +59,7 @@ Cells = dict[tuple[str, tuple[int, ...]], Value]
 
 
 class Refinement(StateMapping[Transactions]):
-    """A version of `transactions`, and the abstract spec whose steps it should take."""
+    """A version of `transactions`, and the abstract spec that must allow each of its steps."""
 
     @cached_property
     def abstract(self) -> AbstractCoordinator:

@@ -1,13 +1,13 @@
 """The spec `group-offsets` takes only steps of `pipeline-abstract`.
 
-So the proof of the abstract spec also covers the detailed spec, `group-offsets`. There, the group
-coordinator has a log and a cache: a new coordinator reads the log again, and markers decide in the
-order of the log. The abstract state has the owners of former generations, which the detailed state
-has forgotten. So both specs are explored together (`history_mapping`).
+So the proof of the abstract spec also covers the detailed spec, `group-offsets`. In
+`group-offsets`, the group coordinator has a log and a cache: a new coordinator reads the log again,
+and markers decide in the order of the log. The abstract state has the owners of former generations,
+which the detailed state has forgotten. So both specs are explored together (`history_mapping`).
 
-In the detailed spec, effects are committed when the coordinator decides. So a decision is two
-abstract steps: the decision, and the marker in the output. A detailed marker is two steps too: the
-marker at the group coordinator, and the end of the transaction.
+In the detailed spec, output records are committed when the coordinator decides. So a decision is
+two abstract steps: the decision, and the marker in the output. A detailed marker is two steps too:
+the marker at the group coordinator, and the end of the transaction.
 
 Simplified: no offset is reset, expired or deleted, because after that inputs are processed again.
 In `group-offsets`, each consumer has its own transactional id and is never fenced, and the group
@@ -60,7 +60,7 @@ class Replayed:
 
 
 class Refinement(HistoryMapping[GroupOffsets]):
-    """Committed offsets, and the abstract pipeline whose steps they should take."""
+    """Committed offsets, and the abstract pipeline that must allow each of their steps."""
 
     @cached_property
     def abstract(self) -> Pipeline:
@@ -155,7 +155,7 @@ class Refinement(HistoryMapping[GroupOffsets]):
         yield f"the decision of m{m}", (ended and commits, ended and not commits), decision
 
     def _replayed(self, detailed: State) -> Replayed:
-        """Reads the coordinator's whole log, in which no tombstone is."""
+        """Returns the offsets that follow from the coordinator's log, which has no tombstone."""
         read = Replayed()
         for at in range(as_int(detailed["end_offset", ()])):
             offset = detailed["log.offset", (at,)]

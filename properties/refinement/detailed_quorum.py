@@ -31,7 +31,7 @@ WITHOUT_EFFECT: Final = frozenset({"time_out", "grant_pre_vote", "cut_off_replic
 
 
 class Refinement(HistoryMapping[Quorum]):
-    """The quorum, and the abstract quorum whose steps it should take."""
+    """The quorum, and the abstract quorum that must allow each of its steps."""
 
     @cached_property
     def abstract(self) -> QuorumProof:

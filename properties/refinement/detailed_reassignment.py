@@ -1,6 +1,6 @@
 """The spec `reassignment` takes only steps of `reassignment-abstract`.
 
-So the proof of the abstract spec also covers the detailed spec, `reassignment`. There, the
+So the proof of the abstract spec also covers the detailed spec, `reassignment`. In this spec, the
 controller elects a leader in each step that changes the partition, a leader's requests are in
 flight, and brokers stop and return. The abstract state has what the detailed state has forgotten:
 the ISR, the ELR and the leader of every former epoch. So both specs are explored together
@@ -27,7 +27,7 @@ from properties.refinement.history_mapping import Difference, HistoryMapping, Tr
 
 
 class Refinement(HistoryMapping[ElrOfReplicas]):
-    """Reassignments, and the abstract partition whose steps they should take."""
+    """Reassignments, and the abstract partition that must allow each of their steps."""
 
     @cached_property
     def abstract(self) -> AbstractPartition:

@@ -2,7 +2,7 @@
 
 The specs cover the replication of each topic partition, its idempotent producers, and transactions.
 A run may have events that a spec does not have, such as power losses, reassignments and unclean
-elections. Then the spec rejects the run there, and this is no defect of the broker.
+elections. Then the spec rejects the run at this event, and this is no defect of the broker.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class HistoryMapping(ABC, Generic[R]):
         return _counted(self._explored())
 
     def random_walks(self, walks: int, *, length: int, seed: int) -> Walk:
-        """Takes random steps, for constants whose pairs are too many to explore.
+        """Makes random walks, for constants with too many pairs to explore.
 
         A walk has at most `length` steps of the detailed spec. It ends at a step that no actions
         explain.

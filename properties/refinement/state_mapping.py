@@ -1,4 +1,4 @@
-"""A mapping of states: each step of a detailed spec is some steps of an abstract one.
+"""A mapping of states: each step of a detailed spec corresponds to steps of an abstract spec.
 
 The mapping computes an abstract state from each detailed state, so exploring the detailed spec
 suffices. Each detailed step must be explained by abstract actions: they must lead from the abstract

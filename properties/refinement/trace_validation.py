@@ -49,7 +49,7 @@ class Refinement(Protocol):
     def fork(self) -> Self: ...
 
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the actions that the spec must take at the event.
+        """Returns the actions that the spec must perform at the event.
 
         The result also has values that the spec's state must have after these actions. The result
         is None if the spec does not cover the event.
@@ -140,8 +140,8 @@ def _unexplained(
 
 
 def explain(behaviour: Behaviour, step: ExpectedStep) -> tuple[str, ...]:
-    """Takes the spec's actions for an event; returns why the spec rejects them, or () if it does
-    not.
+    """Performs the spec's actions for an event; returns why the spec rejects them, or () if it
+    allows them.
 
     `behaviour` then has the state after these actions.
     """
@@ -150,9 +150,9 @@ def explain(behaviour: Behaviour, step: ExpectedStep) -> tuple[str, ...]:
 
 
 def attempt(behaviour: Behaviour, step: ExpectedStep) -> Rejected | None:
-    """Takes the spec's actions for an event; returns None if the spec allows them.
+    """Performs the spec's actions for an event; returns None if the spec allows them.
 
-    `behaviour` has the state after the actions that were taken.
+    `behaviour` has the state after the actions that were performed.
     """
     tried: list[str] = []
     for call in step.calls:

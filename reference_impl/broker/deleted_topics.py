@@ -27,8 +27,8 @@ class Remaining(NamedTuple):
 
     `replicas` has the partitions that the broker leads or follows. `unassigned` has logs that were
     on disk at the broker's start, and that no metadata image has assigned to it yet. `stopped` has
-    the effects for clients that waited at a deleted partition: requests get an error response, and
-    consumers stop waiting.
+    the messages for clients that waited at a deleted partition: an error response to a request, or
+    a wake-up of a waiting fetch.
     """
 
     replicas: Mapping[TopicPartition, Replica]

@@ -6,7 +6,7 @@ of integers; the module writes their bounds with constants where possible. Recor
 set is a set, a map is a function. A method that returns a term is an operator. A term that an
 action uses several times has a LET.
 
-In an action, TLC takes a disjunction or `\\E` for a choice of next states, and evaluates every
+In an action, TLC treats a disjunction or `\\E` as a choice of next states and evaluates every
 branch. So in the guard `end = 0 \\/ log[end - 1] ...`, it would read `log[-1]`. A guard of this
 kind is written as `(guard) = TRUE`, which TLC evaluates from left to right, as the engines do.
 

@@ -23,7 +23,7 @@ OPEN, IMPLIES, JUNCTION, NOT, COMPARED, SET, SUM, APPLIED = range(8)
 
 @dataclass(frozen=True)
 class Part:
-    """A TLA+ expression; `level` says how tightly its outermost operator binds."""
+    """A TLA+ expression; `level` is the precedence of its outermost operator."""
 
     doc: Doc
     level: int = APPLIED

@@ -1,8 +1,9 @@
 """Replication of the quorum's log: appends, fetches, commits, changes of voters, and failures.
 
-The leader appends records; the other replicas fetch them. A fetch from the end of a follower's log
-shows the leader that the follower has flushed all records below. The leader commits a record of its
-own epoch, with all records before it, when a majority of the voters has it.
+The leader appends records; the other replicas fetch them. A follower fetches from the offset of its
+log end. So the leader learns that the follower has flushed all records before this offset. The
+leader commits a record of its own epoch, with all records before it, when a majority of the voters
+has it.
 
 Source: KIP-595, KIP-853; KafkaRaftClient, LeaderState, AddVoterHandler and RemoveVoterHandler of
 Kafka 4.3.
@@ -220,7 +221,7 @@ class QuorumActions(Elections):
         s.log[r].high_watermark = Offset(1)
 
     def role_after_restart(s, r: Replica) -> Role:
-        """Returns the role that follows from the stored vote and leader."""
+        """Returns the role that a restarted replica has because of its stored vote and leader."""
         m = s.member[r]
         return ite(
             m.leader == r,

@@ -1,7 +1,7 @@
 """Deliveries: members acquire records, acknowledge them, or let their locks time out.
 
-Each of these steps but the acquisition sends a write to the coordinator. A write needs a free
-place; the constant `writes` limits how many are on their way.
+Each step except the acquisition sends a write to the coordinator. The constant `writes` limits the
+number of writes in flight.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Deliveries(ShareGroupState):
         return s.delivery_limit <= s.record[x].count
 
     def state_after_delivery(s, x: Offset) -> RecordState:
-        """Returns the state of a record that a member had and did not settle.
+        """Returns the state of a record after a release or a timeout: available or archived.
 
         Kafka: InFlightState.tryUpdateState.
         """

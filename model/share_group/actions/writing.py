@@ -22,7 +22,7 @@ def later_of(a: Offset, b: Offset) -> Offset:
 
 
 class Writes(Deliveries):
-    """The actions of writes on their way to the coordinator."""
+    """The actions of writes that are in flight to the coordinator."""
 
     @action(fair="weak")
     def persist(s, w: Slot) -> None:
@@ -55,7 +55,7 @@ class Writes(Deliveries):
 
     @action
     def lose_answer(s, w: Slot) -> None:
-        """The coordinator stores a write, but the leader gets no answer and believes that it
+        """The coordinator stores a write, but the leader gets no answer and believes that the write
         failed.
         """
         when(s.write[w].sent, s.failures < s.max_failures, s.is_accepted(w))
@@ -83,7 +83,7 @@ class Writes(Deliveries):
         """Returns the start offset after a write: the stored one or the write's, whichever is
         larger.
 
-        Kafka up to 4.3 takes the write's: the version `kafka-4.3` breaks the claim
+        Kafka up to 4.3 uses the write's: the version `kafka-4.3` breaks the claim
         `acknowledgements_last` in 12 steps.
         """
         return later_of(s.stored_start, s.write[w].start)
@@ -174,7 +174,7 @@ class Writes(Deliveries):
     def start_after(s, x: Offset, is_final: Bool) -> Offset:
         """Returns the first record from the start offset on that is not final.
 
-        `is_final` is about the record `x`.
+        `is_final` is true if the record `x` is final; the state has this fact for other records.
         """
         return first(
             Offset,

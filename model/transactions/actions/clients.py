@@ -50,7 +50,7 @@ class Clients(Markers):
         """A client begins a transaction, after it learned how its last transaction ended; no
         request is sent.
 
-        Kafka: TransactionManager.beginTransaction. Simplified: the transaction takes the client's
+        Kafka: TransactionManager.beginTransaction. Simplified: the transaction has the client's
         present producer id and epoch. Without the guard that the client knows the end of its last
         transaction, the claim `answers_are_true` breaks in 10 steps.
         """

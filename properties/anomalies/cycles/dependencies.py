@@ -19,8 +19,8 @@ continues after it.
 Source: Adya, "Weak Consistency"; Elle's wr and ww graphs of jepsen.tests.kafka, and the rw graph
 that is commented out there.
 Simplified: of several values at an offset, Jepsen uses only one (`order.ranking`). Jepsen gives up
-on a value without a sender; here such a value has no dependency. Events at the same instant are
-concurrent.
+on a value without a sender; in Urteil such a value has no dependency. Events at the same instant
+are concurrent.
 """
 
 from __future__ import annotations

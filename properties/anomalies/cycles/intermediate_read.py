@@ -1,7 +1,8 @@
 """G1b: a reader received part of a transaction, then a later record, but never the last part.
 
 A poll may return only the first records of a transaction. This alone is no fault, because the next
-poll continues from there. A reader may also stop for good, or lose the key (the topic partition).
+poll continues after these records. A reader may also stop for good, or lose the key (the topic
+partition).
 
 A read is intermediate if three things are true:
 
@@ -10,8 +11,8 @@ A read is intermediate if three things are true:
   (`order.skip`).
 - The process never polled this last value.
 
-Every step that begins at a record below the transaction's last one of the key could have skipped
-this last one.
+The analysis observes each step (`steps`) that begins at a transaction's record before the
+transaction's last record of the key.
 
 Source: Adya's G1b; jepsen.tests.kafka discusses G1b for a log but does not decide it.
 Simplified: only the last value counts; other missed values are reported as skips.

@@ -1,7 +1,7 @@
 """G1a: a poll that ended `ok` returned a value whose send had failed.
 
 A send that failed did not happen, and a reader at `read_committed` must not receive records of an
-aborted transaction. Polls at `read_uncommitted` may receive such records, so they are not judged.
+aborted transaction. Polls at `read_uncommitted` may receive such records, so they are not checked.
 
 Source: Adya, Weak Consistency, G1a; jepsen.tests.kafka g1a-cases.
 Simplified: a value that was sent again after a failed send may have been read from the second send;

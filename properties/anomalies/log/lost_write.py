@@ -7,13 +7,14 @@ returned. A value is lost if three things are true:
 - Its offset is not above the bound of its key.
 - No poll returned the value.
 
-A value may be observed at several offsets. A value that was polled counts for the bound with its
-lowest offset. A value that may be lost is compared with the bound by its highest offset. Both
-choices report fewer values. Values without an observed offset,
-and values that may legally be gone (`retention`), are not checked.
+A value may be observed at several offsets. For a value that was polled, its lowest offset counts
+for the bound. For a value that may be lost, its highest offset is compared with the bound. Both
+choices report fewer values. Values without an observed offset, and values that may legally be gone
+(`retention`), are not checked.
 
 Source: jepsen.tests.kafka lost-write-cases.
-Simplified: a value without a known sender stops Jepsen's check; here it is not reported.
+Simplified: a value without a known sender stops Jepsen's check; Urteil does not report such a
+value.
 """
 
 from __future__ import annotations

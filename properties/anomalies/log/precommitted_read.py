@@ -1,7 +1,7 @@
 """An operation polled a record that it sent itself, before its transaction was committed.
 
 A Kafka consumer at `read_committed` receives no record of a transaction before the commit, not even
-inside that transaction. Operations at `read_uncommitted` are not judged.
+inside that transaction. Operations at `read_uncommitted` are not checked.
 
 Source: jepsen.tests.kafka precommitted-read-cases.
 """

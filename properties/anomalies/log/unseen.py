@@ -5,9 +5,9 @@ that was read, or have no observed offset. If the user declares that the readers
 log to its end, such a value is no violation.
 
 Source: jepsen.tests.kafka unseen.
-Simplified: Jepsen counts the unseen writes after every operation; here only the end of the history
-counts. Jepsen has a defect: it also counts values of a key that the last operation polled first, if
-no send to the key was acknowledged. Here a value that was polled is never unseen.
+Simplified: Jepsen counts the unseen writes after every operation; in Urteil only the end of the
+history counts. Jepsen has a defect: it also counts values of a key that the last operation polled
+first, if no send to the key was acknowledged. In Urteil, a value that was polled is never unseen.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ This rule applies only with the option `--jepsen`. Without the option, the rule 
 applies.
 
 A history may show several values at one offset; one of them is chosen. If all are integers, the
-chosen value is the one that Jepsen takes (the first of a Clojure hash set), so that the verdicts
+chosen value is the one that Jepsen uses (the first of a Clojure hash set), so that the verdicts
 agree. Otherwise the least value is chosen. If a value is chosen at several offsets, its offset is
 the last of them.
 

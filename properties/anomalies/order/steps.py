@@ -20,7 +20,7 @@ unknown offset proves nothing.
 
 Source: jepsen.tests.kafka, the six passes that look for skips and nonmonotonic cases.
 Simplified: in Jepsen, a poll that ended `ok` and lists a key without records makes the consumer
-forget its position in that key; here the position stays.
+forget its position in that key; in Urteil the position stays.
 """
 
 from __future__ import annotations

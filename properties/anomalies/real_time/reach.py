@@ -109,5 +109,5 @@ def is_known(
 
 
 def furthest(facts: Collection[Reached]) -> Reached:
-    """Returns the observation of the highest log end; of several, the one that completed first."""
+    """Returns the fact with the highest log end; of several, the one that completed first."""
     return min(facts, key=lambda fact: (-fact.end, fact.completed_ns, fact.op, fact.position))

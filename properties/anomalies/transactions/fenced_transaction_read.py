@@ -2,7 +2,7 @@
 
 When a newer producer registers the same transactional id, the broker aborts the open transaction of
 the older producer. The older producer gets a fencing error, and none of its records may become
-visible. Every row here is also a row of `G1a`, a read of an aborted record.
+visible. Each anomaly of this kind is also reported as `G1a`, a read of an aborted record.
 
 A transaction counts as fenced if it ended `fail` with an error that names ProducerFenced or
 InvalidProducerEpoch. A transaction that ended `info` does not count, because it may have been

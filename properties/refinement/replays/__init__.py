@@ -28,5 +28,5 @@ In this example (`elections`), replica 0 of the spec is broker 1, and replica 1 
     without the bug                  true
 
 The function `cells` reads the values of the spec's variables from the harness. The replay carries
-out no action that the broker takes by itself (`Replay.by_itself`).
+out no action that the broker performs by itself (`Replay.by_itself`).
 """

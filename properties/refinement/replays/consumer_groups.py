@@ -102,7 +102,7 @@ class ConsumerGroupHarness:
         self._write(after)
 
     def receive(self, m: int) -> None:
-        """Makes member `m` take over the epoch and partitions of its unread response.
+        """Makes member `m` adopt the epoch and partitions of its unread response.
 
         Raises ValueError if no response is unread.
         """

@@ -3,9 +3,9 @@
     spec and variant            bug of the controller    claim
     election elects-the-dead    dead-leader-returns      leader_is_alive_and_in_isr
 
-The harness is the code that the replay drives: here one controller of `reference_impl`,
-which gets the heartbeats and registrations of two brokers. That is enough, because the claim
-depends only on the spec's variables of the controller.
+The harness is the code that the replay drives. In this replay, it is one controller of
+`reference_impl`, which gets the heartbeats and registrations of two brokers. That is enough,
+because the claim depends only on the spec's variables of the controller.
 
 Simplified: the action `kill` does nothing. The heartbeats of the killed broker end only in the
 action `detect_crash`. In the action `register`, the broker registers with a new incarnation.

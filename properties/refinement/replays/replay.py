@@ -66,7 +66,7 @@ class Replay(Generic[HarnessT]):
     """A counterexample of a spec's variant, and how to replay it on the reference broker.
 
     `effects` maps an action of the spec to a function that carries it out on the harness. A tuple
-    has one function for each occurrence of the action, in order. The broker takes the actions in
+    has one function for each occurrence of the action, in order. The broker performs the actions in
     `by_itself` without help, so they need no function.
     """
 

@@ -256,7 +256,8 @@ def kafka_then_database(at: Instance, *, repairs: bool = False) -> Program:
 
     After a death between the two commits, the database lacks records below the committed position.
     If `repairs` is true, the application starts again at the position that the database has. It
-    sends all results from there to Kafka again, but stores no effect that the database already has.
+    sends all results from this position on to Kafka again, but stores no effect that the database
+    already has.
     """
     producer = at.producer()
     yield from producer.init_transactions()

@@ -2,11 +2,11 @@
 
 A producer sends to `orders-0`. An application from the module `applications` consumes in a group.
 It writes to a database that outlives its process, or to the output topic `invoices`, or to both.
-The rules send records, and kill the application
-and start it again. They also *replace* it: the first instance is paused, another takes over, and
-then the first one continues as a zombie. Brokers may crash, and requests and responses of clients
-may be lost; links between brokers are never cut. After all faults have ended, the database and the
-output topic are compared with the records sent.
+The rules send records, and kill the application and start it again. They also *replace* it: the
+first instance is paused, another instance gets its partitions, and then the first one continues as
+a zombie. Brokers may crash, and requests and responses of clients may be lost; links between
+brokers are never cut. After all faults have ended, the database and the output topic are compared
+with the records sent.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Worker:
     def resumes(
         self, epoch: int, committed: Mapping[TopicPartition, Offset | None], ns: int
     ) -> None:
-        """Begins to process each assigned partition at its committed position; at 0 if it has none.
+        """Begins to process each assigned partition at its committed position, or else at 0.
 
         `ns` is the time at which the member requested the positions.
         """

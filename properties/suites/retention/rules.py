@@ -3,8 +3,8 @@
 The reader leaves when it has read to the end of the log. If it returns within the retention time,
 it finds every record that was sent meanwhile, even after a leader has crashed. If it returns later,
 it may miss records. It need not miss them: only whole segments are deleted, so an expired record
-may still be there. The suite's claims are checked at the end of a run. Only then is it clear which
-records the reader missed.
+may still be in the log. The suite's claims are checked at the end of a run. Only then is it clear
+which records the reader missed.
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@
 Most requests never wait. So a handler runs at once, and gets a task of its own only when it waits
 for the first time.
 
-As in Kafka, a connection stops reading in two cases: a request waits for its response, or the
-client does not read its responses. Up to 128 KiB are still read ahead.
+As in Kafka, a connection handles no further frame in two cases: a request waits for its response,
+or the client does not read its responses. Meanwhile the connection reads up to 128 KiB of the next
+frames into its buffer.
 
 The connection also counts the bytes that it holds in memory: requests that are not answered, or
 only partly received, and responses that the client has not read. While the count is large, the

@@ -48,7 +48,7 @@ class Faults(Protocol):
 
     @property
     def are_possible(self) -> bool:
-        """True if a rule may act on a request, or if requests are logged."""
+        """True if a fault rule may match a request, or if the requests must be logged."""
         ...
 
     @property

@@ -4,8 +4,8 @@
     c1 commit_offset{group=g} +k@5 -> ok      op 1
     c2 fetch_offset{group=g} k     -> ok @1   op 2     less than 5; op 1 ended before op 2
 
-A *register* is the committed offset of one group and one key (a topic partition). The tables
-contain one number for each register instead of group and key.
+A *register* is the committed offset of one group and one key (a topic partition). In the tables,
+the column `register` has the register's number and replaces the columns `group` and `key`.
 
 Source: `properties.anomalies.groups.offsets`.
 """

@@ -16,9 +16,9 @@ from reference_impl.wire.serving.options import ServeOptions
 class NodeSettings:
     """The settings of a node; the port 0 selects a free one.
 
-    `options` names the data directory. Only a broker has the last three fields: its port for
-    clients, a number that is larger at each start of a broker, and the metadata for the logs on
-    its disk.
+    `options` names the data directory. Only a broker has the last three fields. `port` is its port
+    for clients. `incarnation` is larger at each start of a broker. `image` is the metadata image
+    with which the broker starts: it decides which logs on the disk the broker keeps.
     """
 
     options: ServeOptions
