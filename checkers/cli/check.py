@@ -118,7 +118,7 @@ def of_release(
     budget: str | None,
     search: SearchOptions,
 ) -> None:
-    """Checks SPEC, or all specs if the user gave none, with the rules of a release of Kafka."""
+    """Checks SPEC with the rules of a release of Kafka; without SPEC, checks all specs."""
     from checkers.cli.check_release import EVERY, ReleaseOptions, check_release
     from model.releases import newest_patch
 

@@ -107,9 +107,9 @@ def _check(run: Run, found: Shipped, options: ReleaseOptions) -> None:
 
 
 def _decisive(rows: Sequence[ReleaseDecided]) -> list[ReleaseDecided]:
-    """Returns the verdicts to report for a claim: each variant's first verdict `violated`.
+    """Returns the verdicts that decide a claim: for each variant, the first row with `violated`.
 
-    If no variant violates the claim, the result is only the first verdict.
+    If no variant violates the claim, the result is only the first of all rows.
     """
     violated = {row.variant: row for row in reversed(rows) if row.verdict == "violated"}
     return list(reversed(violated.values())) or [rows[0]]

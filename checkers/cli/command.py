@@ -1,4 +1,4 @@
-"""Makes a command of a function: adds the common options, the run and its output, the exit code.
+"""Makes a command from a function: adds common options, the run, its output and its exit code.
 
 An error becomes an exit code and a text on stderr: unusable input, Ctrl-C, a full disk, or a bug of
 Urteil. The end of a run adds it to the store of runs.

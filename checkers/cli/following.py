@@ -34,9 +34,9 @@ def followed(
 ) -> Generator[None]:
     """A context manager that analyzes a growing recording, and prints verdicts that change.
 
-    It does so on entry, until the recording ends or until Ctrl-C. Only then the body of the `with`
-    statement runs; the Spark session is still open. Raises InputFault if the history cannot be
-    followed.
+    The entry into the `with` block does all the work: it lasts until the recording ends, or until
+    Ctrl-C. Then the block runs; the Spark session is still open. Raises InputFault if the history
+    cannot be followed.
     """
     from checkers.histories.io import recorded
     from checkers.spark.following import growths
@@ -75,7 +75,7 @@ def followed_topic(
 ) -> Generator[None]:
     """A context manager that analyzes a growing topic, and prints verdicts that change.
 
-    It does so on entry, until Ctrl-C. Only then the body of the `with` statement runs.
+    The entry into the `with` block does all the work: it lasts until Ctrl-C. Then the block runs.
     """
     grown = topic_growths(run, copy)
     if engine != "spark":

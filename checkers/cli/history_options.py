@@ -79,10 +79,11 @@ def table_version_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def at_version(history: Location | Topic, version: int | None) -> Location | Topic:
-    """Returns the files of a Delta or Iceberg table at the version, other histories unchanged.
+    """Returns the files of a Delta or Iceberg table at a version; returns other histories
+    unchanged.
 
-    Raises InputFault if a version is given for a history that is no such table, and
-    UnreadableHistory as `delta.files_of` and `iceberg.files_of`.
+    Raises InputFault if `version` is set, but the history is not such a table. Raises
+    UnreadableHistory if the table cannot be read at the version.
     """
     from checkers.histories.io import delta, iceberg
     from checkers.histories.io.locations import FileSet

@@ -40,10 +40,10 @@ RUN_BUDGET = "300k-states"  # of the search for a run that breaks a property
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProofOptions:
-    """The time limit of each solver for one condition, and what other solvers get.
+    """The options of a proof: the solver's time limit for one condition, and uses of other solvers.
 
-    The conditions are written to the folder `smtlib`, unless it is None. With `cvc5`, that solver
-    decides them again.
+    The conditions are written as SMT-LIB to the folder `smtlib`, unless it is None. If `cvc5` is
+    True, the solver cvc5 decides the conditions too.
     """
 
     limit_ms: int = 20_000
@@ -172,9 +172,10 @@ def prove(
 def for_other_solvers(
     run: Run, variant: Variant, spec: Spec, proof: Proof, options: ProofOptions
 ) -> Agreement | None:
-    """Writes the conditions as SMT-LIB, and returns what cvc5 answers, if the options say so.
+    """Writes the conditions of a proof as SMT-LIB files, and compares the solver cvc5 with Z3.
 
-    Raises EnginesDisagree if cvc5 and Z3 decide a condition differently.
+    `options` may switch off the files, the comparison or both. Returns the comparison, or None
+    without one. Raises EnginesDisagree if cvc5 and Z3 decide a condition differently.
     """
     from checkers.symbolic.smtlib import scripts
 

@@ -69,7 +69,7 @@ _OPTIONS: Final = (
 
 
 def search_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options of a search to a command; `SearchOptions.of` takes their values."""
+    """Adds the options of a search to a command; pass their values to `SearchOptions.of`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -92,7 +92,7 @@ class SearchOptions:
 
     @classmethod
     def of(cls, *, memory: str | None, **options: Any) -> SearchOptions:
-        """Returns the options of a command; raises InputFault for some that do not fit."""
+        """Returns the options of a command; raises InputFault if they do not fit together."""
         from checkers.explicit.engines import ENGINES
 
         search = cls(memory=selection.memory(memory), **options)

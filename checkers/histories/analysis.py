@@ -72,7 +72,7 @@ Outcome = Literal["holds", "violated", "assumptions broken", "nothing checked"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The verdict on one anomaly: `violated` if it occurs, even if the settings permit it.
+    """The verdict on one anomaly: `violated` if the anomaly occurs, even if the settings permit it.
 
     Without an observation that could have shown the anomaly, the verdict is `not exercised`.
     """
@@ -146,9 +146,9 @@ def analyze(
     declared: Declarations = NOTHING_DECLARED,
     watch: Watcher = unwatched,
 ) -> Analysis:
-    """Returns the verdicts on the anomalies in `anomalies`; if it is empty, on all anomalies.
+    """Returns the verdicts on the anomalies with the names `anomalies`; without names, on all.
 
-    Raises UnreadableHistory, or UnknownName if no anomaly has one of the names.
+    Raises UnreadableHistory. Raises UnknownName if a name is not the name of an anomaly.
     """
     chosen = named(anomalies, declared)
     keep_freed()

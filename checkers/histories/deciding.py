@@ -119,9 +119,9 @@ class Decided:
 def wanted_by(chosen: Collection[Anomaly], declared: Declarations) -> tuple[frozenset[str], bool]:
     """Returns the ids of the anomalies to check, and whether to decide delivery semantics.
 
-    These are the ids of the chosen anomalies. If a chosen anomaly is made of other anomalies, their
-    ids replace its id. Delivery semantics depend on all anomalies, so they are decided only if all
-    anomalies are chosen.
+    The anomalies to check are those in `chosen`. But if a chosen anomaly is a combination of other
+    anomalies, these are checked instead. Delivery semantics depend on all anomalies, so they are
+    decided only if all anomalies are chosen.
     """
     every = {one.id for one in chosen} >= {one.id for one in named((), declared)}
     return frozenset(name for one in chosen for name in one.made_of or (one.id,)), every

@@ -127,9 +127,10 @@ def offsets_in(
     log: PartitionLog,
     context: Context,
 ) -> dict[str, tuple[TopicPartition, ...]]:
-    """Returns, for each group id, the partitions of `topic_partitions` with offsets of the group.
+    """Returns, for each group, those of `topic_partitions` in which the group has an offset.
 
-    Offsets that are not replicated yet count too. A group without offsets there is left out.
+    An offset that is not replicated yet counts too. The result has no entry for a group without an
+    offset in `topic_partitions`.
     """
     whole = log.with_high_watermark(log.end_offset)
     return coordinator.offsets.caught_up(whole, context.bugs).in_partitions(topic_partitions)

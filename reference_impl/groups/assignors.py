@@ -10,8 +10,8 @@ not depend on the order of the members.
 
 Source: KIP-848; RangeAssignor and UniformAssignor of Apache Kafka.
 Simplified: no racks. Kafka's range assignor tries to give one member the same partition numbers of
-all topics with equally many partitions; here only if the topics have the same subscribers.
-Uniform moves one partition at a time and is quadratic in the members.
+all topics with equally many partitions; this assignor does so only if the topics have the same
+subscribers. Uniform moves one partition at a time and is quadratic in the members.
 """
 
 from __future__ import annotations

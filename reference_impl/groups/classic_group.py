@@ -106,7 +106,10 @@ class ClassicGroup:
         return None if instance_id is None else next(found, None)
 
     def replaced(self, old: Member, member_id: str) -> ClassicGroup:
-        """Returns the group after a new process of a static member has replaced the old process."""
+        """Returns the group after a new process of a static member has replaced the old process.
+
+        The new process has the member id `member_id`; the member `old` is the old process.
+        """
         members = {
             (member_id if id_ == old.member_id else id_): (
                 replace(old, member_id=member_id, joining=None, syncing=None)
@@ -119,9 +122,11 @@ class ClassicGroup:
         return replace(self, members=members, leader=leader)
 
     def admits(self, request: JoinGroup) -> bool:
-        """Returns True if the sender shares a protocol and the protocol type with all members.
+        """Returns True if the client that sent `request` shares an assignment protocol with all
+        members.
 
-        An empty group admits any protocol and type.
+        The client must also have the protocol type of the group. An empty group admits any protocol
+        and type.
 
         Kafka: ClassicGroup.supportsProtocols.
         """

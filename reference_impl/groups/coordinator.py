@@ -124,7 +124,7 @@ class GroupCoordinator:
     def once_written(
         self, context: Context, group: str, entries: list[Entry], owed: PendingResponse
     ) -> StepResult[GroupCoordinator]:
-        """Appends the entries, and sends the response once they are replicated.
+        """Appends `entries`, and sends the response `owed` once the entries are replicated.
 
         Without entries, the response waits for the group's last append in flight.
         """
@@ -253,11 +253,11 @@ class GroupCoordinator:
         return SetTimer(timer, context.now_ms + context.broker_settings.coordinator_ms)
 
     def classic(self, group: str) -> ClassicGroup:
-        """Returns the classic group with this id; an empty group if it is unknown."""
+        """Returns the classic group with this id; for an unknown id, an empty group."""
         return self.groups.get(group, ClassicGroup(group=group))
 
     def consumer(self, group: str) -> ConsumerGroup:
-        """Returns the KIP-848 group with this id; an empty group if it is unknown."""
+        """Returns the KIP-848 group with this id; for an unknown id, an empty group."""
         return self.consumers.groups.get(group, ConsumerGroup(group=group))
 
     def appends_of(self, group: ClassicGroup) -> list[PendingAppend]:

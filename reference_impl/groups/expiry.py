@@ -62,9 +62,9 @@ def forgotten_groups(
     classic: Mapping[str, ClassicGroup],
     consumers: Mapping[str, ConsumerGroup],
 ) -> tuple[list[Entry], list[str]]:
-    """Returns tombstones of the groups that have neither members nor offsets.
+    """Returns tombstones that delete each group without members and offsets.
 
-    Also returns the ids of the classic groups among them.
+    The second result has the ids of the classic groups that are deleted.
     """
     with_offsets = {place.group for place in offsets.committed}
     with_offsets |= {place.group for places in offsets.pending.values() for place in places}

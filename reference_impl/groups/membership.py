@@ -264,8 +264,9 @@ def heartbeat(
 def member_error(
     group: ClassicGroup, request: SyncGroup | HeartbeatGroup | CommitOffsets
 ) -> ErrorCode:
-    """Returns the error if the sender is not a member, or the generation is not the current one;
-    else NONE.
+    """Returns the error that rejects the request, or NONE.
+
+    The sender must be a member, and the request must have the group's current generation.
     """
     error = identity_error(group, request.member_id, request.instance_id)
     if error is ErrorCode.NONE and request.generation != group.generation:
@@ -290,7 +291,8 @@ def identity_error(group: ClassicGroup, member_id: str, instance_id: str | None)
 def must_be_logged(before: ClassicGroup, after: ClassicGroup, bugs: Bugs) -> bool:
     """Returns True if the coordinator must log the changed group now, before its next assignment.
 
-    This is so if the last member has left, or if a new process has replaced a static member.
+    The coordinator must do so if the last member has left, or if a new process has replaced a
+    static member.
     """
     is_emptied = after.state is GroupState.EMPTY and before.state is not GroupState.EMPTY
     is_replaced = after.state is GroupState.STABLE and after.members.keys() != before.members.keys()

@@ -107,9 +107,10 @@ class GroupOffsets:
     def in_partitions(
         self, topic_partitions: frozenset[TopicPartition]
     ) -> dict[str, tuple[TopicPartition, ...]]:
-        """Returns, for each group, the partitions of `topic_partitions` with offsets of the group.
+        """Returns, for each group, those of `topic_partitions` in which the group has an offset.
 
-        Committed and pending offsets count. A group without offsets there is left out.
+        The offset may be committed or pending. The result has no entry for a group without an
+        offset in `topic_partitions`.
         """
         found: dict[str, tuple[TopicPartition, ...]] = {}
         pending = (place for places in self.pending.values() for place in places)

@@ -24,9 +24,9 @@ from reference_impl.groups.consumer_group import NOTHING, ConsumerGroup, Consume
 
 
 class Finding(Enum):
-    """What a heartbeat shows about a member's partitions, in order of precedence.
+    """How the partitions that a member owns differ from its target assignment, at a heartbeat.
 
-    If several apply, the first of them decides the member's next state.
+    If several findings apply, the first of them in this list decides the member's next state.
     """
 
     SETTLED = "the member has its target assignment"

@@ -1,4 +1,4 @@
-"""DeleteRecords: a leader moves its log start, and responds when all live replicas have followed.
+"""DeleteRecords: a leader moves its log start, and responds when all live replicas did so too.
 
     request -> the leader's log start moves
             -> a follower's next fetch returns the new log start; the follower adopts it

@@ -9,11 +9,13 @@
           -> error, no response -> back off                                         -> fetch
 
 Each fetch carries the fetch offset and the leader epoch of the follower's last record. If the
-leader's log differs there, the response has no records but a *diverging epoch*. This is the largest
-epoch in the leader's log that is not above the follower's epoch, and the offset where it ends.
+leader's log differs below the fetch offset, the response has no records but a *diverging epoch*.
+This is the largest epoch in the leader's log that is not above the follower's epoch, and the offset
+where it ends.
 
-Older versions of the protocol (module `truncation`) have no diverging epochs. There the follower
-first requests the end offset of the epoch of its last record, or truncates without a request.
+Older versions of the protocol (module `truncation`) have no diverging epochs. In these versions the
+follower first requests the end offset of the epoch of its last record, or truncates without a
+request.
 
 A follower has one request in flight, and ignores the response to any other request. It raises its
 log start to that of the leader, but never lowers it.

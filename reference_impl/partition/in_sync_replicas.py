@@ -130,8 +130,8 @@ class InSyncReplicas:
 
         All members of the maximal ISR are required. Caught-up replicas outside the ISR are required
         too: otherwise the high watermark would run ahead of them, and they could not join. The
-        offset is unknown if some end offset is unknown, or if the ISR is smaller than
-        min.insync.replicas.
+        result is -1 if the end offset of a required replica is unknown, or if the ISR is smaller
+        than min.insync.replicas.
         """
         if self.below_minimum:
             return UNKNOWN_OFFSET
@@ -174,8 +174,9 @@ class InSyncReplicas:
         """Returns True if the follower whose fetch is being handled may be proposed for the ISR.
 
         The follower's end offset must have reached the high watermark and the start of this leader
-        epoch. The high watermark alone is not enough: that of a new leader may be below records
-        that are already committed (KAFKA-7128). As in Kafka, the log start is not checked.
+        epoch. The high watermark alone is not enough: a new leader's high watermark may be too low,
+        so that committed records are above it (KAFKA-7128). As in Kafka, the log start is not
+        checked.
         """
         # The version `kafka-4.3` of model/retention shows what may go wrong without a check of the
         # log start.

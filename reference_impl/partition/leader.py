@@ -9,8 +9,8 @@ stay in the leader's log. So this error means an unknown outcome, not a failure.
 
 Source: KIP-101, KIP-966; docs/kafka-rules.md A1, A4, A7, A10, C1.
 Simplified: no throttling. If the leader is elected again, in a newer leader epoch, the requests
-that wait get NOT_LEADER_OR_FOLLOWER; in Kafka they keep waiting. In Kafka the high watermark is
-computed after a fetch or an append; here also at each check for lagging followers.
+that wait get NOT_LEADER_OR_FOLLOWER; in Kafka they keep waiting. Kafka computes the high watermark
+after a fetch or an append; this leader also computes it at each check for lagging followers.
 """
 
 from __future__ import annotations

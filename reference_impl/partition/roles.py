@@ -122,7 +122,10 @@ def answer_of_follower(
 
 
 def no_replica_error(*, exists: bool) -> ErrorCode:
-    """Returns the error of a broker without a replica of the topic partition."""
+    """Returns the error of a broker that has no replica of the topic partition.
+
+    `exists` is True if the topic partition exists on other brokers.
+    """
     # If another broker has the partition, the client must refresh its metadata.
     known, unknown = ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return known if exists else unknown

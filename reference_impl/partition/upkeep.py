@@ -85,7 +85,7 @@ def _with(replica: Replica, log: PartitionLog, producers: ProducerStates) -> Rep
 def flush_log(replica: Replica, context: Context) -> Replica:
     """Returns the replica after the flush that flush.ms requires, if it is due.
 
-    Without flush.ms, the log is flushed at each check. Kafka: LogManager.flushDirtyLogs.
+    Without flush.ms, each call flushes the log. Kafka: LogManager.flushDirtyLogs.
     """
     every_ms = replica.state.log_config.flush_ms
     log = replica.log.flushed_at(
@@ -96,7 +96,7 @@ def flush_log(replica: Replica, context: Context) -> Replica:
 
 
 class Periodic(NamedTuple):
-    """A change of each replica, and how many ms pass from one to the next."""
+    """A task that the broker repeats for each replica: the function, and the interval in ms."""
 
     change: Callable[[Replica, Context], Replica]
     every_ms: Callable[[BrokerSettings], int]

@@ -9,14 +9,14 @@ wait.
 
 The leader remembers the id of the verification request as a *guard*. A transaction marker removes
 the guard. If the guard is gone when a positive response arrives, the response is too late, and
-nothing is appended. An error in the response counts even then.
+nothing is appended. An error in the response rejects the batch even then.
 
 Source: KIP-890; ReplicaManager.handleProduceAppend, UnifiedLog.maybeStartTransactionVerification;
 docs/kafka-rules.md D8.
 Simplified: each partition is verified or added by a request of its own; Kafka sends one for all
 partitions of a producer's request. After a failed verification, the leader forgets the sequence
 numbers of the batches that waited. Kafka remembers the lowest of them: if the producer's first
-batch has a higher number, Kafka rejects it. Here this batch may be appended.
+batch has a higher number, Kafka rejects the batch. This leader may append it.
 """
 
 from __future__ import annotations

@@ -61,7 +61,8 @@ class AppendOrigin(NamedTuple):
     ) -> Reply:
         """Returns a `Reply`: the effect by which the broker sends the response to the append.
 
-        If an error occurs after the append, the response has the error and the offset.
+        `base_offset` is the offset of the first record. If an error occurs after the append, the
+        response has both `error` and `base_offset`.
 
         Kafka: DelayedProduce.
         """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class WeaklyReferenced:
-    """A value with slots to which weak references are possible."""
+    """The base class of objects with `__slots__` that can have weak references."""
 
     # In a base class, because `replacing` needs classes whose own slots are all fields.
     __slots__ = ("__weakref__",)

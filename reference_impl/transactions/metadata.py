@@ -17,8 +17,8 @@ with each transaction. After `LAST_EPOCH` the coordinator assigns another produc
 
 Source: KIP-98, KIP-360, KIP-890; docs/kafka-rules.md D1 to D7.
 Simplified: the previous producer epoch is in a field of the record that Kafka does not have; in
-Kafka a new coordinator does not know it. Kafka's state PrepareEpochFence, which is never stored, is
-here the pending append of PrepareAbort.
+Kafka a new coordinator does not know it. The state PrepareEpochFence is missing: Kafka never stores
+it. Instead, an append of PrepareAbort is pending.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class TransactionMetadata:
 
     @property
     def is_prepared(self) -> bool:
-        """True if the result is decided and some markers may not be written yet."""
+        """True if commit or abort is decided, but not all markers are known to be written."""
         return self.state in PREPARED.values()
 
     def moved(self, state: TxnState, **changes: Any) -> TransactionMetadata:

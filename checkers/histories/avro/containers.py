@@ -33,13 +33,16 @@ NO_RECORD: Final = (EOFError, ValueError, IndexError, TypeError, OverflowError, 
 
 
 class Container:
-    """The content of a container file: `schema` is the writer's, `records` yields the records.
+    """The content of a container file: the writer's schema (`schema`) and the records (`records`).
 
     `bytes_read` counts the bytes of the blocks so far, after decompression.
     """
 
     def __init__(self, file: IO[bytes]) -> None:
-        """Reads the header; raises AvroFault if it is malformed, or its schema or codec refused."""
+        """Reads the header; raises AvroFault if the header is malformed.
+
+        Also raises AvroFault if the schema or the codec is not supported.
+        """
         if file.read(len(MAGIC)) != MAGIC:
             raise AvroFault("this is no Avro container file: it does not begin with Obj")
         header = io.BytesIO(file.read(MAX_HEADER))

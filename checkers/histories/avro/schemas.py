@@ -31,7 +31,7 @@ _WRITE: Final = "write the history with another schema"
 
 
 class AvroFault(ValueError):
-    """Avro data cannot be read: what is wrong, the next move, and the number of the row, if any.
+    """Raised if Avro data cannot be read; the message has the fault, the fix and the row, if known.
 
     The text begins after the name of a file, as in `, row 3: column op is null; fix that row`.
     """
@@ -59,7 +59,7 @@ def parsed(text: str | bytes) -> Any:
 
 
 def takes_no_bytes(schema: Any) -> bool:
-    """Returns whether a value of the schema is encoded in no bytes, so that it may repeat freely.
+    """Returns True if the encoding of each value of the schema is empty: it has 0 bytes.
 
     >>> takes_no_bytes("null"), takes_no_bytes(["null", "long"])
     (True, False)

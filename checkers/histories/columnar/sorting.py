@@ -76,7 +76,7 @@ def distinct(numbers: Ints) -> Ints:
 def grouping_order(first: Ints, *rest: Ints) -> Ints:
     """Returns the row numbers in a stable order that groups the rows by the first column.
 
-    The other columns sort each group; the order of groups is undefined.
+    The rows of a group are sorted by the other columns; the order of groups is undefined.
     """
     if _in_order(first, *rest):
         return np.arange(len(first))
@@ -142,10 +142,11 @@ def run_lengths(starts: Ints, total: int) -> Ints:
 
 
 def runs(*columns: Ints) -> tuple[Ints, Ints]:
-    """Returns row numbers in an order that makes equal rows adjacent, and where each run begins.
+    """Returns an order of the rows in which equal rows are adjacent, and the start of each run.
 
-    A run has rows that are equal in all columns. Rows with the same first column are together,
-    sorted by the other columns; these groups come in any order.
+    The order is an array of row numbers. A run is a range of rows that are equal in all columns;
+    its start is a position in the order. Rows with the same value in the first column are adjacent,
+    sorted by the other columns. The order of the values in the first column is undefined.
     """
     order = grouping_order(*columns)
     return order, run_starts(*(column[order] for column in columns))

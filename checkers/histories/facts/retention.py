@@ -31,8 +31,8 @@ _STARTS: Final = pa.schema([("key", pa.int64()), ("offset", pa.int64())])
 class LogStarts:
     """For each log (key), the highest log start that any client read.
 
-    Retention may have deleted the records below the log start, but no others. A log is missing here
-    if no client read its start.
+    Retention may have deleted the records below the log start, but no others. A log whose start no
+    client read has no entry.
     """
 
     keys: Ints  # ascending
@@ -56,8 +56,8 @@ COMPLETE_LOGS: Final = LogStarts(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=
 def find_log_starts(declared: Declarations) -> Plan[LogStarts]:
     """Returns, for each key (topic partition), the highest log start that a client read.
 
-    A key of a compacted topic gets NOWHERE: any of its records may be missing. A key is missing in
-    the result if no client read its log start.
+    A key of a compacted topic gets NOWHERE: any of its records may be missing. A key whose log
+    start no client read has no entry in the result.
     """
     run = partial(_starts, declared)
     starts = yield from collect(

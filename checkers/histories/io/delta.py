@@ -50,7 +50,8 @@ _REWRITE: Final = "write its current rows as Parquet files and pass their folder
 class Snapshot:
     """The files, the metadata and the protocol of a Delta table after some actions of its log.
 
-    A file has the text of its deletion vector, which names the deleted rows, or None.
+    `files` maps the path of each file to the text of its deletion vector, or to None. A deletion
+    vector names the deleted rows of a file.
     """
 
     files: dict[str, str | None] = field(default_factory=dict[str, str | None])
@@ -58,9 +59,10 @@ class Snapshot:
     protocol: Mapping[str, Any] | None = None
 
     def apply(self, action: object) -> None:
-        """Takes the effect of one action; actions of other kinds have no effect.
+        """Applies one action of the table's log to the snapshot.
 
-        Raises ValueError if the action lacks a field, or has one of a wrong type.
+        Only `add`, `remove`, `metaData` and `protocol` change the snapshot. Raises ValueError if
+        such an action lacks a field, or has a field of a wrong type.
         """
         match action:
             case {"add": {"path": str(path)} as of_file} if unquote(path).isprintable():

@@ -37,7 +37,7 @@ _IN_JSON: Final = _JsonScalars()
 
 
 class _NotJson(ValueError):
-    """The line has no JSON translation; only the slow reader can parse it."""
+    """Raised if a line cannot be translated to JSON; only the slow reader can parse such a line."""
 
 
 def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:

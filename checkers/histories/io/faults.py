@@ -61,7 +61,7 @@ def faults(history: Location) -> tuple[Fault, ...]:
 
 
 def paired(steps: Iterable[Step]) -> tuple[Fault, ...]:
-    """Returns a fault for each action that starts one, with the time of the action that ends it.
+    """Returns the faults that `steps` start, each with the time of the step that ends the fault.
 
     >>> paired([Step(at_ns=1, do="kill", node=2), Step(at_ns=5, do="start", node=2)])
     (Fault(do='kill', node=2, from_ns=1, until_ns=5),)

@@ -47,7 +47,7 @@ class FieldIds:
                 yield self._renamed(pa.Table.from_batches([batch]), names)
 
     def are_names_of(self, schema: pa.Schema) -> bool:
-        """Returns whether each column in the file has the id and the name of a table's column."""
+        """Returns True if each column of the file has the id and the name of a table column."""
         names = _names_by_id(schema)
         return len(names) == len(schema) and {*names.items()} <= {*self.columns}
 

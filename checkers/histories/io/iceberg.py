@@ -163,7 +163,7 @@ def _identity_partitions(metadata: Mapping[str, Any]) -> Iterator[int]:
 
 
 def _objects(found: object, number: str) -> list[Mapping[str, Any]]:
-    """Returns the JSON objects of a list that have a number in that field."""
+    """Returns the JSON objects in the list `found` that have an integer in the field `number`."""
     return [it for it in _items(found) if isinstance(it, dict) and isinstance(it.get(number), int)]
 
 

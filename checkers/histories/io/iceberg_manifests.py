@@ -23,10 +23,11 @@ _DELETES: Final = {1: "deleted rows (position deletes)", 2: "deleted rows (equal
 
 
 def data_files(manifest_list: Place, place: Callable[[str], Place]) -> Iterator[str]:
-    """Yields the path of each Parquet file, as the table has it; `place` finds such a path.
+    """Yields the path of each Parquet file of a snapshot, exactly as a manifest states the path.
 
-    Raises UnreadableHistory if a file is damaged, or if the Parquet files alone do not have the
-    rows of the snapshot.
+    `place` maps the path of a manifest to the place from which the manifest is read. Raises
+    UnreadableHistory if a file is damaged, or if the Parquet files alone do not have the rows of
+    the snapshot.
     """
     for entry in _records(manifest_list):
         match entry:

@@ -68,7 +68,7 @@ _UNREACHABLE: Final = re.compile(r"NETWORK_CONNECTION|curlCode|timed? ?out|conne
 
 
 class UnreadableLocation(InputFault):
-    """A file of a store cannot be read; the message has its address, and how to fix the error."""
+    """Raised if a file of a store cannot be read; the message has the address and the fix."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ class _Opened:
 def read_in_order(
     found: Sequence[tuple[Reader, Place]],
 ) -> Iterator[tuple[Place, Iterator[pa.Table]]]:
-    """Yields each file of a history with its tables, which must be used before the next file.
+    """Yields each file of a history with its tables; read them all before the next file.
 
     Raises UnreadableHistory or UnreadableLocation, for example after the tables of a file that
     changed while it was read.

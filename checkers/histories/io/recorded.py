@@ -81,7 +81,9 @@ _OF_OPERATION: Final = tuple(name for name in COLUMNS if name in Operation.__dat
 
 
 class UnreadableHistory(InputFault):
-    """A history is missing, cut short or malformed; the message says where, and how to fix it."""
+    """Raised if a history is missing, incomplete or malformed; the message has the fault and the
+    fix.
+    """
 
 
 def shown(found: object) -> str:

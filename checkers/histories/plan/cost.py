@@ -1,8 +1,8 @@
 """The cost of a pass over a source: rows, bytes and seconds, by task and by stage.
 
 A *task* processes some partitions of the source: a Spark task, or one partition in this process. A
-task measures itself, so the figures mean the same in every engine. The first stage that needs a
-derived column, such as fingerprints, pays for it.
+task measures itself, so the figures mean the same in every engine. The time to compute a derived
+column, such as fingerprints, is added to the first stage that needs the column.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ SixthT = TypeVar("SixthT")
 
 
 class Source(Enum):
-    """The datasets that stages read, one dataset for each stage.
+    """The datasets that stages read; each stage reads exactly one of them.
 
     If stages of several datasets wait, the scheduler first runs those of the dataset that comes
     first in this list.

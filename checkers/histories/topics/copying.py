@@ -6,7 +6,8 @@
 The last part's metadata has the next offset to read of each partition. Rows and offsets appear
 together, by a rename. So after a kill at any moment, no record is missing and none is read twice.
 After each part, the positions are also committed for a consumer group, so that the cluster's tools
-show how far the copy is. The committed offsets are not read: the folder has the truth.
+show how far the copy is. A copy never reads the committed offsets: it continues from the positions
+in the folder.
 
 The last part is rewritten with new rows until it is full. The topic's id is in the folder's name: a
 topic that is deleted and created again is another history.
@@ -45,7 +46,7 @@ POSITIONS: Final = "urteil.positions"  # in the footer of a part
 
 @dataclass(slots=True)
 class TopicCopy:
-    """The copy of one topic in a folder, and the reader that continues it."""
+    """The copy of one topic in a folder, and the reader that adds new records to the copy."""
 
     folder: Path
     reader: TopicReader

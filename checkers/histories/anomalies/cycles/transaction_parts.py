@@ -81,7 +81,7 @@ def _confirmed_parts(unconfirmed_ops: NumberSet, log_starts: LogStarts, batch: B
 
 
 def _occurs_again(group: Ints) -> Mask:
-    """Returns a mask: True for each row whose number is in another row too."""
+    """Returns a mask: True for each element of `group` that equals another element of `group`."""
     ascending = bool(np.all(group[1:] >= group[:-1]))
     ordered = group if ascending else np.sort(group)
     same: Mask = ordered[1:] == ordered[:-1]

@@ -223,7 +223,10 @@ def _first_of_another_offset(fetches: Batch, firsts: Batch) -> tuple[Ints, Batch
 
 
 def shared_columns(of: Batch) -> Plan[dict[str, pa.Array]]:
-    """Returns the columns that all rows of these anomalies have: group, key, offset, operation."""
+    """Returns the columns group, key, offset and operation of the rows `of`.
+
+    All anomalies of fetched group offsets have these columns.
+    """
     group_of = yield from resolve_fingerprints(of.ints("group"), column="group")
     key_of = yield from resolve_fingerprints(of.ints("key"), column="key")
     return {

@@ -181,8 +181,9 @@ def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table
     prove a skipped input only if it ended before the group's first such transaction began. Then the
     column `good` is 1, otherwise 0.
 
-    Of consecutive commits with the same `good`, only the last one is returned. For example, the
-    commits of 3, 5 and 9 have `good` 1, and that of 12 has 0: the result has 9 and 12.
+    Of consecutive commits with the same `good`, only the last one is returned. For example, if the
+    commits of 3, 5 and 9 have `good` 1, and the commit of 12 has `good` 0, the result has the
+    commits of 9 and 12.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))

@@ -4,8 +4,8 @@
     p2 txn j=b  -> fail
     c1 poll     -> ok k=c@3     c1 reads at read_committed
 
-Here one value counts: a, because its key k was read at read_committed. No reader at read_committed
-could have received b, because none read the key j.
+In this example one value counts: a, because its key k was read at read_committed. No reader at
+read_committed could have received b, because no such reader read the key j.
 
 Source: `properties.anomalies.observations`.
 """

@@ -5,12 +5,12 @@
     c1 poll     -> ok k=b@1 k=c@2     a is unseen, b an aborted read, c a value nobody sent
 
 A value is confirmed if a send of it was acknowledged at an offset, and no poll returned it at
-another offset. Here, a is confirmed. The Spark task that has the records near this offset decides
-the value.
+another offset. In the example, a is confirmed. The Spark task that has the records near this offset
+decides the value.
 
-A value is unconfirmed if it was polled at an offset where no send of it was acknowledged. Here, b
-and c are unconfirmed. Such values are few, so the Spark driver collects their rows and decides
-them.
+A value is unconfirmed if it was polled at an offset where no send of it was acknowledged. In the
+example, b and c are unconfirmed. Such values are few, so the Spark driver collects their rows and
+decides them.
 
 If a value was sent ok without an offset, and never polled, the sends alone show that it is unseen.
 

@@ -9,8 +9,8 @@ returned no offset gets the offset of its value. If the value was observed at se
 none, the poll or send stays without an offset (`properties.anomalies.order.own_offsets`).
 
 With the option `--jepsen`, all polls and sends of a value have the same offset. If several values
-were observed at one offset, Jepsen chooses one of them as the record there. A value that was chosen
-at several offsets gets the highest of them (`properties.anomalies.order.ranking`).
+were observed at one offset, Jepsen chooses one of them as the record at this offset. A value that
+was chosen at several offsets gets the highest of them (`properties.anomalies.order.ranking`).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 class ValueOffsets:
     """The offsets of some values, for polls and sends that were recorded without an offset.
 
-    A value has at most one offset here. If `of_all` is true (under Jepsen's rules), this offset
-    also replaces the recorded offsets of the value's polls and sends.
+    Each value has at most one offset. If `of_all` is true (under Jepsen's rules), this offset also
+    replaces the recorded offsets of the value's polls and sends.
     """
 
     pairs: NumberSet  # key and value in one number

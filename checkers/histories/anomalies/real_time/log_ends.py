@@ -127,9 +127,9 @@ class LogEnds:
         """Returns a mask: True for each check that an earlier log end contradicts.
 
         A check compares the offset of an operation with log ends. If the mask is False, certainly
-        no higher log end was observed before the operation was invoked. True is certain only if
-        batches do not overlap in time, and the operation was invoked inside the time span of its
-        batch.
+        no higher log end was observed before the operation was invoked. The mask may be True
+        without such a log end, unless two conditions hold: batches do not overlap in time, and the
+        operation was invoked inside the time span of its batch.
         """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")
@@ -180,9 +180,9 @@ class LogEnds:
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
         """Returns the contradicted checks, each with the highest log end that contradicts it.
 
-        The input has, for each check, the highest log end of its own batch only. If the highest log
-        end of the earlier batches is equal or higher, the result has that log end instead. Batches
-        must not overlap in time.
+        In `contradicted`, each check has only the highest log end of its own batch. If the highest
+        log end of the earlier batches is equal or higher, the result has that log end instead.
+        Batches must not overlap in time.
         """
         group, some = self._log_of_each(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])
@@ -206,8 +206,9 @@ class LogEnds:
 class FirstObservations:
     """The time at which each log's end was observed first.
 
-    An operation that began earlier needs no check. A check compares the offset of an operation with
-    the log ends that were observed before the operation began.
+    A check compares the offset of an operation with the log ends that were observed before the
+    operation began. If the operation began before the first observation of its log, there is
+    nothing to compare.
     """
 
     logs: Ints  # each observed log, as one number, ascending
@@ -215,7 +216,10 @@ class FirstObservations:
 
     @classmethod
     def of(cls, firsts: Batch) -> Self:
-        """Returns each log's first observation; `firsts` has its first observation per batch."""
+        """Returns the time of the first observation of each log.
+
+        `firsts` has, for each batch and log, the first observation of the log in the batch.
+        """
         logs, group = np.unique(
             hash_of_pair(firsts.ints("key"), firsts.ints("log")), return_inverse=True
         )

@@ -153,7 +153,7 @@ def missing(
 
 
 def missing_columns(gone: list[MissingRecord]) -> Plan[dict[str, pa.Array]]:
-    """Returns the missing records as table columns by name; entry i of each column is of record i.
+    """Returns the missing records as table columns by name; entry i of a column describes record i.
 
     The tables of several anomalies begin with these columns.
     """

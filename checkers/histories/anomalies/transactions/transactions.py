@@ -107,7 +107,10 @@ def _torn_transactions(of: TransactionReads, context: Context) -> Plan[Finding]:
 
 
 def _unconfirmed_reads(of: TransactionReads) -> Counter[int]:
-    """Returns, for each transaction with several records, how many unconfirmed ones were read."""
+    """Returns, for each transaction with several sends, the number of its unconfirmed read values.
+
+    A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
+    """
     return Counter(
         entry.writer
         for entry in of.records.values()
