@@ -4,7 +4,7 @@ The group reads one partition. A rebalance ends when all members have joined aga
 coordinator stops waiting for the others. Then the next generation begins. Each member reports
 whether it had the partition. One of the members is the leader; it gives the partition to the member
 that had it last. The coordinator's log stores a stable group, so another coordinator can read the
-group there.
+group from this log.
 
 A *static* member has a group.instance.id. If a process joins with the group.instance.id of a
 member, the process replaces the member. If the group is stable, this needs no rebalance.
@@ -236,8 +236,7 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action
     def fail_over(s) -> None:
-        """Another coordinator takes over: it reads the group from the log, and forgets an
-        unfinished rebalance.
+        """A new coordinator reads the group from the log, and forgets an unfinished rebalance.
 
         Kafka: GroupMetadataManager.replay. Simplified: reading the log is one step. A failover
         needs no guard: it may happen at any time.

@@ -266,8 +266,7 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
 
     @action
     def fail_over(s) -> None:
-        """Another coordinator takes over: it reads the group from the log, and forgets an
-        unfinished rebalance.
+        """A new coordinator reads the group from the log, and forgets an unfinished rebalance.
 
         Kafka: GroupMetadataManager.replay. Simplified: reading the log is one step. A failover
         needs no guard: it may happen at any time.

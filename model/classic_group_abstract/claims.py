@@ -257,9 +257,9 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def the_log_has_the_owner_reported(s) -> Bool:
-        """If a consumer's last assignment has a partition and is of the generation in the
-        coordinator's log, then the partition's owner in the log is this consumer, or a process with
-        the same group.instance.id.
+        """If a consumer's last assignment has a partition and the generation of the coordinator's
+        log, then the partition's owner in the log is this consumer, or a process with the same
+        group.instance.id.
 
         True because the consumer received the assignment that is in the log.
         """

@@ -53,8 +53,8 @@ class ConsumerGroupActions(ConsumerGroupState):
         """Topics or subscriptions change, which raises the group epoch.
 
         Kafka: GroupMetadataManager.consumerGroupHeartbeat, on a new subscription. Simplified: this
-        action stands for any change of the group. Without the guard that the group has a member,
-        the claim `an_empty_group_is_settled` breaks in 1 step.
+        action covers any change of the group. Without the guard that the group has a member, the
+        claim `an_empty_group_is_settled` breaks in 1 step.
         """
         when(~s.is_empty())
         s.bump()
@@ -165,7 +165,7 @@ class ConsumerGroupActions(ConsumerGroupState):
         """A member sends a heartbeat, and the coordinator moves the member toward the target
         assignment.
 
-        The heartbeat reports whether the member owns the partition. The target assignment may be of
+        The heartbeat reports whether the member owns the partition. The target assignment may have
         an earlier group epoch than the present one. The reason: after the first target assignment,
         Kafka 4.3 waits for group.consumer.assignment.interval.ms before it computes the next one.
 

@@ -181,7 +181,7 @@ class WritesAfterFailover(AbstractCoordinator):
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """Another coordinator takes over and reads the log, while an append is in flight."""
+        """A new coordinator reads the log while an append is in flight."""
         for i in TransactionalId:
             s.is_late[i] = s.is_appending[i]
             s.late[i] = s.appended[i]

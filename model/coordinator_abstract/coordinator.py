@@ -84,8 +84,7 @@ class Coordinator(AbstractCoordinatorState):
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """Another coordinator takes over and reads the log; appends that are not committed are
-        lost.
+        """A new coordinator reads the log; appends that are not committed are lost.
 
         Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: loading is
         one step. If an append of the failed coordinator is committed later, the variant

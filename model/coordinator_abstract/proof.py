@@ -115,7 +115,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def the_log_has_no_last_epoch(s) -> Bool:
         """The producer epoch of a record is below the last possible epoch.
 
-        True because a decision with the last epoch in its markers takes another producer id.
+        True because a decision with the last epoch in its markers gives the producer another
+        producer id.
         """
         return forall(
             all_of(

@@ -218,10 +218,10 @@ class TrustsLastLeader(Election):
     """Kafka's election of the last known leader, tested against the stronger promise of KIP-966.
 
     KIP-966 promises that no record is lost while fewer than min.insync.replicas brokers lose
-    records. Here two brokers stop uncleanly, and one of them loses a record. If the broker that
-    lost the record was the last leader, that broker leads again. The other broker still has the
-    record, but truncates it. This was reproduced on brokers of Kafka 4.3. This bug breaks the claim
-    `leader_completeness`.
+    records. In this bug, two brokers stop uncleanly, and one of them loses a record. If the broker
+    that lost the record was the last leader, that broker leads again. The other broker still has
+    the record, but truncates it. This was reproduced on brokers of Kafka 4.3. This bug breaks the
+    claim `leader_completeness`.
     """
 
     def is_tolerable(s) -> Bool:

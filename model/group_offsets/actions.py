@@ -8,11 +8,11 @@ matters, not the order of their markers. A tombstone deletes the committed offse
 commits. A new coordinator starts with an empty cache and reads the log from the start. It answers
 no request until it has read everything.
 
-The group reads one partition. The consumer that takes over the partition starts at the committed
-offset; it waits while a commit is pending. The consumer commits its output and its offset in one
-transaction. The group may give the partition to another consumer before the first one learns of it.
-The group does not fence the producer of the first consumer. So each commit carries the generation
-in which the consumer read.
+The group reads one partition. The partition's new owner starts at the committed offset; it waits
+while a commit is pending. The consumer commits its output and its offset in one transaction. The
+group may give the partition to another consumer before the first one learns of it. The group does
+not fence the producer of the first consumer. So each commit carries the generation in which the
+consumer read.
 
 The table lists all actions (`Next` in TLA+). WF (weakly fair): the action is taken eventually if it
 stays enabled. SF (strongly fair): the action is taken eventually if it is enabled again and again.
@@ -105,7 +105,7 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def fail_over(s) -> None:
-        """Another coordinator takes over with an empty cache.
+        """A new coordinator starts with an empty cache.
 
         Kafka: GroupCoordinatorService.onElection. Simplified: the new coordinator has the same log.
         A failover needs no guard: it may happen at any time.
@@ -141,7 +141,7 @@ class GroupOffsetsActions(GroupOffsetsState):
     def begin_rebalance(s) -> None:
         """A member joins, leaves or times out, and a rebalance begins.
 
-        Kafka: GroupMetadataManager.prepareRebalance. Simplified: one action stands for every cause.
+        Kafka: GroupMetadataManager.prepareRebalance. Simplified: this action covers every cause.
         Every claim also holds without the guard of this action.
         """
         when(~s.group.is_rebalancing)
@@ -158,7 +158,7 @@ class GroupOffsetsActions(GroupOffsetsState):
     def complete_rebalance(s, owner: Member) -> None:
         """The rebalance ends, and the partition gets an owner.
 
-        A member that took no part in the rebalance learns this later. Kafka:
+        A member that did not join the rebalance learns this later. Kafka:
         GroupMetadataManager.completeClassicGroupJoin. Simplified: the generation and its assignment
         are one step. Every claim also holds without the guard of this action.
         """

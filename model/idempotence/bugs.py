@@ -120,8 +120,8 @@ class ChecksCopies(Kip98):
 class KeepsSequences(IdempotentProducer):
     """When the epoch grows, the client restarts the sequences of one partition only.
 
-    To another partition the client sends the next sequence under the new epoch, but the leader
-    there expects 0 (KAFKA-12152). This bug breaks the claim `the_next_is_accepted`.
+    To another partition the client sends the next sequence under the new epoch, but the leader of
+    that partition expects 0 (KAFKA-12152). This bug breaks the claim `the_next_is_accepted`.
     """
 
     def restarts_sequences(s, p: TopicPartition) -> Bool:

@@ -1,8 +1,8 @@
 """The actions of the abstract idempotent producer: retries, reordering, and changes of the leader.
 
 A leader knows a producer only by the records in its log. The leader appends a record only if the
-record continues the producer's records there. A retry of a record that is already in the log does
-not continue these records, so the leader does not append the retry.
+record continues the producer's records in the log. A retry of a record that is already in the log
+does not continue these records, so the leader does not append the retry.
 
 The table lists all actions (`Next` in TLA+): a retry or a late batch is one more append. No action
 is fair, because only safety is proved.

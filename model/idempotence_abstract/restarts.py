@@ -205,7 +205,7 @@ class RestartsClaims(RestartsActions):
 
     @invariant
     def at_most_once(s) -> Bool:
-        """No batch is in the log twice; here a record of the log stands for a whole batch."""
+        """No batch is in the log twice; in this spec, each record of the log is a whole batch."""
         return forall(
             implies(
                 all_of(s.has(a, p, e, q), s.has(b, r, f, t), a < b),

@@ -1,16 +1,16 @@
 """Defines when a liveness property is true of a lasso, and when a lasso is fair.
 
 A *lasso* is an infinite behaviour with finitely many states. It runs through the states in order,
-and returns from the last state to one of them. The states from there to the last are the *cycle*:
-the lasso repeats them for ever. If some fair behaviour of a finite graph violates a claim, some
-fair lasso violates it too.
+and returns from the last state to one of them. The states from this one to the last are the
+*cycle*: the lasso repeats them for ever. If some fair behaviour of a finite graph violates a claim,
+some fair lasso violates it too.
 
 A *step* of an action changes the state, as in TLA+. A transition to the same state is stuttering,
 which every behaviour may do.
 
 An action is called with values of its parameters. A lasso is *fair* to such a call in two cases:
 
-- The cycle takes the action with these values.
+- The cycle has a step of the action with these values.
 - The action with these values is disabled in some state of the cycle (weak fairness), or in every
   state of the cycle (strong fairness).
 """

@@ -151,7 +151,7 @@ class RowState(Mapping[Cell, Value]):
     def part(self, name: str, keys: tuple[int, ...]) -> Held:
         """Returns the value of a variable; with some of its keys, the row of values below them.
 
-        Two states that share the row have the same values there.
+        Two states that share the row have the same values in it.
         """
         found = self.held[name]
         for key, start in zip(keys, self.starts[name], strict=False):

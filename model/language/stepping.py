@@ -13,7 +13,7 @@ The interpreter reports an error when it reaches an undefined term, such as a ke
 Narrowing must not hide this error: in `p & (o < end)`, it may not skip an element for which `p` is
 undefined.
 
-The interpreter is the oracle: a test takes random steps of every spec with both.
+The interpreter is the oracle: a test computes random steps of every spec with both.
 """
 
 from __future__ import annotations

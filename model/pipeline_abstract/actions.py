@@ -108,7 +108,7 @@ class PipelineActions(PipelineState):
         """An instance initializes a transactional id, which fences the id's earlier instances.
 
         Kafka: TransactionCoordinator.handleInitProducerId. Simplified: the spec stores the newest
-        instance instead of producer epochs; any instance may take any id. The action has no guard;
+        instance instead of producer epochs; any instance may use any id. The action has no guard;
         without the rule `may_hand_over`, a claim breaks.
         """
         when(s.may_hand_over(x))
@@ -227,7 +227,7 @@ class PipelineActions(PipelineState):
         """The coordinator decides to abort a transaction, and its instance will read again.
 
         Kafka: TransactionCoordinator.handleEndTransaction, handleInitProducerId and
-        abortTimedOutTransactions. Simplified: one action stands for a request, a timeout and a new
+        abortTimedOutTransactions. Simplified: this action covers a request, a timeout and a new
         instance; it may happen at any time. Every claim also holds without the guard of this
         action.
         """

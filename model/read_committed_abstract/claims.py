@@ -174,7 +174,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
     @lemma
     def transactions_are_in_the_log(s) -> Bool:
         """A written transaction begins in the log; if it is closed, a marker of its producer
-        follows there.
+        follows in the log.
 
         True because a new leader forgets the transactions and markers that its log lacks.
         """
@@ -201,7 +201,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
         """Of two transactions of a producer, one is closed before the other begins.
 
         True because a transaction begins in the log only while its producer has no other open
-        transaction there. So no record lies inside another transaction of its producer.
+        transaction in the log. So no record lies inside another transaction of its producer.
         """
         return forall(
             implies(

@@ -216,7 +216,9 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def starting_brokers_are_no_members(s) -> Bool:
-        """A starting broker is no member of its epoch or a newer one, and is not proposed there."""
+        """A starting broker is no member of its epoch or a newer one, and is not proposed in these
+        epochs.
+        """
         return forall(
             implies(
                 s.broker[r].is_starting & (s.broker[r].leader_epoch <= e),

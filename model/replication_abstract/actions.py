@@ -1,6 +1,6 @@
 """The actions of abstract replication: controller, replicas, followers, leaders, restarts.
 
-A deposed leader may go on to commit records, but only those that all members of its ISR have
+A deposed leader may continue to commit records, but only those that all members of its ISR have
 fetched. A member that has moved to a newer epoch fetches nothing more from this leader. So the
 leader cannot commit beyond the fetched offset of this member. For each leader epoch, the variable
 `departure` keeps the smallest fetched offset of a member that left. Only `proof.py` uses it.

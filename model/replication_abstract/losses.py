@@ -20,7 +20,7 @@ Source: KIP-106 (unclean elections); KIP-966 (a restart without a clean shutdown
 the ISR and the ELR); PartitionChangeBuilder (last known leader); UnifiedLog.flush.
 Simplified: when a replica loses records, the leader forgets which offset this replica has fetched;
 Kafka's leader compares broker epochs (KIP-903). The history variables of the proof of
-`replication-abstract` are unused, because nothing is proved here.
+`replication-abstract` are unused, because this spec has no proof.
 """
 
 from __future__ import annotations
@@ -180,8 +180,8 @@ class LossyReplication(AbstractReplication):
         """A replica begins to lead with its own log, which has every committed record.
 
         Kafka: Partition.makeLeader. Simplified: the replica may learn of its election at any later
-        time. A replica that may lack committed records takes the action `become_leader_without`.
-        Without the guard that such a replica may not take `become_leader`, the claim
+        time. For a replica that may lack committed records, the action is `become_leader_without`.
+        Without the guard that excludes such a replica from `become_leader`, the claim
         `high_watermarks_are_committed` breaks in 8 steps.
         """
         when(~s.may_lack(newer), s.leads_from[r] <= newer)
@@ -244,7 +244,7 @@ class LossyReplication(AbstractReplication):
         """A leader commits the records that every member of its maximal ISR has fetched.
 
         Kafka: Partition.maybeIncrementLeaderHW. Simplified: as in `replication-abstract`. If a
-        newer leader may lack committed records, the action `commit_too_late` is taken instead.
+        newer leader may lack committed records, the action `commit_too_late` replaces this action.
         Without the guard that there is no such newer leader, the claim `isr_has_what_is_committed`
         breaks in 6 steps.
         """

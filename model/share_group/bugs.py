@@ -105,7 +105,7 @@ class StartOffsetWaits(MovesStartAfterWrites):
 class AcquiresInTransition(ShareGroup):
     """A member acquires a record whose release is still being written (KAFKA-18084).
 
-    When the write ends, the leader takes the lock from the new member. This bug breaks the claim
+    When the write ends, the leader removes the new member's lock. This bug breaks the claim
     `one_member_at_a_time`.
     """
 

@@ -1,6 +1,6 @@
 """The state of a share partition: which records are in flight, and what is stored about them.
 
-In a consumer group, each partition belongs to one member, and one committed offset says which
+In a consumer group, each partition belongs to one member, and one committed offset shows which
 records the group has read. In a *share group* (KIP-932), all members may read the same partition at
 the same time. The group does not assign partitions to members, but single records. Therefore one
 offset is not enough. A group has a state for each record that some member has and for each record

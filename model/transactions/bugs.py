@@ -285,7 +285,7 @@ class FenceKeepsId(Transactions):
     def fence(s) -> None:
         """The coordinator aborts an ongoing transaction, and always keeps the producer id.
 
-        Kafka should take another producer id when the epochs of this id run out.
+        Kafka should assign another producer id when the epochs of this id run out.
         """
         when(s.may_fence())
         s.prepare(s.metadata.transaction, ABORT, s.epoch_of_decision(), false)

@@ -84,7 +84,7 @@ class StrictFence(Transactions):
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """Another coordinator takes over; a fence that is not committed is lost.
+        """A new coordinator reads the log; a fence that is not committed is lost.
 
         Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: as
         `fail_over` of transaction version 2. The guards are those of that version too. If the new

@@ -168,8 +168,7 @@ class Version1(Transactions):
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """Another coordinator takes over and reads the log; appends that are not committed are
-        lost.
+        """A new coordinator reads the log; appends that are not committed are lost.
 
         Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. A fence whose append
         failed is not in the log, so the new coordinator does not know the fence. Simplified: as

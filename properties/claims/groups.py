@@ -54,7 +54,7 @@ class Grouped:
 def one_owner(run: Grouped) -> tuple[Breach, ...]:
     """Always: each partition has at most one owner in each epoch, and exactly one at the end.
 
-    An old owner that missed a rebalance may go on processing, but cannot commit. After a member
+    An old owner that missed a rebalance may continue to process, but cannot commit. After a member
     begins to process a partition in a new epoch, no other member commits a position of this
     partition in an older epoch.
     """

@@ -54,7 +54,7 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Taken:
-    """The action that was taken last, and the actions before it.
+    """The last performed action, and the actions before it.
 
     Several behaviours share the actions before they were forked, and no action is ever copied.
     """

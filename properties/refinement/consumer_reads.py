@@ -2,8 +2,8 @@
 
 A consumer is never in the ISR. It is in the leader epoch of the leader that served its fetch. Its
 log consists of the records that it has received, all of them below its high watermark. A replica's
-records below its high watermark are committed, and no two replicas differ there. So the spec
-rejects a run in which a consumer reads an uncommitted record, or in which two consumers read
+records below its high watermark are committed, and no two replicas differ in these records. So the
+spec rejects a run in which a consumer reads an uncommitted record, or in which two consumers read
 different records at one offset.
 
 Simplified: an end offset that a client receives must not be too high; one that is too low is

@@ -53,7 +53,7 @@ class WithoutResets(GroupOffsets):
 
 @dataclass
 class Replayed:
-    """What the coordinator's log says: the committed offset, and each member's pending offset."""
+    """The offsets in the coordinator's log: the committed one, and each member's pending one."""
 
     committed: int = 0
     pending: dict[int, int] = field(default_factory=dict[int, int])

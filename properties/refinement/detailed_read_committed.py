@@ -86,7 +86,7 @@ class Refinement(HistoryMapping[Transactions]):
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
         """Yields pairs of values to compare: the log, the decisions, and the reads.
 
-        The last pair says that no further read is possible.
+        The last pair requires that no further read is possible.
         """
         end = end_of(detailed)
         yield "the log end", end, abstract["end_offset", ()]

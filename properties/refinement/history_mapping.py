@@ -107,7 +107,7 @@ class HistoryMapping(ABC, Generic[R]):
         return next((reached for _, reached in steps if isinstance(reached, Unexplained)), None)
 
     def walk(self) -> Walk:
-        """Explores all reachable pairs, and goes on after steps that no actions explain."""
+        """Explores all reachable pairs, and continues after steps that no actions explain."""
         return _counted(self._explored())
 
     def random_walks(self, walks: int, *, length: int, seed: int) -> Walk:

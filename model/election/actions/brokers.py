@@ -262,8 +262,8 @@ class Brokers(ElectedPartition):
         """A leader receives a fetch whose sender has stopped, and perhaps has restarted since.
 
         Kafka: Partition.updateFollowerFetchState, which refuses an older broker epoch. Simplified:
-        at most one fetch is late. The leader takes offset and broker epoch from the same fetch. The
-        variant `reads-replica-twice` takes them from two fetches, one before and one after a
+        at most one fetch is late. The leader reads offset and broker epoch from the same fetch. The
+        variant `reads-replica-twice` reads them from two fetches, one before and one after a
         restart, and breaks the claim `leader_completeness` in 17 steps (KAFKA-15221).
         """
         fetch = s.late_fetch

@@ -59,7 +59,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class End:
-    """A possible end of a line; if the line is not broken here, `flat` is printed instead."""
+    """A possible end of a line; if the line does not break at it, `flat` is printed instead."""
 
     flat: str = " "
 

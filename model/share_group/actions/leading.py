@@ -1,4 +1,4 @@
-"""The leader: it learns which records the topic has deleted, and a new leader takes over."""
+"""The actions of the leader: it learns which records are deleted, and it may be replaced."""
 
 from __future__ import annotations
 

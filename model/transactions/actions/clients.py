@@ -131,8 +131,8 @@ class Clients(Markers):
     def end(s, k: Transaction, outcome: Outcome) -> None:
         """The coordinator decides a transaction as its client asked.
 
-        Kafka: TransactionCoordinator.handleEndTransaction. Simplified: this action also stands for
-        a copy of the request that arrives late. In transaction version 2, every decision raises the
+        Kafka: TransactionCoordinator.handleEndTransaction. Simplified: this action also covers a
+        copy of the request that arrives late. In transaction version 2, every decision raises the
         epoch, so a late copy is refused. In transaction version 1, a decision does not raise the
         epoch, so a late copy may end the next transaction: the variant `verification`, which has
         transaction version 1, breaks the claim `the_client_decides` in 10 steps (KAFKA-17754).

@@ -135,8 +135,7 @@ class Coordinator(Partitions):
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """Another coordinator takes over and reads the log; appends that are not committed are
-        lost.
+        """A new coordinator reads the log; appends that are not committed are lost.
 
         Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: loading is
         one step. If the log has a decision, the new coordinator sends the markers again, so

@@ -13,7 +13,7 @@ The module `dependencies` defines ww, wr, rw, process and realtime. Only G0 and 
 and -realtime forms. G-single and G2 have none: a reader that only lags would cause such a cycle.
 
 For each form, the search reports at most one shortest cycle in each strongly connected component.
-If a component has a stronger form, the weaker one is left out there:
+If a component has a stronger form, the search leaves out the weaker one:
 
 - A form is stronger if it needs fewer kinds of dependency. A G0 hides a G1c, and a G1c or a
   G0-process hides a G1c-process.

@@ -19,7 +19,9 @@ from properties.anomalies.rendering import render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Duplicate:
-    """The offsets of one value, and for each offset the first operation that observed it there."""
+    """The offsets of one value, and for each offset the first operation that observed the value at
+    this offset.
+    """
 
     key: str
     value: str

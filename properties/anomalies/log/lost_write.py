@@ -57,7 +57,7 @@ class LostWrite:
 
 
 def highest_reads(history: History) -> dict[str, tuple[int, str, int]]:
-    """Maps each log to (highest offset read, the value there, first operation that read it).
+    """Maps each log to (highest offset read, the value at it, first operation that read it).
 
     If a value was observed at offsets 3 and 9, only 3 counts. Logs without a read are left out.
     """

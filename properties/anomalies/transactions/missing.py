@@ -3,7 +3,7 @@
 A record is missing if no reader received it, but some reader received a record at the same or a
 higher offset. The offset of a missing record is known exactly, or only an upper bound is known:
 
-    at       the offset was observed: the record was acknowledged there, or an operation polled it
+    at       the offset was observed: the record was acknowledged, or an operation polled it
     up to    the offset was not observed; later operations give an upper bound
 
 The record was in the log when its transaction committed. So two things are above its offset: the

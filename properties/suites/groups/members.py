@@ -1,6 +1,6 @@
 """The members of the suite `groups`: each raises its position in a partition, and commits it.
 
-Members read no records. To raise a position by one stands for processing a record.
+Members read no records. A member that raises its position by one simulates a processed record.
 """
 
 from __future__ import annotations
