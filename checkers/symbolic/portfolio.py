@@ -9,7 +9,8 @@ A condition says that an action keeps a claim true. The attempts use these metho
 - Model-based instantiation is slow, and complete if the sorts allow it.
 
 The spec may name a *slice*: claims that suffice to prove the condition. Then a method first assumes
-only these claims.
+only these claims, and ground instances of these claims come second, before all claims. In the proof
+of the quorum they decide every condition that the first query does not.
 
 The same query may take 0.1 seconds or a minute, depending on how Z3 branches. So several short
 searches that branch differently are better than one long search.
@@ -17,7 +18,7 @@ searches that branch differently are better than one long search.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -41,6 +42,7 @@ E_MATCHING: Final = {"mbqi": False, "auto_config": False}
 AT_FIRST_SIGHT: Final = Strategy(name="e-matching", options=E_MATCHING, part=0.05)
 AT_A_FINITE_SCOPE: Final = Strategy(name="finite scope", options={}, part=0.1)
 OF_INSTANCES: Final = Strategy(name="ground instances", options=E_MATCHING, part=0.3)
+OF_FEW_INSTANCES: Final = replace(OF_INSTANCES, part=0.05)  # those of a slice
 AT_LENGTH: Final = (
     Strategy(name="e-matching", options=E_MATCHING, part=0.1),
     Strategy(
@@ -115,8 +117,11 @@ def attempts(goal: Goal, sorts: Sorts, at_scopes: AtScopes) -> Iterator[Attempt]
 
     The formulas of a finite scope are built only when the iterator reaches their query.
     """
-    for facts in goal.facts:
+    *slices, every = goal.facts
+    for facts in slices:
         yield unbounded(goal, facts, sorts, AT_FIRST_SIGHT)
+        yield from with_instances(goal, [facts], sorts, OF_FEW_INSTANCES)
+    yield unbounded(goal, every, sorts, AT_FIRST_SIGHT)
     for finite, finite_sorts in at_scopes():
         facts = finite.facts[-1]
         yield Attempt(
@@ -126,13 +131,20 @@ def attempts(goal: Goal, sorts: Sorts, at_scopes: AtScopes) -> Iterator[Attempt]
             sorts=finite_sorts,
             settles=frozenset() if facts.missing else frozenset({"sat"}),
         )
-    if goal.instantiated is not None:
-        for facts in goal.facts:
-            few, formula = goal.instantiated(facts)
-            yield unbounded(replace(goal, formula=formula), few, sorts, OF_INSTANCES)
+    yield from with_instances(goal, goal.facts, sorts, OF_INSTANCES)
     for strategy in AT_LENGTH:
         for facts in goal.facts:
             yield unbounded(goal, facts, sorts, strategy)
+
+
+def with_instances(
+    goal: Goal, facts: Sequence[Facts], sorts: Sorts, strategy: Strategy
+) -> Iterator[Attempt]:
+    """Yields a query for each set of assumptions, with ground instances of its claims."""
+    if goal.instantiated is not None:
+        for some in facts:
+            more, formula = goal.instantiated(some)
+            yield unbounded(replace(goal, formula=formula), more, sorts, strategy)
 
 
 def unbounded(goal: Goal, facts: Facts, sorts: Sorts, strategy: Strategy) -> Attempt:

@@ -78,7 +78,7 @@ def scripts(spec: Spec, proof: Proof) -> Iterator[Script]:
             goal = induction.consequence(claim)
         else:
             continue
-        *slices, every = (_text(goal, facts, sorts) for facts in goal.facts)
+        *slices, every = (text_of(goal, facts, sorts) for facts in goal.facts)
         yield Script(
             name=name,
             title=title,
@@ -110,7 +110,8 @@ def deciding(proof: Proof) -> Iterator[tuple[Condition, frozenset[str]]]:
                 yield lost.condition, frozenset(lost.without)
 
 
-def _text(goal: Goal, facts: Facts, sorts: Sorts) -> str:
+def text_of(goal: Goal, facts: Facts, sorts: Sorts) -> str:
+    """Returns the script in which the goal is false although the facts are true."""
     guards = facts.formulas[: len(facts.formulas) - len(facts.claims)]
     claims = facts.formulas[len(guards) :]
     asserted: list[tuple[str, Sequence[Expr]]] = [

@@ -9,10 +9,10 @@ import pytest
 import z3
 
 from checkers.symbolic import Condition, Proof, limits, prove
-from checkers.symbolic.induction import Using
+from checkers.symbolic.induction import Induction, Using
 from checkers.symbolic.instances import failing, instances
 from checkers.symbolic.limits import Expr, Solver
-from checkers.symbolic.portfolio import AT_LENGTH
+from checkers.symbolic.portfolio import AT_LENGTH, attempts
 from checkers.symbolic.sorts import Unbounded
 from checkers.symbolic.states import Step
 from checkers.symbolic.translation import Translation
@@ -242,6 +242,14 @@ def test_a_slice_is_tried_first() -> None:
         "finish": "e-matching of a slice",
         "pass_on": "e-matching",
     }
+
+
+def test_ground_instances_of_a_slice_come_before_a_query_with_all_claims() -> None:
+    spec, sorts = Sliced(), Unbounded()
+    finish = next(a for a in spec.actions if a.name == "finish")
+    goal = Induction(spec, Step(spec, Translation(sorts))).goal(finish, spec.claims[0])
+    names = [attempt.name for attempt in attempts(goal, sorts, lambda: iter(()))]
+    assert names[:3] == ["e-matching of a slice", "ground instances of a slice", "e-matching"]
 
 
 def test_a_too_small_slice_costs_time_but_not_soundness() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from typing import ClassVar
@@ -12,13 +12,17 @@ import pytest
 
 from checkers.symbolic import EnginesDisagree, prove, second_solver
 from checkers.symbolic.agreement import Agreement, agreement
-from checkers.symbolic.induction import Using
-from checkers.symbolic.second_solver import METHODS, check
-from checkers.symbolic.smtlib import Script, scripts
+from checkers.symbolic.induction import Induction, Using
+from checkers.symbolic.second_solver import METHODS, OF_FINITE_MODELS, check
+from checkers.symbolic.smtlib import Script, scripts, text_of
+from checkers.symbolic.sorts import Unbounded
+from checkers.symbolic.states import Step
+from checkers.symbolic.translation import Translation
 from model.consumer_group_abstract.bugs import CommitsInAnyEpoch
 from model.faults import InputFault
 from model.idempotence_abstract.bugs import AnyEpoch
 from model.language import Spec
+from model.replication_abstract.versions import ReplicationProof
 from model.transactions_abstract.versions import Transactions, Version1
 from tests.checkers.symbolic.test_inductive_subset import UnfencesAnyBroker
 from tests.checkers.symbolic.test_majorities import OneVoteDecides, Votes
@@ -103,8 +107,27 @@ class TooSmall(Round):
 
 def test_a_model_of_a_slice_refutes_nothing() -> None:
     (script,) = (s for s in conditions(TooSmall) if s.of_slice)
-    assert check(script.of_slice, {"finite-model-find": "true"}, limit_ms=LIMIT_MS).verdict == "sat"
+    assert check(script.of_slice, OF_FINITE_MODELS, limit_ms=LIMIT_MS).verdict == "sat"
     assert second_solver.opinion(script, limit_ms=LIMIT_MS).verdict == "proved"
+
+
+def too_small(spec: Spec) -> Iterator[tuple[str, str]]:
+    """Yields each action and claim whose slice has a model in which the claim becomes false."""
+    sorts = Unbounded()
+    induction = Induction(spec, Step(spec, Translation(sorts)))
+    actions = {action.name: action for action in spec.actions}
+    claims = {claim.name: claim for claim in spec.claims}
+    for name, claim in induction.using:
+        goal = induction.goal(actions[name], claims[claim])
+        text = text_of(goal, goal.facts[0], sorts)
+        if check(text, OF_FINITE_MODELS, limit_ms=2_000).verdict == "sat":
+            yield name, claim
+
+
+def test_no_slice_of_the_replication_proof_is_too_small() -> None:
+    """A slice that is too small proves nothing false, and Z3 searches there in vain."""
+    assert list(too_small(TooSmall())) == [("pass_on", "nobody_is_ahead")]
+    assert list(too_small(ReplicationProof())) == []
 
 
 def test_a_model_refutes_nothing_if_a_claim_has_no_formula() -> None:
@@ -128,7 +151,7 @@ WITHOUT_FINITE_MODELS = """
 
 
 def test_a_limit_ends_a_query() -> None:
-    answer = check(WITHOUT_FINITE_MODELS, {"finite-model-find": "true"}, limit_ms=100)
+    answer = check(WITHOUT_FINITE_MODELS, OF_FINITE_MODELS, limit_ms=100)
     assert (answer.verdict, answer.reason) == ("unknown", "timeout")
 
 
