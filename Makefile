@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: verify test lint docs bench bench-kafka clients recorders others tlc hostile kills week fuzz-histories trial hunt agreement convictions seeds counterexamples mutants changed-mutants sbom image requirements clean
+.PHONY: verify test lint docs bench bench-kafka clients recorders others tlc hostile kills week fuzz-histories trial hunt agreement convictions seeds proofs counterexamples mutants changed-mutants sbom image requirements clean
 
 verify: $(READY)
 	$(BIN)/urteil verify
@@ -92,6 +92,11 @@ convictions: $(READY)
 SEEDS_SECONDS := 3600
 seeds: $(READY)
 	$(BIN)/python -m tools.seeds --seconds $(SEEDS_SECONDS) $(SEEDS_OPTIONS)
+
+# Every proved version on ten seeds of Z3, and on one with cvc5: docs/proofs.md. It goes on where it ended, or with PROOFS_OPTIONS=--again repeats all.
+PROOFS_SECONDS := 3600
+proofs: $(READY)
+	$(BIN)/python -m tools.proofs --seconds $(PROOFS_SECONDS) $(PROOFS_OPTIONS)
 
 # Generated histories on which kernels must equal the literal definitions. It goes on where it ended.
 AGREEMENT_SECONDS := 3600

@@ -86,7 +86,7 @@ def write_results(
     """Writes the result file, with the machine and the versions of packages; returns its path."""
     result = {
         "machine": {
-            "cpu": _cpu(),
+            "cpu": cpu_model(),
             "cores": os.cpu_count(),
             "python": platform.python_version(),
             "platform": platform.platform(),
@@ -100,7 +100,7 @@ def write_results(
     return file
 
 
-def _cpu() -> str:
+def cpu_model() -> str:
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]

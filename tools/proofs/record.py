@@ -1,0 +1,70 @@
+"""The record of `tools.proofs`: the result of each proof, as a JSON file with a line for each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+KEPT: Final = Path(__file__).parents[2] / "benchmarks" / "results" / "proofs.json"
+
+
+@dataclass(frozen=True, slots=True, order=True, kw_only=True)
+class Proved:
+    """A version of a spec, and the seed of Z3."""
+
+    spec: str
+    version: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Second:
+    """The result of cvc5 on the conditions that need a solver: its agreement with Z3."""
+
+    agreed: int
+    conditions: int
+    unknown: list[str]
+    cpu_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """The result of a proof; `open` has the conditions that are refuted or unknown, with why.
+
+    `reason` is why the proof failed, and empty if it succeeded. `load` is the load average of the
+    machine at the end.
+    """
+
+    proved: Proved
+    conditions: int
+    by_frame: int
+    open: list[str]
+    reason: str
+    cpu_s: float
+    load: float
+    second: Second | None = None
+
+
+def kept(file: Path = KEPT) -> tuple[dict[str, str], dict[Proved, Row]]:
+    """Returns the recorded machine, and the results by proof; empty if the file does not exist."""
+    if not file.exists():
+        return {}, {}
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    rows = [_row(**row) for row in found["rows"]]
+    return found["machine"], {row.proved: row for row in rows}
+
+
+def _row(*, proved: dict[str, Any], second: dict[str, Any] | None, **rest: Any) -> Row:
+    return Row(proved=Proved(**proved), second=None if second is None else Second(**second), **rest)
+
+
+def keep(rows: Iterable[Row], machine: dict[str, str], file: Path = KEPT) -> None:
+    """Writes the machine and the results to the JSON file, ordered by proof."""
+    lines = [json.dumps(asdict(row)) for row in sorted(rows, key=lambda row: row.proved)]
+    text = f'{{"machine": {json.dumps(machine)}, "rows": [\n' + ",\n".join(lines) + "\n]}\n"
+    partial = file.with_suffix(".partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(file)
