@@ -257,11 +257,12 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def the_log_has_the_owner_reported(s) -> Bool:
-        """If a consumer's last assignment has a partition and the generation of the coordinator's
-        log, then the partition's owner in the log is this consumer, or a process with the same
-        group.instance.id.
+        """If a consumer's last assignment and the coordinator's log have the same generation, they
+        agree on the owners of partitions.
 
-        True because the consumer received the assignment that is in the log.
+        In the log, the owner of each assigned partition is this consumer, or a process with the
+        same group.instance.id. True because the consumer received the assignment that is in the
+        log.
         """
         return forall(
             implies(

@@ -137,11 +137,12 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def live_owners_have(s) -> Bool:
-        """If the coordinator accepts a consumer's heartbeats, it has recorded every partition that
-        the consumer reads as assigned to the consumer, or as not yet revoked.
+        """A consumer whose heartbeats are accepted reads only partitions that the coordinator has
+        recorded for this consumer.
 
-        True because the coordinator takes a partition away only after a heartbeat that no longer
-        reports the partition.
+        A recorded partition is assigned to the consumer, or not yet revoked. True because the
+        coordinator takes a partition away only after a heartbeat that no longer reports the
+        partition.
         """
         return forall(
             implies(s.is_live_owner(m, p), s.has(m, p)) for m in Member for p in TopicPartition
@@ -149,10 +150,11 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def answered_owners_have(s) -> Bool:
-        """While a response to a consumer in the group is in flight, the coordinator has recorded
-        every partition that the consumer reads as assigned to the consumer, or as not yet revoked.
+        """While a response to a consumer in the group is in flight, the consumer reads only
+        partitions that the coordinator has recorded for this consumer.
 
-        True because the coordinator responds only to heartbeats that it accepts.
+        A recorded partition is assigned to the consumer, or not yet revoked. True because the
+        coordinator responds only to heartbeats that it accepts.
         """
         return forall(
             implies(all_of(s.answered[m], s.joined[m], s.owns[m][p]), s.has(m, p))
@@ -221,10 +223,11 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def owners_know_since_when(s) -> Bool:
-        """If a consumer reads a partition, and the coordinator's record of this consumer has this
-        partition, the consumer's epoch is at least the epoch in which the partition was assigned.
+        """The epoch of a consumer that reads a partition is at least the epoch in which the
+        partition was assigned.
 
-        True because the response that assigned the partition carried this epoch.
+        This holds if the coordinator has recorded the partition for the consumer. True because the
+        response that assigned the partition carried this epoch.
         """
         return forall(
             implies(s.owns[m][p] & s.has(m, p), s.since[m][p] <= s.consumer_epoch[m])

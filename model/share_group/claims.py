@@ -89,8 +89,10 @@ class ShareGroupClaims(ShareGroupActions):
 
     @invariant
     def no_record_is_skipped(s) -> Bool:
-        """Each record below the start offset was accepted or rejected by a member that had it, or
-        archived at the limit, unless the topic has deleted it.
+        """Each record below the start offset was accepted, rejected, archived at the limit, or
+        deleted by retention.
+
+        Only a member that had the record can have accepted or rejected it.
         """
         return forall(
             implies(
