@@ -52,16 +52,6 @@ static inline void put_in(Shard *w, uint64_t prefix, uint32_t index) {
   w->far |= away >= REACH;
 }
 
-static inline uint64_t hash_of_key(const Shard *w, uint64_t index) {
-#ifdef FINGERPRINTS
-  uint64_t h;
-  return memcpy(&h, w->keys + index * 8, 8), h;
-#else
-  Packed p = load(w->keys + index * STATE_BYTES);
-  return hash(&p);
-#endif
-}
-
 /* Rebuilds the hash set from the keys. */
 static void put_in_all(Shard *w) {
   memset(w->buckets, 0, (w->size + REACH) * sizeof(Bucket));
@@ -111,6 +101,7 @@ static int has_buckets(Shard *w, uint64_t states) {
   uint64_t size = states / SLOTS * (can_sweep ? SLOTS_A_STATE : 2) + 1024;
   w->buckets = grown(w, w->buckets, (size + REACH) * sizeof(Bucket));
   if (w->found.failed) return 0;
+  use_huge_pages(w->buckets);
   w->size = size;
   if (can_sweep) sweep(w, smaller);
   else put_in_all(w);
@@ -129,15 +120,6 @@ static inline uint32_t slots_of(const Bucket *b, uint16_t tag) {
   for (int slot = 0; slot < SLOTS; slot++) same |= (uint32_t)(b->tag[slot] == tag) << slot;
 #endif
   return same & ((1u << b->used) - 1);
-}
-
-static inline int is_key_of(const Shard *w, uint64_t index, const Letter *letter) {
-#ifdef FINGERPRINTS
-  return hash_of_key(w, index) == letter->hash;
-#else
-  Packed p = load(w->keys + index * STATE_BYTES);
-  return equal(&p, &letter->state);
-#endif
 }
 
 /* Returns the index of a state, or NOWHERE. */

@@ -23,12 +23,8 @@ from model.faults import InputFault
 from model.language.spec import Claim
 
 RUNTIME = "runtime.c"
-WRITTEN = (
-    RUNTIME,
-    "hash_set.h",
-    "partition.h",
-    "transitions.h",
-)  # C sources that do not depend on the spec
+HEADERS = ("arrays.h", "keys.h", "parents.h", "hash_set.h", "partition.h", "transitions.h")
+WRITTEN = (RUNTIME, *HEADERS)  # C sources that do not depend on the spec
 WHOLE = ctypes.c_uint64
 NO_MEMORY, TOO_MANY = 1, 2  # why a shard failed, as in `runtime.c`
 OUT_OF_MEMORY = "the search is out of memory: set --memory, or use --fingerprints"
@@ -44,11 +40,12 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "search_queue": (WHOLE, (ctypes.c_void_p,)),
     "search_found": (ctypes.c_void_p, (ctypes.c_void_p, WHOLE)),
     "search_parent": (WHOLE, (ctypes.c_void_p, WHOLE)),
-    "search_key": (ctypes.c_void_p, (ctypes.c_void_p, WHOLE)),
+    "search_key": (None, (ctypes.c_void_p, WHOLE, ctypes.c_char_p)),
+    "search_key_bytes": (WHOLE, (ctypes.c_void_p,)),
     "search_fingerprint": (WHOLE, (ctypes.c_char_p,)),
-    "search_keys": (ctypes.c_void_p, (ctypes.c_void_p,)),
+    "search_keys": (None, (ctypes.c_void_p, WHOLE, WHOLE, ctypes.c_void_p)),
     "search_parents": (None, (ctypes.c_void_p, WHOLE, WHOLE, ctypes.c_void_p)),
-    "search_level": (ctypes.c_void_p, (ctypes.c_void_p,)),
+    "search_level": (None, (ctypes.c_void_p, WHOLE, WHOLE, ctypes.c_void_p)),
     "search_forget": (None, (ctypes.c_void_p,)),
     "search_give": (None, (ctypes.c_void_p, ctypes.c_void_p, WHOLE, WHOLE)),
     "search_post": (WHOLE, (ctypes.c_void_p,)),
@@ -185,16 +182,22 @@ class Library:
         return fingerprint.to_bytes(8, "little")
 
     def key(self, number: int) -> bytes:
-        """Returns a state's stored key: the packed state, or its hash with `--fingerprints`."""
-        return ctypes.string_at(self.c.search_key(self.search, number), self.key_bytes)
+        """Returns a state's key: the packed state, or its hash with `--fingerprints`."""
+        key = ctypes.create_string_buffer(self.key_bytes)
+        self.c.search_key(self.search, number, key)
+        return key.raw
 
     @property
     def key_bytes(self) -> int:
         return 8 if self.fingerprints else self.source.layout.state_bytes
 
     def bytes_for(self, states: int) -> int:
-        """Returns an upper bound on the memory for this number of states, in bytes."""
-        return int(states * (self.key_bytes + 1 + 64 / 10 * 2))
+        """Returns an estimate of the memory for this number of states, in bytes.
+
+        It takes the keys to be as large as those of the states found so far.
+        """
+        keys: int = self.c.search_key_bytes(self.search)
+        return int(states * (keys / max(1, self.count()) + 1 + 64 / 10 * 2))
 
     def parent(self, number: int) -> int:
         """Returns the number of the state from which the search first reached state `number`."""

@@ -2,11 +2,11 @@
 
    States are divided into shards by a hash of their last bytes. A shard stores its states in the
    order in which they were found, so a level is a range of indices and needs no queue. It stores
-   `keys` (the stored state, or its fingerprint), `parents`, and a hash set of the indices
-   (`hash_set.h`). Each shard has a thread. In each round the threads expand the next states of every
-   shard, each thread an equal share, into letters (successors addressed to a shard). Then they wait
-   for each other, and each inserts the letters addressed to its shard, those of thread 0 first. So
-   the states found and their order depend only on the number of shards.
+   their keys (`keys.h`), their parents (`parents.h`) and a hash set of the indices (`hash_set.h`).
+   Each shard has a thread. In each round the threads expand the next states of every shard, each
+   thread an equal share, into letters (successors addressed to a shard). Then they wait for each
+   other, and each inserts the letters addressed to its shard, those of thread 0 first. So the
+   states found and their order depend only on the number of shards.
    With fingerprints a shard also stores the states of two levels: it frees expanded states while the
    next level grows.
 
@@ -24,6 +24,7 @@
    -DFINGERPRINTS stores 64 bits of hash instead of a state; -DCOVERAGE counts false conjuncts. For
    tests, -DHASH_BITS=n makes hashes collide often, and -DPREFIX=n makes hash sets grow early. */
 
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -34,12 +35,6 @@
 #endif
 
 #include "sizes.h"
-
-#ifdef FINGERPRINTS
-#define KEY_BYTES 8
-#else
-#define KEY_BYTES STATE_BYTES
-#endif
 
 #define OWNING (STATE_BYTES < 2 ? STATE_BYTES : 2) /* bytes of a state that select its shard */
 
@@ -64,6 +59,12 @@ typedef int8_t Many __attribute__((vector_size(BLOCK)));       /* one cell of ea
 typedef uint16_t Wide __attribute__((vector_size(BLOCK)));
 typedef uint32_t Bits;                                         /* a bit set of states of a block */
 typedef struct { Letter *letters; uint64_t count, room; } Outbox;
+typedef struct {
+  uint8_t *bytes;       /* the halves, in the order of their numbers */
+  uint32_t *number;     /* slot of a hash set -> the number of a half plus one, or 0 */
+  uint64_t count, room, slots;
+  uint32_t bits;        /* of a number in a key */
+} Halves;
 
 /* Numbers of states are stored plus one: 0 is no state. Arrays have one element more than needed,
    so that none is empty. */
@@ -85,6 +86,8 @@ typedef struct {
   Search *search;
   uint64_t number;
   uint8_t *keys;
+  Halves heads, tails;                        /* the halves of the states, if keys are not fingerprints */
+  uint32_t pair_bytes;                        /* of a key with the numbers of two halves */
   uint8_t *parents;                           /* distance from the parent of its run, in the same shard */
   Run *runs;
   uint64_t run_count, run_room;
@@ -138,14 +141,20 @@ static inline void put(Packed *p, int cell, int value) {
   p->word[WORD[cell]] = (p->word[WORD[cell]] & ~mask) | (uint64_t)value << SHIFT[cell];
 }
 
-/* Murmur3's finalizer, applied to one word after another: a bijection of each word. */
+/* Fingerprints need a good hash: Murmur3's finalizer, applied to one word after another, a bijection of
+   each word. Exact states need only an even one: the two halves of one product for each word. */
 static inline uint64_t hash(const Packed *p) {
   uint64_t h = 0x9e3779b97f4a7c15u;
   for (int k = 0; k < WORDS; k++) {
     h = (h ^ p->word[k]) + 0x9e3779b97f4a7c15u * k;
+#if defined FINGERPRINTS || !defined __SIZEOF_INT128__
     h = (h ^ h >> 33) * 0xff51afd7ed558ccdu;
     h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53u;
     h ^= h >> 33;
+#else
+    unsigned __int128 product = (unsigned __int128)h * 0xff51afd7ed558ccdu;
+    h = (uint64_t)product ^ (uint64_t)(product >> 64);
+#endif
   }
 #ifdef HASH_BITS
   h <<= 64 - HASH_BITS;
@@ -159,11 +168,11 @@ static inline uint64_t number_of(const Shard *w, uint64_t index) {
 
 /* ---- memory */
 
-static void *grown(Shard *w, void *old, uint64_t bytes) {
-  void *made = realloc(old, bytes);
-  if (!made) w->found.failed = NO_MEMORY;
-  return made ? made : old;
-}
+#pragma GCC push_options
+#pragma GCC optimize("O2") /* until `pop_options`: 2 % less time, and no longer compilation of a spec */
+
+#include "arrays.h"
+#include "keys.h"
 
 /* Frees the pages of expanded states, which are not read again. So a level and the next one together
    take little more memory than the larger of them. */
@@ -180,49 +189,19 @@ static int has_room(Shard *w, uint64_t more) {
   if (w->found.failed) return 0;
   if (w->count + more <= w->room) return 1;
   uint64_t room = (w->count + more) * 5 / 4 + 4096;
-  w->keys = grown(w, w->keys, room * KEY_BYTES);
   w->parents = grown(w, w->parents, room * sizeof *w->parents);
-  if (w->found.failed) return 0;
+  if (!has_keys(w, room)) return 0;
   w->room = room;
   return 1;
 }
 
 #include "hash_set.h"
-
-/* ---- parents: they are ascending, so one byte stores the distance from the start of a run */
-
-static void keep_parent(Shard *w, uint64_t parent) {
-  uint64_t shards = w->search->shards;
-  uint64_t far = w->run_count ? parent - w->runs[w->run_count - 1].parent : UINT64_MAX;
-  if (far / shards > UINT8_MAX || far % shards) {
-    far = 0;
-    if (w->run_count == w->run_room) {
-      w->runs = grown(w, w->runs, (w->run_room * 5 / 4 + 1024) * sizeof *w->runs);
-      if (w->found.failed) return;
-      w->run_room = w->run_room * 5 / 4 + 1024;
-    }
-    w->runs[w->run_count++] = (Run){w->count, parent};
-  }
-  w->parents[w->count] = far / shards;
-}
-
-static uint64_t parent_of(const Shard *w, uint64_t index) {
-  uint64_t low = 0, high = w->run_count;
-  while (high - low > 1) {
-    uint64_t middle = (low + high) / 2;
-    *(w->runs[middle].first <= index ? &low : &high) = middle;
-  }
-  return w->runs[low].parent + w->parents[index] * w->search->shards;
-}
+#include "parents.h"
 
 static void insert(Shard *w, const Letter *letter) {
   if (index_of(w, letter) != NOWHERE) return;
   put_in(w, prefix_of(letter->hash), w->count);
-#ifdef FINGERPRINTS
-  memcpy(w->keys + w->count * 8, &letter->hash, 8);
-#else
-  memcpy(w->keys + w->count * STATE_BYTES, &letter->state, STATE_BYTES);
-#endif
+  keep_key(w, letter);
   keep_parent(w, letter->parent);
 #ifdef FINGERPRINTS
   uint64_t after = w->count - w->end;
@@ -247,7 +226,7 @@ static void take_in(Shard *w, Outbox *box) {
       uint64_t prefix = prefix_of(l[k + AHEAD / 2].hash);
       const Bucket *b = w->buckets + home_of(w, prefix);
       uint32_t may = slots_of(b, tag_of(prefix));
-      if (may) __builtin_prefetch(w->keys + (uint64_t)b->index[__builtin_ctz(may)] * KEY_BYTES);
+      if (may) look_at_key(w, b->index[__builtin_ctz(may)]);
     }
     insert(w, l + k);
   }
@@ -287,6 +266,8 @@ static void post(Shard *w, const Packed *state, uint64_t parent) {
   }
   box->letters[box->count++] = (Letter){*state, h, parent};
 }
+
+#pragma GCC pop_options
 
 /* ---- the actions and claims of the spec, on a block of states */
 
@@ -340,26 +321,35 @@ static inline void emit(Shard *w, uint32_t k, const Packed *to, uint32_t instanc
 
 #include "spec.h"
 
-static const uint8_t *states_of_level(const Shard *w) {
-  if (w->given) return w->given;
+typedef union { uint8_t one[STATE_BYTES][BLOCK]; Wide all[STATE_BYTES]; } Bytes;
+
+/* Reads the state at an index of a shard as state `k` of the block. */
+static inline void read_state(Shard *w, const Shard *of, uint64_t index, Bytes *bytes, uint64_t k) {
+  const uint8_t *states = of->given;
 #ifdef FINGERPRINTS
-  return w->now;
+  if (!states) states = of->now;
 #else
-  return w->keys + w->level * STATE_BYTES;
+  if (!states) {
+    uint64_t pair = pair_of(of, index);
+    const uint8_t *head = head_of(of, pair), *tail = tail_of(of, pair);
+    w->packed[k] = joined(head, tail);
+    for (int byte = 0; byte < HEAD; byte++) bytes->one[byte][k] = head[byte];
+    for (int byte = 0; byte < TAIL; byte++) bytes->one[HEAD + byte][k] = tail[byte];
+    return;
+  }
 #endif
+  states += (index - of->level) * STATE_BYTES;
+  w->packed[k] = load(states);
+  for (int byte = 0; byte < STATE_BYTES; byte++) bytes->one[byte][k] = states[byte];
 }
 
 /* Unpacks a block of states of a shard, at most `most` of them; returns the states of the block. */
 static Bits read_block(Shard *w, const Shard *of, uint64_t start, uint64_t most) {
-  const uint8_t *stored = states_of_level(of) + (start - of->level) * STATE_BYTES;
   uint64_t n = of->end - start;
   if (n > most) n = most;
   if (n > BLOCK) n = BLOCK;
-  union { uint8_t one[STATE_BYTES][BLOCK]; Wide all[STATE_BYTES]; } bytes;
-  for (uint64_t k = 0; k < n; k++, stored += STATE_BYTES) {
-    w->packed[k] = load(stored);
-    for (int byte = 0; byte < STATE_BYTES; byte++) bytes.one[byte][k] = stored[byte];
-  }
+  Bytes bytes;
+  for (uint64_t k = 0; k < n; k++) read_state(w, of, start + k, &bytes, k);
 #define CELL_OF_ALL(cell, at, by, wide) \
   w->cells[cell] = (Many)(bytes.all[at * 8 + by / 8] >> by % 8) & every((1 << wide) - 1);
   FOR_EVERY_CELL(CELL_OF_ALL)
@@ -513,17 +503,26 @@ Search *search_open(uint64_t shards) {
     all->shard[k].number = k;
     all->shard[k].born = malloc((INSTANCES * BLOCK + 1) * sizeof(Born));
     if (!all->shard[k].born) return NULL;
+    all->shard[k].pair_bytes = 1;
     remember_nothing(all->shard + k);
   }
   return all;
 }
 
+static void forget(Shard *w) {
+  dropped(w->keys), dropped(w->parents), dropped(w->runs), dropped(w->buckets);
+  dropped(w->now), dropped(w->next), dropped(w->heads.bytes), dropped(w->tails.bytes);
+  free(w->heads.number), free(w->tails.number);
+  w->keys = w->parents = w->now = w->next = NULL;
+  w->runs = NULL, w->buckets = NULL;
+  w->heads = w->tails = (Halves){0};
+}
+
 void search_close(Search *all) {
   for (uint64_t k = 0; k < all->shards; k++) {
     Shard *w = all->shard + k;
-    free(w->keys), free(w->parents), free(w->runs), free(w->buckets);
-    free(w->now), free(w->next), free(w->born);
-    for (uint64_t to = 0; to < all->shards; to++) free(w->out[to].letters);
+    forget(w), free(w->born);
+    for (uint64_t to = 0; to < all->shards; to++) dropped(w->out[to].letters);
   }
   pthread_mutex_destroy(&all->mutex);
   pthread_cond_destroy(&all->turned);
@@ -542,7 +541,7 @@ uint64_t search_next_level(Search *all) {
   uint64_t states = 0;
   for (uint64_t k = 0; k < all->shards; k++) {
     Shard *w = all->shard + k;
-    free(w->now);
+    dropped(w->now);
     w->now = w->next, w->next = NULL, w->next_room = w->left = 0;
     w->level = w->judged = w->expanded = w->end;
     w->end = w->count;
@@ -579,31 +578,40 @@ uint64_t search_parent(const Search *all, uint64_t number) {
   return parent_of(all->shard + number % all->shards, number / all->shards);
 }
 
-const uint8_t *search_key(const Search *all, uint64_t number) {
-  return all->shard[number % all->shards].keys + number / all->shards * KEY_BYTES;
+void search_key(const Search *all, uint64_t number, uint8_t *key) {
+  copy_key(all->shard + number % all->shards, number / all->shards, key);
 }
 
-/* Returns the keys of the first shard. */
-const uint8_t *search_keys(const Search *all) { return all->shard->keys; }
+/* Returns the bytes of all keys, with the halves that they name. */
+uint64_t search_key_bytes(const Search *all) {
+  uint64_t bytes = 0;
+  for (uint64_t k = 0; k < all->shards; k++) bytes += bytes_of_keys(all->shard + k);
+  return bytes;
+}
+
+/* Copies the keys of `count` states of the first shard. */
+void search_keys(const Search *all, uint64_t first, uint64_t count, uint8_t *keys) {
+  for (uint64_t k = 0; k < count; k++) copy_key(all->shard, first + k, keys + k * KEY_BYTES);
+}
 
 /* Copies the parents of `count` of its states. */
 void search_parents(const Search *all, uint64_t first, uint64_t count, uint32_t *parents) {
   for (uint64_t k = 0; k < count; k++) parents[k] = parent_of(all->shard, first + k);
 }
 
-/* Returns the states of the current level of the first shard. */
-const uint8_t *search_level(const Search *all) { return states_of_level(all->shard); }
+/* Copies `count` states of the current level of the first shard. */
+void search_level(const Search *all, uint64_t first, uint64_t count, uint8_t *states) {
+#ifdef FINGERPRINTS
+  memcpy(states, all->shard->now + (first - all->shard->level) * STATE_BYTES, count * STATE_BYTES);
+#else
+  search_keys(all, first, count, states);
+#endif
+}
 
 /* ---- for a caller that stores the states itself, on disk */
 
 /* Frees all states of the first shard. */
-void search_forget(Search *all) {
-  Shard *w = all->shard;
-  free(w->keys), free(w->parents), free(w->runs), free(w->buckets);
-  free(w->now), free(w->next);
-  w->keys = w->parents = w->now = w->next = NULL;
-  w->runs = NULL, w->buckets = NULL;
-}
+void search_forget(Search *all) { forget(all->shard); }
 
 /* Replaces the level by these states, numbered from `first` on. */
 void search_give(Search *all, const uint8_t *states, uint64_t first, uint64_t count) {

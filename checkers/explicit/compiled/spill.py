@@ -12,7 +12,7 @@ Source: Stern and Dill, Using magnetic disk instead of main memory in the Murphi
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,18 +83,26 @@ class Spilled:
         count, size = self.library.count(), self.library.queue()
         self.found, self.level = count, (count - size, count)
         self.judged = self.expanded = count - size
-        keys = view(c.search_keys(search), count * self.library.key_bytes)
-        write(keys, self._file("keys"))
-        with self._file("parents").open("wb") as file:
+        with self._file("keys").open("wb") as keys, self._file("parents").open("wb") as parents:
             for start in range(0, count, CHUNK):
-                parents = np.empty(min(CHUNK, count - start), np.uint32)
-                c.search_parents(search, start, len(parents), parents.ctypes.data)
-                file.write(parents.data)
-        write(view(c.search_level(search), size * self.width), self._frontier(self.level[0]))
-        rows = keys.reshape(count, -1)
+                rows = min(CHUNK, count - start)
+                keys.write(self._copied(c.search_keys, start, rows, self.library.key_bytes).data)
+                part = np.empty(rows, np.uint32)
+                c.search_parents(search, start, rows, part.ctypes.data)
+                parents.write(part.data)
+        with self._frontier(self.level[0]).open("wb") as file:
+            for start in range(self.level[0], count, CHUNK):
+                rows = min(CHUNK, count - start)
+                file.write(self._copied(c.search_level, start, rows, self.width).data)
         for start in range(0, count, self.quota):
-            self._take_run(rows[start : start + self.quota])
+            rows = min(self.quota, count - start)
+            self._take_run(self._copied(c.search_keys, start, rows, self.library.key_bytes))
         c.search_forget(search)
+
+    def _copied(self, copy: Callable[..., None], first: int, count: int, width: int) -> Rows:
+        rows = np.empty((count, width), np.uint8)
+        copy(self.library.search, first, count, rows.ctypes.data)
+        return rows
 
     def _take_run(self, rows: Rows) -> None:
         if self.library.fingerprints:

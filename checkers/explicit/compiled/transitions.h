@@ -20,7 +20,7 @@ static void look_up(const Shard *w, const Wanted *wanted, uint32_t count, uint32
     uint64_t prefix = prefix_of(wanted[n].hash);
     const Bucket *b = w->buckets + home_of(w, prefix);
     uint32_t may = slots_of(b, tag_of(prefix));
-    if (may) __builtin_prefetch(w->keys + (uint64_t)b->index[__builtin_ctz(may)] * KEY_BYTES);
+    if (may) look_at_key(w, b->index[__builtin_ctz(may)]);
   }
   for (uint32_t n = 0; n < count; n++) {
     Letter letter = {w->born[wanted[n].birth].state, wanted[n].hash, 0};
@@ -80,6 +80,6 @@ uint64_t transitions_where(
 /* Frees the hash set, which nothing needs after the last transition. */
 void transitions_forget(Search *all) {
   Shard *w = all->shard;
-  free(w->buckets);
+  dropped(w->buckets);
   w->buckets = NULL;
 }

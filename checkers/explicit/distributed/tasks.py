@@ -122,7 +122,8 @@ class Compiled:
         for rows in self.batches(earlier, KEPT):
             self.c.partition_mark(self.search, rows.ctypes.data, len(rows), known.ctypes.data)
         width = self.sizes.state_bytes
-        added: Rows = view(self.c.search_keys(self.search), count * width).reshape(-1, width)
+        added: Rows = np.empty((count, width), np.uint8)
+        self.c.search_keys(self.search, 0, count, added.ctypes.data)
         new: Rows = added[known == 0]
         return new
 

@@ -1,0 +1,46 @@
+/* Arrays that grow, for a shard; `runtime.c` includes this file.
+
+   On Linux an array has its own pages, so it grows without a copy. It begins at a cache line, after a
+   line with its size. An array that is read at random places can have huge pages: then the processor
+   finds the address of a page more often without reading memory. */
+
+enum { LINE = 64, HUGE = 1 << 21 }; /* bytes of a cache line and of a huge page */
+
+#ifdef __linux__
+
+/* Returns the array with room for so many bytes; it may have moved. */
+static void *grown(Shard *w, void *old, uint64_t bytes) {
+  uint64_t *line = old ? (uint64_t *)((uint8_t *)old - LINE) : NULL;
+  uint64_t size = bytes + LINE;
+  if (size >= HUGE) size = (size + HUGE - 1) / HUGE * HUGE;
+  line = line ? mremap(line, *line, size, MREMAP_MAYMOVE)
+              : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (line == MAP_FAILED) return w->found.failed = NO_MEMORY, old;
+  *line = size;
+  return (uint8_t *)line + LINE;
+}
+
+/* Lets the array have huge pages, if the system has them. */
+static void use_huge_pages(void *array) {
+  uint64_t *line = (uint64_t *)((uint8_t *)array - LINE);
+  if (*line >= HUGE) madvise(line, *line, MADV_HUGEPAGE);
+}
+
+static void dropped(void *array) {
+  uint64_t *line = array ? (uint64_t *)((uint8_t *)array - LINE) : NULL;
+  if (line) munmap(line, *line);
+}
+
+#else
+
+static void *grown(Shard *w, void *old, uint64_t bytes) {
+  void *made = realloc(old, bytes);
+  if (!made) w->found.failed = NO_MEMORY;
+  return made ? made : old;
+}
+
+static void use_huge_pages(void *array) { (void)array; }
+
+static void dropped(void *array) { free(array); }
+
+#endif
