@@ -141,8 +141,7 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
         recorded for this consumer.
 
         A recorded partition is assigned to the consumer, or not yet revoked. True because the
-        coordinator takes a partition away only after a heartbeat that no longer reports the
-        partition.
+        coordinator removes a partition only after a heartbeat that no longer reports the partition.
         """
         return forall(
             implies(s.is_live_owner(m, p), s.has(m, p)) for m in Member for p in TopicPartition

@@ -41,7 +41,7 @@ class SkipsGaps(ShareGroup):
     """
 
     def is_gap(s, x: Offset) -> Bool:
-        """True if the leader knows nothing of the record, but something of a later one."""
+        """True if the record is NOT_FETCHED, but a later record is not."""
         later = exists((x < y) & (s.record[y].state != NOT_FETCHED) for y in Offset)
         return all_of(s.record[x].state == NOT_FETCHED, later)
 
@@ -49,7 +49,7 @@ class SkipsGaps(ShareGroup):
         return super().may_acquire(x) & ~s.is_gap(x)
 
     def is_passed(s, x: Offset) -> Bool:
-        """Also true if the record has no stored state, unless it is at the start offset."""
+        """True if the record is final, or is a gap above the start offset (`is_gap`)."""
         return s.is_final(x) | ((s.start < x) & s.is_gap(x))
 
     def is_passed_when_read(s, x: Offset) -> Bool:

@@ -203,11 +203,11 @@ class ShareGroupState(Spec):
     def may_acquire(s, x: Offset) -> Bool:
         """True if the leader may deliver the record to any member.
 
-        It may not deliver a record whose acknowledgement is being written: the variant
+        The leader may not deliver a record whose acknowledgement is being written: the variant
         `acquires-in-transition` breaks the claim `one_member_at_a_time` in 3 steps (KAFKA-18084).
-        It must deliver a record of which it knows nothing: the variant `skips-gaps` breaks the
-        claim `no_record_is_skipped` in 9 steps (KAFKA-18494). Without locks, the variant
-        `locks-nothing` breaks the claim `locks_are_exclusive` in 2 steps.
+        The leader must deliver a NOT_FETCHED record: the variant `skips-gaps` breaks the claim
+        `no_record_is_skipped` in 9 steps (KAFKA-18494). Without locks, the variant `locks-nothing`
+        breaks the claim `locks_are_exclusive` in 2 steps.
         """
         return all_of(
             s.start <= x,

@@ -1,6 +1,6 @@
 """Anomalies of histories: what clients must never observe, with literal definitions.
 
 These definitions are the oracles of the fast implementations in `checkers/histories`. A definition
-takes a `History` and returns one row for each anomaly that it finds. An operation's number is its
-position in the history.
+is a function from a `History` to rows, one for each anomaly that it finds. An operation's number is
+its position in the history.
 """

@@ -1,6 +1,6 @@
 """The audit of log directories: what must be true of brokers' files, with literal definitions.
 
-A check takes `Logs` and returns rows with the location of each fault: replica, topic partition,
+A check is a function from `Logs` to rows with the location of each fault: replica, topic partition,
 segment file, byte and offset. The definitions are the oracles of the fast implementations in
 `checkers/log_dirs`.
 """

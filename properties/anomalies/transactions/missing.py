@@ -46,9 +46,10 @@ class Missing:
 def missing_of(history: History, declared: Declarations) -> Callable[[int, int], Iterator[Missing]]:
     """Returns a function that yields the missing records of one transaction.
 
-    A record is missing if no reader received it, although a reader read as far as its offset.
-    The function takes the transaction's operation number, and a time at which the records were in
-    the log. If the offset of a record is unknown, later sends and log ends give an upper bound.
+    A record is missing if no reader received it, although a reader read as far as its offset. The
+    function's arguments are the transaction's operation number, and a time at which the records
+    were in the log. If the offset of a record is unknown, later sends and log ends give an upper
+    bound.
     """
     readers, furthest = first_readers(history), furthest_readers(history)
     kept = kept_from(history, declared)
@@ -79,8 +80,9 @@ def missing_of(history: History, declared: Declarations) -> Callable[[int, int],
 def passed_of(history: History, declared: Declarations) -> Callable[[int, int], int]:
     """Returns a function that counts the records of one transaction that readers passed.
 
-    Readers passed a record if one of them received it, or if it is missing. The function takes the
-    transaction's operation number, and a time at which the records were in the log.
+    Readers passed a record if one of them received it, or if it is missing. The function's
+    arguments are the transaction's operation number, and a time at which the records were in the
+    log.
     """
     readers, missing = first_readers(history), missing_of(history, declared)
 
