@@ -171,7 +171,7 @@ def analyze_command(
 
 
 def explain_plan(run: Run, anomalies: tuple[str, ...], declared: Declarations) -> None:
-    """Emits the query plan of an analysis that searches for these anomalies.
+    """Emits the query plan of an analysis that searches for the anomalies `anomalies`.
 
     The plan has passes over the history, and each pass has stages.
     """

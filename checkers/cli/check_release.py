@@ -145,7 +145,7 @@ def _explore(
 def _fixes(
     run: Run, explored: _Explored, options: ReleaseOptions
 ) -> dict[str, tuple[str, Verdict]]:
-    """Returns, for each violated claim, the version with the fix, and the claim's verdict there."""
+    """Returns, for each violated claim, the version with the fix, and its verdict on the claim."""
     of_fix: dict[str, list[str]] = {}
     for claim in explored.violated:
         is_recorded = claim == explored.variant.breaks

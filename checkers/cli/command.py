@@ -73,7 +73,7 @@ def in_one_line(fault: InputFault) -> str:
 class MachineOutputs:
     """The outputs for other programs that the user requested: JUnit XML, SARIF, GitHub.
 
-    `baseline` is the file of known violations, which these outputs mark.
+    `baseline` is the file of known violations. The outputs mark such violations as known.
     """
 
     junit: Path | None

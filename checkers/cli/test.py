@@ -252,7 +252,7 @@ def emit(
 def _walks(run: Run, suite: Suite, verdict: ClaimVerdict) -> Iterator[str]:
     """Keeps the run that violates a claim: as a trace of each spec that describes the run.
 
-    Yields the commands that open the traces. Those with an event that the spec forbids come first.
+    Yields the commands that open the traces. Traces with an event that the spec forbids come first.
     """
     from checkers.report.simulated_run import traces_of
 

@@ -126,9 +126,9 @@ class Analysis:
     def delivery(self) -> Judged | None:
         """Returns the strongest delivery semantics of the history, such as `at-least-once`.
 
-        Skipped and repeated records weaken these semantics; so do some anomalies that the settings
-        do not permit. Returns None if no application received a record, or if only some anomalies
-        were checked.
+        Skipped records and repeated records weaken these semantics. Some anomalies that the
+        settings do not permit weaken them too. Returns None if no application received a record, or
+        if only some anomalies were checked.
         """
         violated = [d for d in self.decisions if d.verdict == "violated" and not d.permitted]
         return judged(self.delivered, (d.anomaly.id for d in violated))

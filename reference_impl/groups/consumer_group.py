@@ -147,8 +147,9 @@ class ConsumerGroup:
         return replace(self, epoch=FIRST_EPOCH, assignment_epoch=FIRST_EPOCH)
 
     def with_due_target(self, now_ms: int, interval_ms: int) -> ConsumerGroup:
-        """Returns the group with a target assignment for its epoch, unless the last assignment was
-        computed less than `interval_ms` ago.
+        """Returns the group with a target assignment for the current group epoch, if one is due.
+
+        It is not due if the last one was computed less than `interval_ms` ago.
 
         Kafka: GroupMetadataManager.canComputeNextTargetAssignment.
         """

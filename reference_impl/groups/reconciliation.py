@@ -37,7 +37,10 @@ class Finding(Enum):
 
 
 class Next(NamedTuple):
-    """A member's next state, and whether its epoch advances to that of the target assignment."""
+    """A member's next state.
+
+    If `advances` is true, the member epoch becomes the epoch of the target assignment.
+    """
 
     state: MemberState
     advances: bool

@@ -18,7 +18,7 @@ follower first requests the end offset of the epoch of its last record, or trunc
 request.
 
 A follower has one request in flight, and ignores the response to any other request. It raises its
-log start to that of the leader, but never lowers it.
+log start to the leader's log start, but never lowers its own.
 
 Source: KIP-101, KIP-107, KIP-279, KIP-320, KIP-595 (as in Kafka 2.7), KAFKA-9491;
 docs/kafka-rules.md A3, A8, A11.

@@ -84,9 +84,9 @@ class InSyncReplicas:
 
     @classmethod
     def of_new_leader(cls, state: PartitionState, context: Context) -> InSyncReplicas:
-        """Returns what a new leader knows of its followers: ISR members count as caught up now.
+        """Returns a new leader's view of its followers: members of the ISR count as caught up.
 
-        Their end offsets are unknown until they fetch.
+        The end offset of a follower is unknown until the follower fetches.
         """
         return cls(
             state=state,

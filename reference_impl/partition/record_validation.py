@@ -1,4 +1,4 @@
-"""What a leader requires of a producer's batch before it looks at the producer's state.
+"""The checks of a producer's batch that do not need the state of the producer.
 
     request -> one batch of version 2 -> size, checksum, header -> each record -> in sequence?
 

@@ -64,7 +64,11 @@ def apply_state(
     state: PartitionState,
     context: Context,
 ) -> StepResult[Replica]:
-    """Returns the replica after a newer partition registration, as leader or follower."""
+    """Returns the replica, a leader or a follower, after the broker gets a newer registration.
+
+    `state` is the newer partition registration. `known` is the replica before it; None if the
+    broker had none. A new replica begins with the log `stored`.
+    """
     leads = state.leader == context.broker_id
     if known is None:
         become = become_leader if leads else become_follower

@@ -1,4 +1,4 @@
-"""What a broker does to each of its replicas again and again, whether it leads or follows.
+"""The periodic upkeep of a broker's replicas, whether leaders or followers.
 
     checkpoint -> the log on disk is complete up to its end
     retention  -> old segments and inactive producers are deleted

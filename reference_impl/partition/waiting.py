@@ -31,7 +31,7 @@ from reference_impl.protocol.transactions import (
 
 
 class LocalLog(Protocol):
-    """A replica with its log, from which a consumer may read; it is a leader or a follower."""
+    """A replica, leader or follower, with its log; consumers may read from the log."""
 
     @property
     def topic_partition(self) -> TopicPartition: ...

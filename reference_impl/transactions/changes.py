@@ -75,7 +75,8 @@ def change_by_request(
 ) -> Change | CoordinatorResponse:
     """Returns the change that the request causes, or a response if nothing changes.
 
-    `known` is None for an unknown transactional id.
+    `known` is None for an unknown transactional id. `is_busy` is true while a change of the
+    transactional id is being appended, or its markers are being written.
     """
     match request:
         case InitProducerId():

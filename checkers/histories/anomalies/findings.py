@@ -38,10 +38,10 @@ class Context:
 
     @property
     def aborted(self) -> Pairs:
-        """Returns the aborted values, each with its topic partition: all sends of the value failed.
+        """Returns the aborted values, each with its topic partition.
 
-        A reader may skip the offsets of these values. The result is empty under `--jepsen`, whose
-        rules do not allow a reader to skip them.
+        A value is aborted if all its sends failed. A reader may skip the offsets of aborted values.
+        The result is empty under `--jepsen`, whose rules do not allow a reader to skip them.
         """
         return NO_PAIRS if self.declared.jepsen else self.unconfirmed.aborted()
 

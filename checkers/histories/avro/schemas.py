@@ -4,7 +4,7 @@ A hostile schema can make a few bytes decode to more items than the memory holds
 is nested too deep for the decoder. So some schemas are refused:
 
 - a type that refers to another one by its name, and so possibly to itself;
-- an array whose items take no bytes, such as an array of nulls;
+- an array whose items are encoded in 0 bytes, such as an array of nulls;
 - types that are nested more than MAX_DEPTH deep.
 
 Logical types, defaults, aliases and names of types do not change the encoding, and are left out.

@@ -1,9 +1,9 @@
 """PyArrow for the analysis: its compute functions, and tables of integer columns.
 
 Arrow creates its compute functions on import, so type checkers cannot see them; `compute` is typed
-as `Any`. When PyArrow creates its first array, it imports pandas, if installed. This takes a third
-of a second, and the analysis does not need pandas. So this module hides pandas from that import;
-PyArrow tries again when a function needs pandas.
+as `Any`. When PyArrow creates its first array, it imports pandas, if installed. The import lasts a
+third of a second, and the analysis does not need pandas. So this module hides pandas from that
+import; PyArrow tries again when a function needs pandas.
 """
 
 from __future__ import annotations

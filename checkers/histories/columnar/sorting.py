@@ -93,7 +93,7 @@ def _width(column: Ints) -> int:
 
 
 def _in_order(first: Ints, *rest: Ints) -> bool:
-    """Returns True only if the rows surely are in the order of `grouping_order` already."""
+    """Returns True only if the rows are certainly in an order that `grouping_order` may return."""
     changes = first[1:] != first[:-1]
     same = ~changes
     for column in rest:

@@ -174,7 +174,7 @@ class OffsetCounts:
 class OccupiedOffsets:
     """The offsets at which the history proves that there is a record.
 
-    `everything` has all these offsets. `clean` has only those whose record every reader at
+    `everything` has all these offsets. `clean` has only the offsets of records that every reader at
     read_committed must get.
     """
 

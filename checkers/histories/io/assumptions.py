@@ -1,4 +1,4 @@
-"""The assumptions about a history: those of its recording, or of the options that override them.
+"""The assumptions about a history: the settings of its recording, unless an option overrides them.
 
 A recorded folder has three settings: the isolation level of its readers, how its consumers got
 their partitions, and whether every log was read to its end.

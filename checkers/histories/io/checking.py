@@ -1,8 +1,8 @@
 """Validates a history against the format, and counts its operations, without an analysis.
 
 A row that breaks a rule of `COLUMNS` is reported with its file, row number and column. The row
-number counts the rows of the file from 1; blank lines of NDJSON are not rows. A rule about several
-rows, such as the order of times, is not checked here; the analysis checks it.
+number counts the rows of the file from 1; blank lines of NDJSON are not rows. Only the analysis
+checks rules about several rows, such as the order of times.
 """
 
 from __future__ import annotations

@@ -183,7 +183,8 @@ class Remote:
 class FileSet:
     """Several files that are one history; `name` is the glob that matches them.
 
-    `reader` reads each of them, if their format alone does not say how.
+    `reader` is the function that reads each file. If `reader` is None, the format of a file
+    determines the function.
     """
 
     name: str

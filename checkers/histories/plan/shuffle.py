@@ -17,7 +17,7 @@ SHUFFLE_KEY: Final = "shuffle_key"  # a column of int64; hashes are valid keys
 
 
 def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Table]]:
-    """Yields the number of each target partition that gets rows, and these rows.
+    """Yields, for each partition that gets rows of the table, its number and its rows.
 
     The rows keep their order. The column with the shuffle key is removed.
     """

@@ -74,7 +74,7 @@ def _table(data: pa.Buffer) -> pa.Table:
 
 
 def spill(table: pa.Table, path: Path) -> OnDisk:
-    """Appends the table to a file, and returns a dataset partition that reads it there."""
+    """Appends the table to a file, and returns a dataset partition whose rows are in the file."""
     with pa.OSFile(str(path), "ab") as sink:
         at = sink.tell()
         with pa.ipc.new_stream(sink, table.schema) as stream:

@@ -68,7 +68,7 @@ class TopicReader:
     def records(
         self, positions: Mapping[int, int], ends: Mapping[int, int]
     ) -> Iterator[tuple[list[Any], dict[int, int]]]:
-        """Yields batches of records, each with the positions after it.
+        """Yields batches of records, each with the next offset to read of each partition.
 
         Reads each partition from its position up to its end offset, or to its last stable offset
         if that is lower. Raises InputFault if no broker answers.

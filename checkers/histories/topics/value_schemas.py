@@ -32,16 +32,16 @@ _SAVE: Final = "save its schemas as ID.avsc in a folder, and pass that folder"
 
 @dataclass(frozen=True, slots=True)
 class ValueSchemas:
-    """Returns the schema with an id; `text` is the folder or address that has the schemas."""
+    """The schemas by id; `text` is the folder of the schemas, or the address of a registry."""
 
     text: str
     _read: Callable[[str, int], str | bytes] = field(repr=False)
     _known: dict[int, Any] = field(default_factory=dict[int, Any], repr=False)
 
     def schema(self, number: int) -> Any:
-        """Returns the schema in the form of `schemas.parsed`.
+        """Returns the schema with the id `number`, in the form of `schemas.parsed`.
 
-        Raises InputFault if there is none with this id, AvroFault if it cannot be used.
+        Raises InputFault if no schema has this id, AvroFault if the schema cannot be used.
         """
         if number not in self._known:
             self._known[number] = parsed(self._read(self.text, number))

@@ -13,7 +13,7 @@ In a component of at most 256 operations, the search finds a shortest cycle of t
 larger one, breadth-first search finds a shortest cycle through the operation with the lowest
 number.
 
-Source: Elle's transitive reduction of real time, here with a node for each completion;
+Source: Elle's transitive reduction of real time, with an additional node for each completion;
 `properties.anomalies.cycles`.
 """
 
@@ -78,7 +78,7 @@ class Graph:
     def components(self, form: str) -> list[Component]:
         """Returns the strongly connected components for one form of cycle, such as `G1c`.
 
-        They are ordered by the lowest operation number.
+        The components are ordered by their lowest operation numbers.
         """
         kinds = FORMS[form]  # `G1c` allows `ww` and `wr`
         wanted = [number for number, kind in KIND_OF.items() if kind in kinds]

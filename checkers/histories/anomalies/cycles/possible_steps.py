@@ -54,8 +54,8 @@ class PossibleSteps:
     ww_deps: bool  # True if a cycle can also enter an operation through a record that it sent
 
     def of(self, first: Ints, second: Ints) -> tuple[int, int]:
-        """Returns two numbers of wr dependencies: those that can be in a cycle G1c, and in
-        G1c-process.
+        """Returns the number of wr dependencies in possible G1c cycles, and in possible G1c-process
+        cycles.
 
         Dependency i leads from the operation `first[i]`, which sent a record, to `second[i]`, which
         polled it.

@@ -7,8 +7,8 @@
     wr  op 0 -> op 2    op 2 polled a, which op 0 sent
     ww  op 0 -> op 1    b follows a in the log
 
-A block is a range of 65,536 offsets of a key, with all sends and all polls of the records there. So
-one block alone shows most dependencies. Two kinds of dependencies need more than one block:
+A block is a range of 65,536 offsets of a key, with all sends and all polls at these offsets. So one
+block alone shows most dependencies. Two kinds of dependencies need more than one block:
 
 - between the last record of a block and the first record of the next one: see `block_ends`;
 - through unconfirmed values: the Spark driver finds these. A value is unconfirmed if it was polled

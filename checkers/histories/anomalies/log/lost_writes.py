@@ -65,7 +65,7 @@ _READ: Final = pa.schema(
 
 
 def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the finding of `lost-write`: values that a poll should have returned, but none did.
+    """Returns the finding of `lost-write`: values that should have been polled, but were not.
 
     A poll should have returned a value if a poll returned a higher offset of the same log.
     """

@@ -149,7 +149,7 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
 def _outranked(context: Context) -> Plan[Batch | None]:
     """Returns the values that Jepsen's rules ignore at offsets with several observed values.
 
-    If several values were observed at one offset, Jepsen takes one value for the record, and
+    If several values were observed at one offset, Jepsen chooses one value as the record, and
     ignores the others. Returns None if Jepsen's rules do not apply to the history.
     """
     if not context.declared.jepsen:

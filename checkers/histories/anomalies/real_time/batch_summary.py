@@ -13,15 +13,15 @@ The tables of a summary:
 
     spans           the first and the last completion in the batch, and the number of checks
     firsts          for each log, the time of its first observation in the batch
-    unopposed       the checks of operations that were invoked before this time, or at it: nothing
-                    in the batch could contradict them. Those that follow no observation of another
-                    batch either are not counted
+    unopposed       the checks of operations that were invoked no later than this first observation:
+                    the batch cannot contradict these checks. If no other batch has an earlier
+                    observation either, a check is not counted
     steps           the observations. The last 1,024 have one row each. The older ones have one row
                     for each key: the highest log end, with the time of the first completion in the
                     batch
-    early           the checks of operations that were invoked before the first completion in the
-                    batch, or at it. Observations of earlier batches may be later than the
-                    invocation, so each such check must be compared by time
+    early           the checks of operations that were invoked no later than the first completion in
+                    the batch. Observations of earlier batches may be later than the invocation, so
+                    the plan compares the times of such a check and of the observations
     contradicted    the checks that an observation of this batch contradicts, each with the highest
                     such observation
     limits          for each key, the lowest offset of all checks that are neither in `early` nor in

@@ -43,7 +43,8 @@ OFFSET_ALONE: Final = offset_without_output.ANOMALY.id
 
 
 def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
-    """Returns the fetches that do not see the offset of a transaction whose output was read before.
+    """Returns the fetches with a too low offset: a transaction's output was read, its offset was
+    not.
 
     Example: a transaction sends a record and commits offset 5. A reader receives the record. Then a
     fetch returns offset 3.
