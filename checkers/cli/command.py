@@ -305,7 +305,7 @@ def _finished(run: Run, code: int) -> int:
 def keep_in_store(run: Run) -> None:
     """Adds the run to the store of runs, if it has a folder.
 
-    If that fails, a note says so; `urteil runs` adds the run later, from its folder.
+    If that fails, the run prints a note, and `urteil runs` adds the run later, from its folder.
     """
     if run.folder is None or run.folder not in run.reporters:
         return

@@ -10,7 +10,7 @@ from checkers.cli.importing import importing
 
 
 class _PlaceType(click.Path):
-    """A command argument that is a path, an address of a store, of a Kafka topic, or a glob.
+    """A command argument: a path, the address of a store or of a Kafka topic, or a glob.
 
     An address with credentials is refused; the error message does not contain the address.
     """

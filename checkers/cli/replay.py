@@ -154,7 +154,9 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 
 def step_lines(spec: Spec, interpreter: Any, found: Replayed, steps: int) -> Iterator[str]:
-    """Yields a line for each replayed step, then lines that say where and why the replay ends."""
+    """Yields a line for each replayed step, then lines with the place and reason of the replay's
+    end.
+    """
     from checkers.report.sentences import Sentences
     from model.language.values import Writer
 

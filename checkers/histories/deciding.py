@@ -266,7 +266,7 @@ def _checkers_for(wanted: set[str]) -> list[AnomalyChecker]:
 
 
 def invalid_rows(columns: tuple[str, ...]) -> Stage[pa.Table]:
-    """Returns a stage that checks these columns of all rows against the rules of `COLUMNS`.
+    """Returns a stage that checks the columns `columns` of all rows against the rules of `COLUMNS`.
 
     The result has each broken rule once, with one operation that breaks it.
     """

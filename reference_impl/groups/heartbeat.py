@@ -83,7 +83,7 @@ def heartbeat(
 
 
 def without_members(group: ConsumerGroup, context: Context, *member_ids: str) -> ConsumerGroup:
-    """Returns the group after the removal of members, with a new group epoch."""
+    """Returns the group without the members `member_ids`, in a new group epoch."""
     group = _with_changes(group.without(*member_ids), context, is_changed=True)
     if group.members:
         return group

@@ -26,7 +26,9 @@ _REWRITE: Final = "rewrite the data files of the table"
 
 @dataclass(frozen=True, slots=True)
 class FieldIds:
-    """Reads a file as a table with the columns of the Iceberg table: pairs of id and name.
+    """A function that reads a Parquet file as a table with the columns of the Iceberg table.
+
+    `columns` has the id and the name of each column.
 
     `partitions` has the ids of columns whose values may be only in the metadata of a file.
     """

@@ -103,7 +103,9 @@ class Meter:
             self._add(stage, StageCost())
 
     def read(self, read: Callable[[], pa.Table]) -> pa.Table:
-        """Calls the function `read`, adds its cost to that of the task, and returns its table."""
+        """Calls the function `read` and returns its table; adds the time and bytes to the task's
+        cost.
+        """
         began = perf_counter()
         table = read()
         self.bytes += table.nbytes

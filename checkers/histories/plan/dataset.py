@@ -29,7 +29,10 @@ from checkers.histories.plan.stage import Source
 
 
 class Dataset(Protocol):
-    """A table in partitions, on which kernels run: functions from a batch of rows to a table."""
+    """A table in partitions; kernels run on each partition.
+
+    A kernel is a function from a batch of rows to a table.
+    """
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
         """Runs the kernels (functions from a batch to a table), and returns one table per kernel.

@@ -69,7 +69,7 @@ class LocalDataset:
     def shuffle(
         self, kernels: Mapping[Source, Kernel], partitions: int
     ) -> Generator[Mapping[Source, Dataset]]:
-        """Yields, for each kernel, a dataset of its rows, partitioned by shuffle key.
+        """Yields, for each kernel, a dataset of the kernel's rows, partitioned by shuffle key.
 
         A kernel is a function from a batch of rows to a table. Rows that exceed `memory_bytes` are
         kept on disk.

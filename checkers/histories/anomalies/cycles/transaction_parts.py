@@ -46,7 +46,7 @@ _READS: Final = ("op", "f", "outcome", "kind", "key", "offset")
 def transaction_parts(context: Context) -> Plan[OffsetCounts]:
     """Returns the offsets of transactional records, except the last of each transaction and key.
 
-    Transactions whose last record may be deleted are left out.
+    A transaction is left out if retention may have deleted its last record.
     """
     sends = context.unconfirmed.sends
     ops = np.unique(sends.ints("op")[sends.ints("role") != SEND_FAIL])
@@ -101,7 +101,8 @@ def _ascending(group: Ints, offset: Ints) -> bool:
 def _words(key: Ints, offset: Ints, last: Ints, log_starts: LogStarts) -> pa.Table:
     """Returns the offsets that are below their transaction's last offset in the same log.
 
-    Transactions whose last record retention may have deleted are left out."""
+    A transaction is left out if retention may have deleted its last record.
+    """
     some = np.flatnonzero((offset < last) & (last >= log_starts.of(key)))
     key, offset = key[some], offset[some]
     if not _ascending(key, offset):

@@ -45,7 +45,7 @@ from checkers.histories.plan.stage import (
 def find_repetitions(
     applications: dict[int, Application], ok: pa.Table, delivered: OwnerOffsets
 ) -> Plan[None]:
-    """Finds the first record that each application received twice, and stores it in `applications`.
+    """Stores in each application the first record that the application received twice.
 
     Both deliveries of the record are stored.
     """

@@ -196,7 +196,7 @@ def first_two(of: Batch) -> Batch:
 
 @dataclass(frozen=True, slots=True)
 class KnownOffsets:
-    """Committed offsets of groups; `known_ns` has the time from which on each commit is certain."""
+    """Committed offsets of groups; at `known_ns[i]`, commit i has certainly taken effect."""
 
     register: Ints
     offset: Ints
@@ -212,8 +212,8 @@ class KnownOffsets:
     def highest(self, queries: Batch, since_ns: Ints | None = None) -> Ints:
         """Returns, for each fetch, the row of the highest offset committed before the fetch began.
 
-        The result is -1 if this offset is not higher than the fetched offset. `since_ns` may have a
-        time for each fetch: then only commits that began after this time count.
+        The row is -1 if this highest offset is not above the fetched offset. `since_ns` may have a
+        time for each fetch. Then only commits that began after the time count.
         """
         found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)
@@ -274,7 +274,7 @@ def _commits_with_output(batch: Batch) -> Batch:
 
 
 def first_output(batch: Batch) -> pa.Table:
-    """Returns, for each group and log, the time at which its first transaction with output began.
+    """Returns, for each group and log, when the group's first transaction with output began.
 
     A transaction with output sends records, commits an offset of the group in the log, and does not
     fail.

@@ -106,7 +106,10 @@ def _several_values(committed: Ints, batch: Batch) -> pa.Table:
 
 
 def _offsets(committed: Ints, batch: Batch) -> pa.Table:
-    """Returns one row: the number of offsets at which two or more polls or sends had a record."""
+    """Returns one row: the number of offsets that two or more rows of the batch prove.
+
+    A row proves an offset if it is a poll, or a send that took effect.
+    """
     proofs = proves_location(batch, committed) & (batch.ints("offset") != UNKNOWN_OFFSET)
     starts = run_starts(*map(batch.ints, ("key", "offset")))
     if not len(starts):

@@ -54,9 +54,10 @@ def assignments(batch: Batch) -> pa.Table:
 
 
 def assignments_without(assigned: Batch, process: Ints, key: Ints, op: Ints) -> Ints:
-    """Returns, for each operation, the number of earlier assignments without its topic partition.
+    """Returns, for each operation, the number of earlier assignments without a topic partition.
 
-    Only the assignments of the operation's process count.
+    The topic partition of operation i is `key[i]`. Only the assignments of the operation's process
+    count.
     """
     if not len(assigned):
         return np.zeros(len(op), dtype=np.int64)

@@ -69,7 +69,9 @@ class LogPositions:
         """Returns, for each step, the number of records between the offsets `first` and `second`.
 
         A step is a pair of records that a process polled (or sent) one after the other. A poll at
-        read_committed may skip aborted records, so only records that were surely not aborted count.
+        read_committed may skip aborted records, so only records that were surely not aborted count
+        for it. `dirty` is True for each step of a poll at read_uncommitted, for which all records
+        count.
         """
         low, everything = self.first_skippable(kind, key, first), self.log.everything
         all_of_them = everything.between(key, low, second)
