@@ -149,8 +149,9 @@ def in_force(variant: Variant) -> str | None:
 def note_releases(run: Run, variant: Variant) -> None:
     """Prints the releases of Kafka that behave like this version or bug of a spec.
 
-    A spec has a default version. If it is chosen, and the newest release behaves like another
-    version, that version is named too. Prints nothing for a spec that a user wrote.
+    A spec has a default version. If `variant` is the default version, but the newest release
+    behaves like another version, the note names that version too. Prints nothing for a spec that a
+    user wrote.
     """
     from model.releases import LATEST
     from model.shipped import NotShipped, shipped

@@ -206,7 +206,7 @@ def refusal(
     log_start: Offset = UNKNOWN_OFFSET,
     records: tuple[int, ...] = (),
 ) -> Effects:
-    """Returns the effect that sends an error response to a Produce request."""
+    """Returns an error response to a Produce request."""
     # With acks=0 the server closes the connection instead, as Kafka does.
     refused = Produced(error=error, log_start_offset=log_start, record_errors=records)
     return (requester.reply(refused),)

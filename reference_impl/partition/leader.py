@@ -98,7 +98,10 @@ def become_leader(
 
 
 def resign(leader: Leader) -> Effects:
-    """Returns the effects that end the leadership: an error response to each waiting request."""
+    """Returns error responses to all waiting requests of a leader that resigns, and `Readable`.
+
+    `Readable` wakes the waiting consumers of the topic partition, so that they find the new leader.
+    """
     error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     topic_partition = leader.topic_partition
     return (
