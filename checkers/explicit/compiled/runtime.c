@@ -45,6 +45,7 @@ enum { NO_MEMORY = 1, TOO_MANY = 2 }; /* why a shard failed; a number of a state
 enum {
   SHARDS = 16,      /* at most */
   ROUND = 4096,     /* states of each shard that are expanded between two barriers */
+  SPINS = 100000,   /* looks for the other threads before one sleeps, about 100 us */
   AHEAD = 12,       /* letters whose buckets are prefetched */
   RECENT_BITS = 11, /* log2 of the number of recent letters, which fit into the CPU cache */
   PAGES = 1 << 16,  /* bytes of the level that are freed together: whole pages */
@@ -434,15 +435,21 @@ static void expand(Shard *w, const Shard *of, uint64_t start, uint64_t end) {
 
 /* ---- threads: the caller's thread runs shard 0 */
 
+/* Waits for all threads. A thread spins before it sleeps: a thread that is woken may run on the
+   processor of the thread that wakes it, and then the two share one processor. */
 static void meet(Search *all) {
   if (all->shards == 1) return;
   pthread_mutex_lock(&all->mutex);
   uint64_t turn = all->turn;
   if (++all->waiting == all->shards) {
     all->waiting = 0;
-    all->turn++;
+    __atomic_store_n(&all->turn, turn + 1, __ATOMIC_RELEASE);
     pthread_cond_broadcast(&all->turned);
   }
+  pthread_mutex_unlock(&all->mutex);
+  for (int n = 0; n < SPINS; n++)
+    if (__atomic_load_n(&all->turn, __ATOMIC_ACQUIRE) != turn) return;
+  pthread_mutex_lock(&all->mutex);
   while (turn == all->turn) pthread_cond_wait(&all->turned, &all->mutex);
   pthread_mutex_unlock(&all->mutex);
 }
