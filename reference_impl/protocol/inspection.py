@@ -94,7 +94,7 @@ class ListTransactions:
 class ListedTransactions:
     """Response: the transactional ids of all coordinators on this broker, at the time `now_ms`."""
 
-    now_ms: int = 0
+    now_ms: int = -1
     error: ErrorCode = ErrorCode.NONE
     transactions: tuple[TransactionDescription, ...] = ()
 
