@@ -1,7 +1,7 @@
 """Measures what exactly-once costs compared with at-least-once, on the same brokers.
 
-The brokers are those of the reference implementation, served to real clients. Three programs
-consume the same records, send one output for each record, and commit their position:
+The brokers are those of the reference implementation; real clients reach them over the network.
+Three programs consume the same records, send one output for each record, and commit their position:
 
     at least once        sends, waits for all acknowledgements, commits once for 100 records
     a commit for each    sends, waits and commits for each single record

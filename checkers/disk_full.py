@@ -1,4 +1,4 @@
-"""Recognizes errors of a full disk: they are no bug of Urteil."""
+"""Finds out whether an error comes from a full disk. Such an error is no bug of Urteil."""
 
 from __future__ import annotations
 

@@ -97,13 +97,13 @@ class PropertyDecided(Event):
 class AnomalyDecided(Event):
     """The verdict of an analysis on one anomaly: `violated` if the anomaly occurs.
 
-    `count` is the number of violations; `file` in the run folder has all of them. `permitted`
-    is true if an option or a setting of the clients allows the anomaly. `observations` counts the
+    `count` is the number of violations; `file` in the run folder has all of them. `permitted` is
+    true if an option or a setting of the clients allows the anomaly. `observations` counts the
     observations that could have shown the anomaly, and `observed` is their kind, such as
-    acknowledged sends. `may_follow_from` has other violated anomalies that may have caused this
+    acknowledged sends. `may_follow_from` has other anomalies that occur and may have caused this
     one. `system` is the recorded system, if the history names it.
 
-    A fingerprint is a hash by which later runs recognise a violation. `fingerprints` has those of
+    A fingerprint is a hash by which later runs identify a violation. `fingerprints` has those of
     the 32 worst violations. `known` has the violations with a valid entry in the user's baseline;
     `expired` has those whose entry has expired.
     """

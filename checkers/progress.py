@@ -2,8 +2,9 @@
 
     watch(Progress(stage="operations are whole", done=3, total=16, rows=1_200_000))
 
-A worker reports a stage when the stage begins, and after each of its tasks: a file, a batch, a
-Spark task. The name identifies the stage, so it must not change until the stage ends.
+A stage is a part of the computation. A worker reports a stage when the stage begins, and after each
+of its tasks: a file, a batch, a Spark task. The name identifies the stage, so it must not change
+until the stage ends.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """A stage with `done` of `total` tasks finished and `rows` rows processed.
+    """The progress of one part of a computation: `done` of `total` tasks, and `rows` rows
+    processed.
 
     `total` and `rows` are None if unknown.
     """

@@ -46,7 +46,7 @@ _SEMANTICS: Final[Mapping[tuple[bool, bool], Semantics]] = {  # repeated, skippe
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class DeliveredAt:
-    """The place in the history where a record was delivered: a micro-operation of an operation."""
+    """The micro-operation of an operation at which a record was delivered."""
 
     op: int
     position: int

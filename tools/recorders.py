@@ -1,11 +1,13 @@
-"""Builds the recorders for Java and Go, and judges what they record on the served broker.
+"""Builds the recorders for Java and Go, and judges the histories that they record.
 
     python -m tools.recorders                   both: on a correct broker, and on one with each bug
     python -m tools.recorders --only java
     python -m tools.recorders --samples         also keep a short history of each, for a test
 
-A service with one producer and one consumer is recorded in each case. Exits with 1 if a history
-breaks the format or has other anomalies than expected, and with 2 if a recorder cannot be built.
+A recorder is a library that writes the history of a service's Kafka clients. Here the service has
+one producer and one consumer, which use the reference broker over the network. Exits with 1 if a
+history breaks the format or has other anomalies than expected, and with 2 if a recorder cannot be
+built.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sends hostile frames to the served broker, and records a healthy client's latencies meanwhile.
+"""Sends hostile frames to the reference broker, and records a healthy client's latencies meanwhile.
 
     python -m benchmarks.hostile_frames                    a million frames
     python -m benchmarks.hostile_frames --frames 100000    fewer

@@ -1,4 +1,6 @@
-"""A campaign: three served brokers get hostile frames, while a healthy client measures latencies.
+"""Sends hostile frames to three brokers of the reference implementation, over the network.
+
+Meanwhile a healthy client measures latencies. Three processes take part:
 
     server      a process of its own, so that its death is noticed
     healthy     another process, which produces one record after the other
@@ -58,7 +60,7 @@ asyncio.run(serve(ServeOptions(brokers=3), on_ready=ready))
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A served cluster in a process of its own."""
+    """A cluster of the reference broker, in a process of its own."""
 
     process: subprocess.Popen[str]
     servers: str

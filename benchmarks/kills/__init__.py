@@ -1,1 +1,1 @@
-"""Kills of the served cluster by SIGKILL under load: nothing acknowledged may be lost."""
+"""Kills clusters of the reference broker under load by SIGKILL, and looks for lost records."""

@@ -1,4 +1,4 @@
-"""A trial: records a history while the cluster is killed and started again many times.
+"""A trial (a test run): records a history while a cluster is killed and started again many times.
 
 Each start uses the data directory of the killed cluster. The clients are those of `urteil record`:
 unmodified confluent-kafka, acks=all, idempotent or transactional. The times of the kills are drawn
@@ -33,7 +33,7 @@ CHECKPOINT_WITHIN_S: Final = 15.0  # a broker writes its high watermarks every f
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """The plan of one trial, such as its number of kills, its workload and its random seed.
+    """The plan of one trial (a test run), such as its number of kills, its workload and its seed.
 
     `fault` names a bug that the brokers have on purpose; it is empty if they have none.
     """
@@ -47,7 +47,7 @@ class Trial:
 
 
 class ForkedCluster:
-    """A served cluster in another process that can be killed and started again on the same port."""
+    """A cluster in another process, which can be killed and started again on the same port."""
 
     def __init__(self, process: subprocess.Popen[str], port: int) -> None:
         self._process, self._port = process, port

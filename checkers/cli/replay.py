@@ -1,4 +1,4 @@
-"""`urteil replay`: repeats a trace of a model, or a kept trial on a running system."""
+"""`urteil replay`: repeats a trace of a model, or a saved test run on a running system."""
 
 from __future__ import annotations
 
@@ -154,9 +154,7 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 
 def step_lines(spec: Spec, interpreter: Any, found: Replayed, steps: int) -> Iterator[str]:
-    """Yields a line for each replayed step, then lines with the place and reason of the replay's
-    end.
-    """
+    """Yields a line for each replayed step, then lines that say where and why the replay ended."""
     from checkers.report.sentences import Sentences
     from model.language.values import Writer
 

@@ -1,4 +1,4 @@
-"""`urteil replay FOLDER --on SYSTEM`: runs kept trials again, and counts how many fail again."""
+"""`urteil replay FOLDER --on SYSTEM`: repeats saved test runs, and counts how many fail again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def replay_trials(
     times: int,
     **of_a_model_trace: object,
 ) -> None:
-    """Repeats the trials in the folder `file`, on the system where they ran first or on `on`."""
+    """Repeats the test runs in the folder `file`, on the system where they ran first or on `on`."""
     from checkers.systems.opening import CLUSTER, named
     from checkers.trials.layout import pace_for, started
     from checkers.trials.replaying import kept_trials

@@ -67,13 +67,12 @@ def _or_list(function: Callable[..., None]) -> Callable[..., None]:
 def reproduce_command(
     run: Run, name: str, system: str | None, kafka_home: Path | None, only: str | None
 ) -> None:
-    """Show the broken promise NAME on real brokers, by a directed schedule; without NAME, list all.
+    """Show the broken promise NAME on real brokers, step by step; without NAME, list all.
 
     NAME has two cases. The first one shows the defect. The second one is a control experiment: it
     differs in one setting, version or step, and the brokers must keep the promise. In both cases,
-    each step of the schedule is checked to have happened. Clients record a history, which is judged
-    as by `urteil analyze`. Exit code 1 means that the promise is broken, as for every other
-    command.
+    each step is checked to have happened. Clients record a history, which is judged as by `urteil
+    analyze`. Exit code 1 means that the promise is broken, as for every other command.
 
     \b
     urteil reproduce

@@ -94,9 +94,9 @@ def trace_command(
 ) -> None:
     """Follow LOGS, the TRACE logs of all brokers and controllers, step by step through a spec.
 
-    A partition is followed through the spec replication-abstract. If lines name the producers of
-    its batches, it is also followed through idempotence-abstract. A transactional id is followed
-    through transactions-abstract.
+    The events of a partition are matched with the spec replication-abstract. If lines name the
+    producers of its batches, they are also matched with idempotence-abstract. The events of a
+    transactional id are matched with transactions-abstract.
 
     \b
     urteil trace broker-*.log controller-*.log

@@ -1,4 +1,4 @@
-"""`urteil test --on SYSTEM`: decides the claims of suites by trials on a running system."""
+"""`urteil test --on SYSTEM`: decides claims of suites by trials (test runs) on a running system."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ def _sides(suite: Suite, *, outside: bool) -> tuple[Side, ...]:
 
 
 def emit(run: Run, suite: Suite, system: System, judged: Judged, settings: Settings) -> None:
-    """Writes the trial's evidence to the run folder, and emits the evidence and the verdict."""
+    """Writes the evidence of a trial (a test run) to the run folder, and emits the evidence and the
+    verdict.
+    """
     from checkers.trials import evidence
     from properties.claims.catalogue import BY_ID
 

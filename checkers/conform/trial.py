@@ -78,9 +78,10 @@ class Found:
                     self.findings.setdefault(why.name, shown)
 
     def stale(self, rows: Iterable[Reason]) -> list[str]:
-        """Returns the names of the reasons in `rows` that explain no difference of this comparison.
+        """Returns the names of those `rows` that explain no difference found in this comparison.
 
-        A reason explains one kind of difference between the answers of the two systems.
+        A row is the reason for one kind of difference between the answers of the reference broker
+        and those of the other system. If it explains no difference any more, it is out of date.
         """
         return [row.name for row in rows if not self.explained[row.name]]
 

@@ -1,7 +1,7 @@
 """Finds the undefined term in a state, with the reference interpreter.
 
 A fast engine detects only that some term is undefined. These functions evaluate the state again,
-slowly, and return the place of the undefined term: the action or claim, the line, the conjunct.
+slowly, and return the location of the undefined term: the action or claim, the line, the conjunct.
 """
 
 from __future__ import annotations

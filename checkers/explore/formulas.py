@@ -53,7 +53,7 @@ class FormulaFault(InputFault):
 
 
 def formula(spec: Spec, ranges: Ranges, text: str) -> t.Node:
-    """Returns the formula as a term; raises FormulaFault with the place of a mistake."""
+    """Returns the formula as a term; raises FormulaFault with the position of a mistake."""
     whole = " ".join(text.split())
     if not whole:
         raise FormulaFault("the formula is empty: write one such as next_id > 0", 0, 0)

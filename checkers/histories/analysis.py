@@ -84,7 +84,7 @@ class Decision:
     permitted: bool = False
     reason: str | None = None  # why the anomaly is undecided, or why it is permitted
     worst: tuple[Row, ...] = ()  # at most KEPT, the worst first
-    follows: tuple[Consequence, ...] = ()  # violated anomalies from which this one may follow
+    follows: tuple[Consequence, ...] = ()  # anomalies that occur, from which this one may follow
     rows: pa.Table = field(repr=False, compare=False)  # all rows, the worst first
 
 

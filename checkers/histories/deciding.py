@@ -266,7 +266,7 @@ def _checkers_for(wanted: set[str]) -> list[AnomalyChecker]:
 
 
 def invalid_rows(columns: tuple[str, ...]) -> Stage[pa.Table]:
-    """Returns a stage that checks the columns `columns` of all rows against the rules of `COLUMNS`.
+    """Returns a query-plan stage that checks `columns` of all rows against the rules of `COLUMNS`.
 
     The result has each broken rule once, with one operation that breaks it.
     """
@@ -276,7 +276,9 @@ def invalid_rows(columns: tuple[str, ...]) -> Stage[pa.Table]:
 
 
 def count_totals() -> Stage[Totals]:
-    """Returns a stage that counts the operations and micro-operations, and finds the start time."""
+    """Returns a query-plan stage that counts operations and micro-operations, and finds the start
+    time.
+    """
     kernel = Kernel("counting operations", ("op", "kind", "invoked_ns"), _TOTALS, _count)
     return Stage(Source.OPERATIONS, kernel, Totals.of)
 

@@ -58,7 +58,7 @@ class KnownViolation:
         return f"{self.reason} ({self.owner}, until {self.expires})"
 
     def at(self) -> str:
-        """Returns the entry's place: claim, fingerprint and line."""
+        """Returns a text that identifies the entry: claim, fingerprint and line."""
         return f"{self.claim} {self.fingerprint} (line {self.line})"
 
 

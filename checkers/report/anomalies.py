@@ -26,8 +26,9 @@ SHOWN_VERBOSE: Final = 32  # as many as an analysis keeps
 
 
 def explained(analysis: Analysis, *, verbose: bool = False) -> str:
-    """Returns the analysis as text: a summary, then each anomaly that occurs with its 8 (verbose:
-    32) most severe violations.
+    """Returns the analysis as text: a summary, then each anomaly that occurs.
+
+    Under each anomaly are its 8 most severe violations, or 32 if `verbose` is true.
     """
     limit = SHOWN_VERBOSE if verbose else SHOWN
     paragraphs = [

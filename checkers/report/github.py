@@ -57,8 +57,8 @@ class GitHub:
 def commands(result: RunResult) -> list[str]:
     """Returns the annotations for GitHub Actions, one line of text each.
 
-    A violated property or anomaly gives an error, an undecided one a warning, and a permitted or
-    known violation a notice.
+    A violated property, or an anomaly that occurs, gives an error. An undecided property or anomaly
+    gives a warning. A permitted or known violation gives a notice.
     """
     levels = (
         ("error", "violated"),

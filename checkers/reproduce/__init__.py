@@ -1,1 +1,1 @@
-"""Counterexamples on real brokers: directed schedules of requests and faults."""
+"""Shows counterexamples of specs on real brokers, by fixed lists of requests and faults."""

@@ -1,7 +1,8 @@
-"""The actions of a reproduction's steps on a cluster, such as faults, requests and pauses.
+"""Steps on a cluster, such as faults, requests and pauses, for lists of steps that show a defect of
+Kafka on real brokers.
 
-An action is a function whose argument is the stage: the running cluster and its clients. A function
-of this module is an action or returns an action.
+An action is a function whose argument is the `Stage`: the running cluster and its clients. A
+function of this module is an action or returns an action.
 """
 
 from __future__ import annotations

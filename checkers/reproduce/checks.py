@@ -1,4 +1,4 @@
-"""The checks of schedules: each function returns a check that a step has happened."""
+"""The checks of steps on real brokers: each function returns a check that a step has happened."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def was_read(stage: Stage) -> Seen:
 
 
 def is_noted(error: str | None = None) -> Check:
-    """Passes if the last transactional request of the schedule was answered with this error.
+    """Passes if the last transactional request so far was answered with this error.
 
     If `error` is None, any answer passes.
     """

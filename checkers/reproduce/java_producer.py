@@ -1,8 +1,8 @@
 """Drives the Java producer of the Kafka version under test, by lines of text.
 
-Some defects need the Java client: after some errors it takes a new producer epoch and sends again,
-whereas librdkafka ends with a fatal error. The Java program is one source file, which the `java` of
-a JDK compiles when it starts. The producer has Kafka's default settings.
+Some defects need the Java client: after some errors it moves to a new producer epoch and sends
+again, whereas librdkafka ends with a fatal error. The Java program is one source file, which the
+`java` of a JDK compiles when it starts. The producer has Kafka's default settings.
 
 Source: KAFKA-5793 and TransactionManager.canRetry for the client's reaction to
 OUT_OF_ORDER_SEQUENCE_NUMBER.

@@ -1,4 +1,4 @@
-"""A reproduction: a counterexample of the model as a directed schedule on real brokers.
+"""A reproduction: a counterexample of a spec, as a fixed list of steps on real brokers.
 
 A reproduction has two cases: one that shows the defect, and a control experiment that must not show
 it. The two differ in one version, one setting or one step. A case is a set of brokers with their
@@ -41,13 +41,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A cluster, and the steps of a schedule on it."""
+    """A cluster, and the list of steps on it."""
 
     about: str  # how this case differs from the other one, in a few words
     steps: tuple[Step, ...]
     layout: Layout
     version: str | None = None  # None: the version that the user names
-    partitions: int = 1  # of the topic; the schedule is about the last one
+    partitions: int = 1  # of the topic; the steps use the last one
     breaks: bool | None = (
         None  # the promise, by the answer to the last step; None: the history does
     )

@@ -1,6 +1,7 @@
-"""The actions of a reproduction's steps on a share group: its coordinator and its members.
+"""Steps on a share group, for lists of steps that show a defect of Kafka on real brokers.
 
-A schedule names the members. A member joins the group at its first action.
+Each function returns the action of a step. A step names the members of the group that it uses. A
+member joins the group at its first action.
 """
 
 from __future__ import annotations

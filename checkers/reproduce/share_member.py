@@ -1,4 +1,4 @@
-"""A member of a share group (KIP-932): a consumer of confluent-kafka that takes single records.
+"""A member of a share group (KIP-932): a consumer of confluent-kafka that handles single records.
 
 The member polls a record, and then accepts or releases it. The broker answers each of these
 acknowledgements.

@@ -1,4 +1,4 @@
-"""The stage of a schedule: the running cluster, its proxies, and the clients.
+"""The running cluster of a reproduction (a list of steps on real brokers), its proxies and clients.
 
 Every send and every read becomes an operation of a history, in the form of `urteil record`. So
 `urteil analyze` can judge the history. A metadata request goes to one chosen broker, because
@@ -49,9 +49,9 @@ PATIENT: Final = {"message.timeout.ms": "50000"}  # an election may take 15 s
 
 @dataclass(slots=True)
 class Stage:
-    """A running cluster with one topic, and the clients of a schedule.
+    """A running cluster with one topic, and the clients that execute the steps of a reproduction.
 
-    A schedule is about one partition: the topic's last one.
+    All steps use one partition: the topic's last one.
     """
 
     cluster: Cluster
@@ -126,17 +126,17 @@ class Stage:
 
     @property
     def index(self) -> int:
-        """The index of the partition that the schedule is about: the topic's last partition."""
+        """The index of the partition that all steps use: the topic's last partition."""
         return self.topic.partitions - 1
 
     @property
     def place(self) -> tuple[str, int]:
-        """The topic partition that the schedule is about."""
+        """The topic partition that all steps use."""
         return self.topic.name, self.index
 
     @property
     def key(self) -> str:
-        """The key of the schedule's partition in the history, such as `orders-0`."""
+        """The key of this partition in the history, such as `orders-0`."""
         return self.topic.key(self.index)
 
     def up(self) -> tuple[int, ...]:

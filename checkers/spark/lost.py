@@ -1,4 +1,4 @@
-"""Recognizes errors after a process of Spark was killed: they are no bug of Urteil.
+"""Finds out whether an error comes from a killed Spark process. Such an error is no bug of Urteil.
 
 Spark runs a task again if its Python worker ends. If that fails too, or if Java ends, the analysis
 cannot go on. The verdicts before it are in the run folder.

@@ -86,7 +86,8 @@ def _polled(spark: SparkSession, report: Callable[[int], None]) -> Generator[Non
 
 @contextmanager
 def relayed(spark: SparkSession, watch: Watcher) -> Generator[Watcher]:
-    """Yields a watcher for a task: `watch` gets the progress that the task reports.
+    """Yields a function that a Spark task calls with its progress; the driver then calls `watch`
+    with it.
 
     The task writes to a file, so this needs a local master. On a cluster the progress is lost.
     """
@@ -101,7 +102,7 @@ def relayed(spark: SparkSession, watch: Watcher) -> Generator[Watcher]:
 
 @dataclass(frozen=True, slots=True)
 class Relay:
-    """A watcher that writes the last progress to a file, from which another process reads it."""
+    """A function that writes the last progress to a file, from which another process reads it."""
 
     file: Path
 

@@ -1,4 +1,4 @@
-"""A spec at a finite scope, for decidable queries of Z3 and for concrete states.
+"""A spec whose sorts (types) are finite, for decidable queries of Z3 and for concrete states.
 
 Every sort is an enumeration of its elements, and all quantifiers are expanded. A model that Z3
 finds becomes a state of the reference interpreter, which can then take the same steps.
@@ -22,7 +22,10 @@ from model.language.spec import Action, Spec
 
 
 class SmallScope:
-    """A spec at a finite scope, as Z3 formulas and as states of the interpreter."""
+    """A spec whose sorts (types) are finite, as Z3 formulas and as concrete states.
+
+    The states are those of the interpreter, which evaluates the terms of a spec in plain Python.
+    """
 
     def __init__(self, spec: Spec, scope: Scope | None = None) -> None:
         self.spec = spec

@@ -1,4 +1,4 @@
-"""The reference broker as a system under test: served in a thread of this process, in memory.
+"""The reference broker as a system under test: it runs in a thread of this process, in memory.
 
 Proxies stand between clients and brokers only: the brokers exchange messages in memory.
 """

@@ -1,4 +1,4 @@
-"""Trace validation of real brokers: their TRACE logs, followed through specs of `model`.
+"""Trace validation of real brokers: matches the events of their TRACE logs with specs of `model`.
 
 log_lines           lines of log files, with times of a clock that all nodes share
 logged_events       what a line says about its subject: a partition or a transactional id
@@ -12,6 +12,6 @@ partition           the state of the spec after the events so far, and facts tha
 *_steps             the steps of the controller, of roles, logs, leaders and followers
 losses              steps that may lose committed records, and the lost records
 transactions        the events of a transactional id as actions of `transactions-abstract`
-explaining          a followed trace as data: each event with its actions, for `urteil explore`
-following           takes the events one by one; looks ahead for events whose lines came late
+explaining          a validated trace as data: each event and its actions, for `urteil explore`
+following           applies the events one by one; looks ahead for events whose lines came late
 """

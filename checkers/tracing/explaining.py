@@ -14,7 +14,8 @@ from properties.refinement.behaviour import calls_between
 def explained(
     spec: str, mapping: Mapping, events: Sequence[Event], followed: Followed
 ) -> ExplainedTrace:
-    """Returns the events in the order in which they were taken, each with its actions.
+    """Returns the events in the order in which they were applied to the spec, each with its
+    actions.
 
     If the spec forbids an event, this event comes last.
     """

@@ -2,17 +2,17 @@
 
 A thread of Kafka usually acts first, and then writes a line. Between the two, another thread may
 see the effect of the action and write a line. Then the first event is *late*: its line comes
-second. The spec refuses the second event until the late event is taken. An event may be late if
+second. The spec refuses the second event until the late event is applied. An event may be late if
 three things are true:
 
 - Kafka writes lines of this kind after their effect.
 - The line comes at most `ahead_ms` after the line of the refused event.
 - The event is the next one of its thread, because a thread writes its lines in order.
 
-A bounded search takes the shortest sequence of late events that makes the refused event possible.
+A bounded search finds the shortest sequence of late events that makes the refused event possible.
 
-A trace is accepted if every event was taken. Otherwise the result has the first event that the spec
-forbids, the reason, the state before it, and the events around it.
+A trace is accepted if every event was applied. Otherwise the result has the first event that the
+spec forbids, the reason, the state before it, and the events around it.
 
 Source: Cirstea, Kuppe, Loillier and Merz, Validating Traces of Distributed Programs Against TLA+
 Specifications; Smart Casual Verification (arXiv 2406.17455).
@@ -37,7 +37,9 @@ SHOWN_AFTER: Final = 3
 
 
 class TakenEvent(NamedTuple):
-    """The number of an event that was taken, and the last action of the spec after it."""
+    """The number of an event that was applied to the spec, and the last action of the spec after
+    it.
+    """
 
     number: int  # in the order of the clock
     last: Taken | None
@@ -101,9 +103,10 @@ class Following:
         return None
 
     def next(self) -> Refused | None:
-        """Takes the next event; if the spec refuses it, tries to take late events before it.
+        """Applies the next event to the spec; if the spec refuses it, first tries to apply late
+        events.
 
-        The line of a late event comes after its effect. Returns None if the event was taken, else
+        The line of a late event comes after its effect. Returns None if the event was applied, else
         the refusal.
         """
         if self.start in self.early:

@@ -54,7 +54,7 @@ class Latest(NamedTuple):
 
 
 class Position(NamedTuple):
-    """A point in a trace: the spec's state at this point, and facts that the state lacks."""
+    """The state after the events of a trace so far: the spec's state, and facts that it lacks."""
 
     state: RowState
     leader: tuple[int, int]  # leader epoch and broker of the newest leader
@@ -65,7 +65,7 @@ class Position(NamedTuple):
 
 @dataclass(slots=True)
 class PartitionIdempotence:
-    """One partition of a real cluster, whose events are followed through the spec."""
+    """One partition of a real cluster; trace validation matches its events with the spec."""
 
     behaviour: Behaviour
     producers: Mapping[int, int]  # producer id -> producer of the spec

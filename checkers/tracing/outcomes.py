@@ -1,7 +1,8 @@
 """The interface of a mapping from events of a trace to actions of a spec.
 
-The mapping takes the events one by one. It refuses an event that is no step of the spec, and gives
-the reason. It can go back to an earlier position of the trace, so a search can try other orders.
+The mapping applies the events to the spec one by one. It refuses an event that is no step of the
+spec, and gives the reason. It can go back to an earlier position of the trace, so a search can try
+other orders.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Facts:
 
 
 class Position(NamedTuple):
-    """The point that a trace has reached."""
+    """The state after the events of a trace so far: the spec's state, and facts that it lacks."""
 
     state: RowState
     facts: Facts
@@ -62,7 +62,7 @@ class Position(NamedTuple):
 
 @dataclass(slots=True)
 class Partition:
-    """One partition of a real cluster, and the position that its trace has reached."""
+    """One partition of a real cluster; trace validation matches its events with the spec."""
 
     behaviour: Behaviour
     replicas: Mapping[int, int]  # broker id -> replica of the spec

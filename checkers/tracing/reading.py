@@ -24,7 +24,7 @@ _ROWS: Final[Mapping[str, Sequence[Row]]] = {
 class Reading:
     """The events in the brokers' logs, by partition and by transactional id, in time order.
 
-    `unknown` has the log lines that were not recognized.
+    `unknown` has the log lines that match no known pattern.
     """
 
     partitions: dict[str, list[Event]] = field(default_factory=dict[str, list[Event]])

@@ -14,7 +14,7 @@ high watermarks are compared.
     message          a field of a record. The trace does not show the contents of records, so they
                      are numbered in the order of the appends
 
-The trace is followed in the version `with-losses` of the spec. It has the steps of the proved
+The events are matched with the version `with-losses` of the spec. It has the steps of the proved
 version, and also steps that may lose records, such as an unclean election. The spec has no
 reassignments, and no follower that deletes its log and starts at an offset. Such events are
 reported as *outside* of the spec.
@@ -51,7 +51,7 @@ _STEPS: Final[Mapping[Step, Handler]] = {
 
 
 class PartitionReplication(Partition):
-    """One partition of a real cluster, whose events are followed through the spec."""
+    """One partition of a real cluster; trace validation matches its events with the spec."""
 
     __slots__ = ()
 

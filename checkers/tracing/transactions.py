@@ -1,9 +1,9 @@
 """The events of one transactional id of a real cluster, as actions of `transactions-abstract`.
 
 Each event comes from a log line of a broker. The coordinator of the transactional id appends each
-change to `__transaction_state` as a record. The change counts when a line says that the record
-is replicated. If the coordinator fails before this line, the next coordinator may still read the
-record. Then the change counts when a later event needs this change.
+change to `__transaction_state` as a record. The change is applied to the spec when a line says that
+the record is replicated. If the coordinator fails before this line, the next coordinator may still
+read the record. Then the change is applied just before the next coordinator sends a marker.
 
     write_marker    is taken for every added partition when the coordinator has all answers
     append          is never taken, because no line names the producer of a batch; so a trace does
@@ -62,7 +62,7 @@ class Metadata(NamedTuple):
 
 
 class Position(NamedTuple):
-    """A point in a trace: the spec's state at this point, and facts that the state lacks."""
+    """The state after the events of a trace so far: the spec's state, and facts that it lacks."""
 
     state: RowState
     metadata: Metadata | None
@@ -76,7 +76,7 @@ class Position(NamedTuple):
 
 @dataclass(slots=True)
 class TransactionalId:
-    """One transactional id of a real cluster, whose events are followed through the spec."""
+    """One transactional id of a real cluster; trace validation matches its events with the spec."""
 
     behaviour: Behaviour
     partitions: Mapping[str, int]  # name -> topic partition of the spec

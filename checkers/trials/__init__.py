@@ -1,1 +1,1 @@
-"""Trials: run the programs (lists of calls) of the suites in real time on a system under test."""
+"""Trials: test runs of the suites, in real time on a running cluster. Each is a list of calls."""

@@ -1,4 +1,4 @@
-"""The faults on the brokers of one system, for all trials that run on it at the same time.
+"""The faults on the brokers of one system, for all trials (test runs) on it at the same time.
 
 Starting a cluster takes long, so several trials share one. If a trial kills a broker, the broker is
 down for all these trials. Every trial can see which brokers are up.
@@ -47,12 +47,12 @@ class BrokerFaults:
     # ------------------------------------------------------------ trials
 
     def join(self, trial: str) -> None:
-        """Registers a trial, which may inject faults until `calm` is called for it."""
+        """Registers a trial (a test run), which may inject faults until `calm` is called for it."""
         with self._lock:
             self._restless.add(trial)
 
     def opened(self) -> None:
-        """Counts a trial that has created its topics, or has failed to create them.
+        """Counts a trial (a test run) that has created its topics, or has failed to create them.
 
         Trials that start together wait for each other before their first calls, because faults
         would disturb the creation of topics.
@@ -61,13 +61,13 @@ class BrokerFaults:
             self.opening = max(0, self.opening - 1)
 
     def calm(self, trial: str) -> None:
-        """Marks a trial as calm: the trial injects no more faults."""
+        """Marks a trial (a test run) as calm: the trial injects no more faults."""
         with self._lock:
             self._restless.discard(trial)
 
     @property
     def is_calm(self) -> bool:
-        """True if every trial is calm: no trial will inject another fault."""
+        """True if every trial (test run) is calm: no trial will inject another fault."""
         return not self._restless
 
     # ------------------------------------------------------------ brokers

@@ -1,4 +1,4 @@
-"""The clients of the simulation, connected to a real system for one trial.
+"""The clients of the simulation, connected to a real system for one trial (a test run).
 
 The module `runtime` sends the clients' requests over the network. Further clients of a trial only
 query the state of the brokers. Their operations are not in the history.
@@ -37,7 +37,7 @@ Result = TypeVar("Result")
 
 
 class RealTimeClients:
-    """The clients of one trial, which send real requests to a running system.
+    """The clients of one trial (a test run), which send real requests to a running system.
 
     A suite's state machine controls them as in the simulation, with durations in virtual ms. Each
     duration is converted to a longer real time, by the pace of the trial. The names of topics and
@@ -127,7 +127,9 @@ class RealTimeClients:
         return tuple(one for one in self._runtime.history() if one.process >= 0)
 
     def recorded(self) -> History:
-        """Returns the history of the trial, with its times converted from virtual to real time."""
+        """Returns the history of the trial (test run), with its times converted from virtual to
+        real time.
+        """
         return self._pace.in_real_time(self.history())
 
     def read_all(self, within_ms: int = 20_000) -> tuple[tuple[Offset, str], ...]:

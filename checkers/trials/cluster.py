@@ -1,4 +1,4 @@
-"""The faults of a trial on a real cluster, with the interface of the simulated cluster.
+"""The faults of a trial (a test run) on a real cluster, with the interface of a simulated cluster.
 
 Both kinds of clusters have the same interface, so the state machines of the suites can use either.
 The system under test kills and starts brokers, and its proxies cut the links between the brokers.
@@ -46,7 +46,7 @@ STARTS_WITHIN_MS: Final = 3_000
 
 
 class RealTimeCluster(WatchedTopics):
-    """A real cluster for one trial, with the trial's topics, clients and faults."""
+    """A real cluster for one trial (a test run), with the trial's topics, clients and faults."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class RealTimeCluster(WatchedTopics):
     def run_for(self, duration_ms: int) -> None:
         """Runs the clients for this virtual time.
 
-        First waits until the brokers started by this trial accept clients.
+        First waits until the brokers that this trial (test run) started accept clients.
         """
         starting, self._starting = self._starting, {}
         # A process of Kafka takes seconds to start.
@@ -106,7 +106,7 @@ class RealTimeCluster(WatchedTopics):
 
     @property
     def powers(self) -> frozenset[Power]:
-        """The abilities that the system offers to trials.
+        """The abilities that the system offers to trials (test runs).
 
         Examples are to kill brokers, and to see the state of every replica.
         """
@@ -142,7 +142,7 @@ class RealTimeCluster(WatchedTopics):
 
     @property
     def inflicted(self) -> tuple[Inflicted, ...]:
-        """The faults since the trial began, including broker faults that other trials caused."""
+        """The faults since the trial (test run) began, also those that other trials caused."""
         of_brokers = [one for one in self._brokers.inflicted if one.at_ns >= self._pace.began_ns]
         return tuple(sorted((*self._inflicted, *of_brokers), key=lambda one: one.at_ns))
 

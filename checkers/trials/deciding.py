@@ -1,4 +1,4 @@
-"""Decides claims by trials on a running system, in settings inside and outside their conditions.
+"""Decides claims by trials (test runs) on a running system, inside and outside their conditions.
 
 A setting is a configuration of the cluster, such as acks=1. It is *inside* a claim's condition if
 the claim must hold there, and *outside* otherwise. A trial is a list of calls that inject faults
@@ -43,7 +43,7 @@ REDUCTIONS: Final = 8  # trials that reduce a program
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """The numbers of trials, of repetitions, and of calls in a random trial."""
+    """The numbers of trials (test runs), of repetitions, and of calls in a random trial."""
 
     drawn: int = DRAWN
     rules: int = RULES
@@ -56,7 +56,7 @@ class Effort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """How often a repeated trial had its first result again: in `shown` of `runs` repetitions.
+    """How often a repeated trial (test run) had its first result again: in `shown` of `runs` runs.
 
     The result is a broken claim or a reached goal.
     """
@@ -70,7 +70,8 @@ class Again:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The verdict on a claim in one configuration of the cluster, and the number of its trials.
+    """The verdict on a claim in one configuration of the cluster, and the number of test runs
+    (trials).
 
     `side` is inside if the configuration satisfies the claim's condition. Then the claim must hold.
     """
@@ -155,7 +156,7 @@ def decide(
 
 @dataclass(frozen=True, slots=True)
 class Trying:
-    """Runs the trials of one suite on one system, and decides the suite's claims."""
+    """Runs the trials (test runs) of one suite on one system, and decides the suite's claims."""
 
     trials: Trials
     suite: Suite
@@ -165,7 +166,7 @@ class Trying:
     shared: SharedTrials
 
     def inside(self, sides: list[Side]) -> list[Judged]:
-        """Returns one verdict for each claim, from the same trials.
+        """Returns one verdict for each claim, from the same trials (test runs).
 
         All claims have the same setting, a configuration of the cluster in which each of them must
         hold.
@@ -232,7 +233,8 @@ class Trying:
         return replace(judged, verdict="holds", why=why)
 
     def show(self, side: Side) -> Judged:
-        """Searches for trials that break the claim or reach its goals, and returns the verdict.
+        """Searches for trials (test runs) that break the claim or reach its goals; returns the
+        verdict.
 
         A claim that something always holds is violated if a trial breaks it. A claim that something
         can happen has goals. It holds if every goal is reached, in one trial or in several.
@@ -312,7 +314,7 @@ class Trying:
     # ------------------------------------------------------------ the same once more
 
     def _reduced(self, side: Side, name: str, found: Ran) -> tuple[Ran, Again]:
-        """Shortens the trial `found`, which breaks the claim or reaches the goal `name`.
+        """Shortens the trial (test run) `found`, which breaks the claim or reaches the goal `name`.
 
         Then repeats the shortest trial that still does so. Returns this trial, and how many of its
         repetitions break the claim or reach the goal.
@@ -375,7 +377,7 @@ def _needed(suite: Suite, side: Side) -> set[Power]:
 
 
 def _cannot(powers: Collection[Power], needed: Collection[Power]) -> str:
-    """Returns why trials on a system cannot decide a claim; empty if they can.
+    """Returns why trials (test runs) on a system cannot decide a claim; empty if they can.
 
     `powers` has the kinds of faults and settings that the system supports; `needed` has those that
     the trials need.

@@ -1,4 +1,4 @@
-"""Keeps the evidence of a trial, in a folder with these files.
+"""Keeps the evidence of a trial (a test run), in a folder with these files.
 
     program.txt         the verdict, the result of the repetitions, and the calls of the trial
     trial.json          the same calls and where they ran, for `urteil replay`
@@ -37,7 +37,7 @@ HISTORY: Final = "history.parquet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """The origin of a trial: the system, the settings that the user gave it, and its proxies."""
+    """The origin of a trial (a test run): the system, the user's settings, and the proxies."""
 
     system: str
     settings: Settings = field(default_factory=dict[str, str], hash=False)
@@ -45,7 +45,7 @@ class Origin:
 
 
 def program(suite: Suite, ran: Ran) -> str:
-    """Returns the trial as runnable text, with comments from the rules' docstrings.
+    """Returns the trial (a test run) as runnable text; comments explain the rules that it calls.
 
     The text has the calls of this trial, then those of the trials that ran at the same time.
     """
@@ -65,7 +65,8 @@ def program(suite: Suite, ran: Ran) -> str:
 def kept(
     folder: Path, suite: Suite, judged: Judged, system: System, settings: Settings = NO_SETTINGS
 ) -> Path | None:
-    """Writes the evidence of a trial to a new folder below `folder`; returns the new folder.
+    """Writes the evidence of a trial (a test run) to a new folder below `folder`; returns this
+    folder.
 
     Returns None if the verdict has no evidence. `settings` are those that the user gave the system.
     """

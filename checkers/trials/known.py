@@ -1,4 +1,4 @@
-"""The lists of calls that the simulation has found, called programs, for trials on real systems.
+"""Programs: lists of calls that the simulation has found, for trials (test runs) on real systems.
 
 A setting is a configuration of the cluster. Each program belongs to a suite, a claim and a setting.
 Both kinds of programs broke their claim in the simulation:

@@ -1,4 +1,4 @@
-"""The broker settings of a cluster for trials, and the pace of trials.
+"""The broker settings of a cluster for trials (test runs), and the pace of trials.
 
 The pace is the number of real milliseconds in one virtual millisecond. Suites give the timeouts of
 sessions and transactions in virtual time, and a trial multiplies them by the pace. The real
@@ -51,9 +51,9 @@ NO_SETTINGS: Final[Settings] = {}
 
 
 def layout_for(name: SystemName) -> Layout:
-    """Returns the cluster that trials start: the number of brokers, and their settings.
+    """Returns the cluster that trials (test runs) start: the number of brokers, and their settings.
 
-    If the system takes no settings, the cluster is `Layout()`: three brokers without settings.
+    If the system accepts no settings, the cluster is `Layout()`: three brokers without settings.
     """
     match name:
         case KafkaSystem():
@@ -75,9 +75,9 @@ def started(
     proxied: bool = False,
     traced: bool = False,
 ) -> Generator[System]:
-    """Starts the system for trials, with additional broker settings.
+    """Starts the system for trials (test runs), with additional broker settings.
 
-    Raises InputFault if there are settings, but the system takes none. Also raises InputFault if
+    Raises InputFault if there are settings, but the system accepts none. Also raises InputFault if
     `proxied` is true for another system than Apache Kafka: only Kafka's links can be cut.
     """
     if proxied and not isinstance(name, KafkaSystem):
@@ -96,5 +96,5 @@ def started(
 
 
 def pace_for(name: SystemName) -> int:
-    """Returns how many ms of real time one virtual ms takes in trials on this system."""
+    """Returns how many ms of real time one virtual ms lasts in test runs on this system."""
     return SERVED_PACE if isinstance(name, ServedSystem) else PACE

@@ -1,4 +1,4 @@
-"""The pace of a trial: how many real milliseconds pass in one virtual millisecond.
+"""The pace of a trial (a test run): how many real milliseconds pass in one virtual millisecond.
 
 The suites and their clients use virtual time. Their durations in virtual time are much shorter than
 Kafka's defaults, and too short for a real cluster. So the pace multiplies these durations: pauses,

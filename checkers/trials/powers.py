@@ -61,7 +61,8 @@ def powers_of(system: System) -> frozenset[Power]:
 
 
 def impossible(system: str, suite: str, setting: str) -> str:
-    """Returns why the system can run no trial of the suite in the setting; empty if it can.
+    """Returns why the system can run no trial (test run) of the suite in the setting; empty if it
+    can.
 
     A setting is a configuration of the cluster, such as acks=1.
     """

@@ -1,8 +1,10 @@
-"""Reads the trials that a run has saved in its folder, and runs them again.
+"""Reads the trials (test runs on a cluster) that `urteil test` has saved, and runs them again.
 
-The folder of a trial has `trial.json`: the suite, the claim, the setting, the system, and the calls
-of the trial. It also has the calls of other trials that ran on the system at the same time. The
-same calls do not always have the same result, so a trial is repeated.
+A trial is a list of calls: they use clients and inject faults. It tests whether the cluster
+satisfies a claim. The file `trial.json` in the trial's folder has its suite and claim, the setting
+(the configuration of the cluster), the system (such as `apache-kafka:4.3.0`), and the calls. It
+also has the calls of other trials that ran on the system at the same time. The same calls do not
+always have the same result, so a trial is repeated.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from properties.suites.suite import Suite
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptTrial:
-    """A trial that a run has saved: its claim, its system, and its calls."""
+    """A trial (a test run on a cluster) that was saved: its claim, its system, and its calls."""
 
     folder: Path
     suite: Suite
@@ -37,15 +39,16 @@ class KeptTrial:
 
     @property
     def needs(self) -> frozenset[Power]:
-        """The kinds of faults that the calls of the trial inject."""
+        """The kinds of faults that the calls of the trial (test run) inject."""
         calls = chain.from_iterable(self.programs)
         needed = (self.suite.machine.NEEDS.get(call.rule) for call in calls)
         return frozenset(power for power in needed if power is not None)
 
     def shown_by(self, ran: Ran) -> str | None:
-        """Returns a text: how the run broke this trial's claim, or reached a goal of the claim.
+        """Returns a text: how the repetition broke this trial's claim, or reached a goal of the
+        claim.
 
-        Returns None if the run did neither.
+        Returns None if the repetition did neither.
         """
         found = (how for name, how in ran.shown.items() if name.partition(": ")[0] == self.claim)
         return next(found, None)
@@ -65,7 +68,8 @@ def is_of_trial(path: Path) -> bool:
 
 
 def kept_trials(path: Path) -> tuple[KeptTrial, ...]:
-    """Returns the trial that is saved in the folder, or all trials if it is the folder of a run.
+    """Returns the trial (test run) that is saved in the folder, or all trials in the folder of a
+    run.
 
     If `path` is a file, its folder is meant. Raises InputFault if there is no trial, or one is
     unreadable.

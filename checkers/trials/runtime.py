@@ -39,7 +39,7 @@ Client = Producer | Consumer | ProgramClient
 
 @dataclass(slots=True)
 class Runtime:
-    """Runs the clients of one trial, and keeps their connections and their history."""
+    """Runs the clients of one trial (a test run), and keeps their connections and their history."""
 
     pace: Pace
     names: Names

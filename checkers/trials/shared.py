@@ -1,4 +1,4 @@
-"""Runs each trial once, for all claims of a suite that are tested on the same configuration.
+"""Runs each trial (test run) once, for all claims of a suite that use the same configuration.
 
 A trial takes half a minute on a real cluster, and one trial often breaks several claims.
 """
@@ -18,7 +18,7 @@ Plan = Program | str  # calls to replay, or a seed to draw them from
 
 @dataclass(slots=True)
 class SharedTrials:
-    """The results of a suite's trials, and of their repetitions, for use by several claims."""
+    """The results of a suite's trials (test runs) and of their repetitions, for several claims."""
 
     trials: Trials
     suite: Suite
@@ -29,7 +29,7 @@ class SharedTrials:
     )
 
     def ran(self, setting: str, plan: Plan, number: int = 0) -> Ran:
-        """Returns the result of a trial; runs the trial if it has not been run before.
+        """Returns the result of a trial (a test run); runs it if it has not been run before.
 
         A trial is identified by a setting, a plan and a number. A plan is a program (a list of
         calls), or a seed for random calls. The same plan can be run several times, as the trials
@@ -45,14 +45,16 @@ class SharedTrials:
         return self._ran[key]
 
     def earlier(self, setting: str) -> Iterator[Ran]:
-        """Yields the results of the trials that were run so far in the setting.
+        """Yields the results of the trials (test runs) that were run so far in the setting.
 
         Results of `repeated` are left out. A setting is a configuration of the cluster.
         """
         yield from [ran for (where, _, _), ran in self._ran.items() if where == setting]
 
     def repeated(self, setting: str, trial: Trial, times: int) -> list[Ran]:
-        """Returns the results of several repetitions of a trial; runs only the missing ones."""
+        """Returns the results of several repetitions of a trial (test run); runs only the missing
+        ones.
+        """
         for number in range(times):
             if (setting, trial, number) not in self._repeated:
                 (ran, *_) = self.trials.together(self.suite, setting, trial)

@@ -1,4 +1,4 @@
-"""Trials: state machines of suites, run in real time on a system under test.
+"""Trials: test runs of the suites' state machines, in real time on a running cluster.
 
 A trial creates its topics on the running system, calls rules of the state machine, and ends all
 faults. Then it judges what the clients observed. The calls are drawn from a seed, or come from a
@@ -49,7 +49,7 @@ _Calls = Callable[[JudgedMachine], Iterator[Call]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """The result of one trial."""
+    """The result of one trial (a test run)."""
 
     setting: str
     calls: tuple[Call, ...]
@@ -64,7 +64,7 @@ class Ran:
 
 @dataclass(slots=True)
 class Trials:
-    """Runs trials on one system, and counts them."""
+    """Runs trials (test runs) on one system, and counts them."""
 
     system: System
     pace: int
@@ -83,7 +83,7 @@ class Trials:
         return powers_of(self.system) & self.allowed
 
     def draw(self, suite: Suite, setting: str, seed: str, rules: int = RULES) -> Ran:
-        """Runs a trial, drawing each call from the seed when it is needed."""
+        """Runs a trial (a test run), drawing each call from the seed when it is needed."""
         coins = Random(seed)
 
         def calls(machine: JudgedMachine) -> Iterator[Call]:
@@ -101,7 +101,7 @@ class Trials:
     def together(
         self, suite: Suite, setting: str, plans: Sequence[Program | str], rules: int = RULES
     ) -> list[Ran]:
-        """Runs trials with the same configuration in parallel; returns their results in order.
+        """Runs trials (test runs) of one configuration in parallel; returns their results in order.
 
         Each item of `plans` is a list of calls to replay, or a seed for random calls. Some faults,
         such as a power loss, are possible only if there is one trial. Each result has an equal part

@@ -1,4 +1,4 @@
-"""The topics of one trial in real time, and their state as clients can see it.
+"""The topics of one trial (a test run) in real time, and their state as clients can see it.
 
 Unlike in the simulation, clients provide this state. They repeatedly request the metadata with
 leaders and ISRs, and fetch the records of a log.
@@ -55,7 +55,7 @@ EVERLASTING: Final = LogConfig(retention_ms=UNLIMITED)  # the times of records a
 
 
 class WatchedTopics(RealTimeClients):
-    """The topics of a trial: their leaders, in-sync replicas, offsets and logs."""
+    """The topics of a trial (a test run): their leaders, in-sync replicas, offsets and logs."""
 
     def __init__(
         self, addresses: Addresses, *, pace: Pace, prefix: str, knows_coordinators: bool

@@ -59,9 +59,10 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
         """A member leaves, or its session expires: the coordinator frees its partitions.
 
         Kafka: GroupMetadataManager.consumerGroupFenceMembers. If the group is now empty, Kafka
-        raises the assignment epoch. Simplified: a session may expire at any time, and any of these
-        steps may raise the assignment epoch. Without the guard that the assignment epoch does not
-        decrease, the claim `owners_may_commit` breaks in 7 steps.
+        raises the assignment epoch. Simplified: a session may expire at any time, and every leave
+        or expiry may raise the assignment epoch, even if the group has members. Without the guard
+        that the assignment epoch does not decrease, the claim `owners_may_commit` breaks in 7
+        steps.
         """
         when(s.joined[m], s.assignment_epoch <= epoch)
         s.assignment_epoch = epoch

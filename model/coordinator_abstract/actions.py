@@ -87,11 +87,11 @@ class AbstractCoordinatorActions(Coordinator):
     def receive_end(s, x: Transaction) -> None:
         """A client learns that its transaction was decided as requested, and gets its next epoch.
 
-        A request whose response was lost is repeated; the coordinator recognises it by its producer
-        id and epoch. Kafka: TransactionCoordinator.endTransaction. Simplified: the coordinator may
-        answer before it has all markers. Without the guard that the decision was made for this
-        producer id and epoch (`is_decided_under`), the claim `an_acknowledged_commit_stays` breaks
-        in 12 steps.
+        A request whose response was lost is repeated; the coordinator detects this retry by its
+        producer id and epoch. Kafka: TransactionCoordinator.endTransaction. Simplified: the
+        coordinator may answer before it has all markers. Without the guard that the decision was
+        made for this producer id and epoch (`is_decided_under`), the claim
+        `an_acknowledged_commit_stays` breaks in 12 steps.
         """
         m, i = s.answers_from(x), s.client[x]
         when(

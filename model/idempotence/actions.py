@@ -8,7 +8,7 @@ leader.
 
 A client numbers the batches of a partition, keeps a few in flight, and retries each batch until it
 is answered. If the lowest batch in flight is out of order, or a batch was given up, the client
-takes a larger epoch. Under this epoch, it numbers its batches in flight from 0.
+moves to a larger producer epoch. Under this epoch, it numbers its batches in flight from 0.
 
 The table lists all actions (`Next` in TLA+). WF (weakly fair): the action is taken eventually if it
 stays enabled. Actions without a mark are not fair.
@@ -63,9 +63,7 @@ class IdempotenceActions(IdempotenceState):
         return o < s.log[p].end_offset
 
     def is_duplicate(s, p: TopicPartition, b: Batch) -> Bool:
-        """True if the leader recognises the batch as a duplicate: the batch is in the leader's
-        window.
-        """
+        """True if the leader detects the batch as a duplicate: the batch is in its window."""
         known = s.leader_knows[p]
         return all_of(
             known.is_known,
@@ -95,8 +93,8 @@ class IdempotenceActions(IdempotenceState):
         )
 
     def keeps(s, p: TopicPartition, sequence: Sequence, newer: Sequence) -> Bool:
-        """True if a leader still recognises the batch with the sequence `sequence` after it has
-        appended the batch `newer`.
+        """True if a leader still detects a retry of the batch with the sequence `sequence` after it
+        has appended the batch `newer`.
 
         The batch then stays in the leader's window. With a window of one batch, the variant
         `window-of-one` breaks the claim `at_most_once` in 6 steps (KAFKA-5494).
@@ -171,8 +169,8 @@ class IdempotenceActions(IdempotenceState):
         follows.
 
         Kafka: ProducerStateManager.truncateAndReload. Simplified: the logs are equal afterwards.
-        The old leader must restore its whole window (the batches that it recognises as duplicates),
-        not only the newest batch: the variant `snapshot-keeps-newest` breaks the claim
+        The old leader must restore its whole window (the batches whose retries it detects as
+        duplicates), not only the newest batch: the variant `snapshot-keeps-newest` breaks the claim
         `at_most_once` in 10 steps.
         """
         copied = s.log[p].high_watermark
@@ -309,7 +307,7 @@ class IdempotenceActions(IdempotenceState):
         return c < b
 
     def rank(s, p: TopicPartition, b: Batch) -> Sequence:
-        """Returns the sequence that batch `b` gets when the client takes a new epoch.
+        """Returns the sequence that batch `b` gets when the client moves to a new epoch.
 
         It is the number of the partition's batches in flight that go before `b`: 0 for the first.
         """
@@ -320,8 +318,8 @@ class IdempotenceActions(IdempotenceState):
         return rank
 
     def bump_epoch(s, p: TopicPartition) -> None:
-        """The client takes the next epoch, and numbers its batches in flight to the partition from
-        0.
+        """The client moves to the next producer epoch, and numbers its batches in flight to the
+        partition from 0.
         """
         larger = s.producer_epoch + 1
         when(larger <= s.max_epoch)
@@ -340,8 +338,8 @@ class IdempotenceActions(IdempotenceState):
 
     @action(fair="weak")
     def refuse(s, p: TopicPartition, b: Batch) -> None:
-        """The leader refuses the lowest batch in flight as out of order, and the client takes a new
-        epoch.
+        """The leader refuses the lowest batch in flight as out of order, and the client moves to a
+        new epoch.
 
         Kafka: TransactionManager.canRetry and bumpIdempotentProducerEpoch. Simplified: the client
         renumbers the partition's batches in one step. Without the guard that the leader has not
@@ -357,7 +355,7 @@ class IdempotenceActions(IdempotenceState):
 
     @action(fair="weak")
     def resolve(s, p: TopicPartition) -> None:
-        """After the client gave up a batch, and when no batch is in flight, the client takes the
+        """After the client gave up a batch, and when no batch is in flight, the client moves to the
         next epoch.
 
         Kafka: TransactionManager.maybeResolveSequences. Simplified: the epoch grows at once.

@@ -25,7 +25,7 @@ from model.variants import bug
     in_force=kafka("0.11", "0.11", "its clients had to send one batch at a time"),
 )
 class WindowOfOne(IdempotentProducer):
-    """A leader recognises only the newest batch as a duplicate, but clients have several batches in
+    """A leader detects only a retry of the newest batch, but clients have several batches in
     flight.
 
     The leader refuses the retry of an older batch as out of order. The client gives the batch a new
@@ -78,7 +78,7 @@ class SnapshotKeepsNewest(IdempotentProducer):
 
     def restart(s, p: TopicPartition) -> None:
         """The old leader restarts. It restores only the newest batch of its window (the batches
-        that it recognises as duplicates).
+        whose retries it detects as duplicates).
         """
         known = s.follower_knows[p]
         last = known.last_sequence

@@ -78,7 +78,7 @@ class Log(Record):
 class ProducerState(Record):
     """A replica's state of the producer: epoch, last sequence, and the offsets of the last batches.
 
-    These last batches are the window: a batch in it is recognised as a duplicate.
+    These last batches are the window: a retry of a batch in it is detected as a duplicate.
     """
 
     is_known: Bool

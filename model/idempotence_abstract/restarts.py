@@ -1,9 +1,9 @@
 """The abstract idempotent producer with batches, clients that number them, and restarts.
 
 A client gives each batch a number: the producer, its present epoch, and a sequence. A leader has a
-*window*: the records that it recognises when they arrive again. If the leader refuses a batch that
-is not in its window, the client takes a larger epoch and gives its unanswered batches new numbers.
-So a batch that was appended must stay in the window while the client may send it again.
+*window*: the records whose retries it detects as duplicates. If the leader refuses a batch that is
+not in its window, the client moves to a larger producer epoch and gives its unanswered batches new
+numbers. So a batch that was appended must stay in the window while the client may send it again.
 
 A leader that restarts reads its window from a snapshot. Kafka's snapshots keep one batch of each
 producer: the version `snapshot-keeps-newest`.
@@ -55,8 +55,8 @@ class Batch(Sort):
 class RestartsState(AbstractIdempotenceClaims):
     """The variables of clients and of the leader's window, and predicates over them.
 
-    The window is the set of records that the leader recognises as duplicates if they arrive again.
-    The log, its claims and their lemma are those of the version `kip-360`.
+    The window is the set of records whose retries the leader detects as duplicates. The log, its
+    claims and their lemma are those of the version `kip-360`.
     """
 
     producers: Annotated[int, range(1, 10)] = 1
@@ -118,13 +118,13 @@ class RestartsActions(RestartsState):
 
     @action
     def refuse(s, producer: Producer, sequence: Sequence, larger: ProducerEpoch) -> None:
-        """The leader refuses the lowest unanswered batch as out of order, and the client takes a
+        """The leader refuses the lowest unanswered batch as out of order, and the client moves to a
         larger epoch.
 
         Kafka: ProducerAppendInfo.checkSequence; TransactionManager.canRetry. Simplified: the leader
-        may refuse each batch that is not in its window, the set of batches that it recognises as
-        duplicates. Without the guard that the batch is not in the window, the claim `at_most_once`
-        breaks in 5 steps.
+        may refuse each batch that is not in its window, the set of batches whose retries it detects
+        as duplicates. Without the guard that the batch is not in the window, the claim
+        `at_most_once` breaks in 5 steps.
         """
         producer_epoch = s.current_epoch[producer]
         when(
@@ -164,7 +164,7 @@ class RestartsActions(RestartsState):
     def append_first(s, producer: Producer, new_epoch: ProducerEpoch, end: Offset) -> None:
         """The leader appends the first batch of a producer epoch.
 
-        The batch is then in the window: the leader recognises the batch if it arrives again.
+        The batch is then in the window: the leader detects a retry of the batch as a duplicate.
         """
         when(s.arrives(producer, new_epoch, Sequence.least()))
         s.is_in_window[s.end_offset] = True
@@ -174,17 +174,18 @@ class RestartsActions(RestartsState):
     def append_next(s, producer: Producer, sequence: Sequence, latest: Offset, end: Offset) -> None:
         """The leader appends the next batch of a producer epoch.
 
-        The batch is then in the window: the leader recognises the batch if it arrives again.
+        The batch is then in the window: the leader detects a retry of the batch as a duplicate.
         """
         when(s.arrives(producer, s.stamp[latest].producer_epoch, sequence))
         s.is_in_window[s.end_offset] = True
         super().append_next(producer, sequence, latest, end)
 
     def is_restored(s, offset: Offset, end: Offset) -> Bool:
-        """True if a leader that restarts with a log up to `end` recognises the record.
+        """True if a leader that restarts with a log up to `end` detects a retry of the record at
+        `offset` as a duplicate.
 
-        It must recognise every record. If it recognises only the newest one of each producer, the
-        variant `snapshot-keeps-newest` breaks the claim `at_most_once` in 8 steps.
+        This must be true of every record. If it is true only of the newest record of each producer,
+        the variant `snapshot-keeps-newest` breaks the claim `at_most_once` in 8 steps.
         """
         return true
 
@@ -244,7 +245,7 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def the_window_has_the_log(s) -> Bool:
-        """The leader recognises every record of its log: the record is in its window.
+        """Every record of the leader's log is in its window, so a retry is detected as a duplicate.
 
         True because a leader adds each record that it appends to its window. A restart keeps the
         records of the log in the window.
@@ -344,9 +345,9 @@ class RestartsClaims(RestartsActions):
     def unanswered_batches_of_older_epochs_are_not_there(s) -> Bool:
         """The log has no unanswered record of an epoch before the client's present one.
 
-        True because the client takes a larger epoch only if its lowest unanswered batch is not in
-        the log. Then no later batch of the old epoch is in the log either. So the client can give
-        its unanswered batches new numbers, and none of them gets into the log twice.
+        True because the client moves to a larger epoch only if its lowest unanswered batch is not
+        in the log. Then no later batch of the old epoch is in the log either. So the client can
+        give its unanswered batches new numbers, and none of them gets into the log twice.
         """
         return forall(
             implies(

@@ -33,8 +33,8 @@ class IdempotentProducer(AbstractIdempotenceClaims):
     in_force=unreleased("proposed: a snapshot of Kafka keeps one batch of each producer"),
 )
 class WithRestarts(RestartsClaims):
-    """Clients number their batches again after a refusal, and a leader that restarts recognises
-    every batch of its log.
+    """Clients number their batches again after a refusal, and a leader that restarts detects a
+    retry of every batch of its log.
     """
 
 
@@ -46,7 +46,7 @@ class WithRestarts(RestartsClaims):
     fixed_by="with-restarts",
 )
 class SnapshotKeepsNewest(WithRestarts):
-    """A leader that restarts recognises only the newest batch of each producer.
+    """A leader that restarts detects only a retry of the newest batch of each producer.
 
     The producer sends an older batch again, because its answer was lost. The leader refuses the
     batch as out of order, although the batch is in the log. The client gives it a new number, and

@@ -63,7 +63,10 @@ class SortMeta(type):
 
 
 def each(sort: Any, within: Any) -> Iterator[Any]:
-    """Yields one symbolic element of the sort, which is bound while the loop body runs."""
+    """Yields one symbolic element of the sort (a finite type), for the body of a `for` loop.
+
+    The body runs once, and the element is its bound variable, like the variable of a quantifier.
+    """
     binder = t.Local(sort.info, sort.__name__.lower())
     element = wrap(sort, binder)
     open_loops.append((binder, within(element)))

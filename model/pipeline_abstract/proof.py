@@ -224,7 +224,9 @@ class PipelineProof(PipelineClaims):
         )
 
     def is_in_transaction(s, i: Instance, x: TransactionalId, p: TopicPartition, o: Offset) -> Bool:
-        """True if the input's output record is in the instance's open transaction."""
+        """True if the instance's open transaction has the output record for the input at offset `o`
+        of `p`.
+        """
         return all_of(s.may_use(i, x), ~s.is_decided(x), s.written[x][p][o])
 
     # ---- generations

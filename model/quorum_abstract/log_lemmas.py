@@ -25,7 +25,7 @@ class QuorumLogLemmas(AbstractQuorum):
     def is_dead(s, e: Epoch, o: Offset) -> Bool:
         """True if the leader of the epoch can never commit the record at the offset.
 
-        The reason: a majority has left the epoch without having acknowledged the record.
+        The reason: a majority has moved to newer epochs without having acknowledged the record.
         """
         return majority((e < s.replica[v].epoch) & (s.led[e].fetched[v] <= o) for v in Replica)
 

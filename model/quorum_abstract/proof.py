@@ -1,10 +1,11 @@
 """The lemmas that make the claims about the abstract quorum inductive.
 
 The main idea of the proof is that of Paxos and Raft. A record of a leader is *dead* if the leader
-can never commit it: a majority has left the epoch, and has not acknowledged the record. A later
-leader has the votes of a majority, which has left all earlier epochs. So each record of an earlier
-leader is dead, or one of the voters has acknowledged it. Such a voter still has the record, and
-votes only for a candidate that has it. So each leader begins with all records that are not dead.
+can never commit it: a majority has moved to newer epochs, and has not acknowledged the record. A
+later leader has the votes of a majority, which has moved on from all earlier epochs. So each record
+of an earlier leader is dead, or one of the voters has acknowledged it. Such a voter still has the
+record, and votes only for a candidate that has it. So each leader begins with all records that are
+not dead.
 
 In this argument, only a record of the leader's own epoch counts as *acknowledged*. A log that keeps
 such a record keeps all records before it, too. Some claims follow from others in the same state

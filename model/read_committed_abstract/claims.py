@@ -105,7 +105,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @witness
     def a_producer_goes_on(s) -> Bool:
-        """Reachable: a producer's second transaction is open after its first one was closed."""
+        """Reachable: a producer's second transaction is open after the marker of its first one."""
         return exists(
             all_of(s.closed[x], s.is_open(y), s.producer[x] == s.producer[y])
             for x in Transaction
@@ -156,7 +156,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
     def records_lie_within(s) -> Bool:
         """The records of a transaction lie between its first offset and the marker that ends it.
 
-        True because a closed transaction gets no more records.
+        True because a transaction gets no more records after its marker.
         """
         return forall(
             implies(
@@ -173,8 +173,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @lemma
     def transactions_are_in_the_log(s) -> Bool:
-        """A written transaction begins in the log; if it is closed, a marker of its producer
-        follows in the log.
+        """The first record of a written transaction is in the log; if the transaction has a marker,
+        the marker is a later record of the same producer.
 
         True because a new leader forgets the transactions and markers that its log lacks.
         """
@@ -198,7 +198,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @lemma
     def one_after_another(s) -> Bool:
-        """Of two transactions of a producer, one is closed before the other begins.
+        """Of two transactions of a producer, one has its marker in the log before the other begins.
 
         True because a transaction begins in the log only while its producer has no other open
         transaction in the log. So no record lies inside another transaction of its producer.
@@ -217,7 +217,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @lemma
     def closed_as_decided(s) -> Bool:
-        """A closed transaction is decided, and it is in the index if and only if it is aborted.
+        """A transaction whose marker is in the log is committed or aborted, and it is in the
+        transaction index if and only if it is aborted.
 
         True because the leader appends a marker only for a decided transaction, and only if no
         other transaction of its producer is open. So the marker ends no other transaction.

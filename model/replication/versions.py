@@ -104,6 +104,8 @@ class Kip279(Kip101):
     def has_reached_its_epoch(s, leader: Replica) -> Bool:
         """True if the leader's high watermark is at the end of its log, or at a record of its own
         epoch.
+
+        So the high watermark is at least the start offset of this epoch.
         """
         hw, log = s.replica[leader].high_watermark, s.log[leader]
         own = log.record[hw].leader_epoch == s.replica[leader].leader_epoch
@@ -285,13 +287,13 @@ class Kip320(Kip279):
     def leader_expand_isr(s, leader: Replica, follower: Replica) -> None:
         """A follower that has reached the leader's high watermark joins the ISR.
 
-        At or above the high watermark, the leader's log must have only records of the leader's own
-        epoch (`has_reached_its_epoch`). Kafka: Partition.isFollowerInSync: the follower's end is at
-        least the high watermark and the leader epoch's start offset. Simplified: the ISR changes at
-        the leader and the controller in one step. A new leader's high watermark may be lower than
-        the previous leader's. Without `has_reached_its_epoch`, a replica that lacks a committed
-        record may join: the variant `joins-before-epoch` breaks the claim `strong_isr` in 11 steps
-        (KAFKA-7128).
+        The leader's high watermark must have reached the start of the leader's own epoch
+        (`has_reached_its_epoch`), because a new leader's high watermark may be below committed
+        records. Kafka: Partition.isFollowerInSync: the follower's end is at least the high
+        watermark and the leader epoch's start offset. Simplified: the ISR changes at the leader and
+        the controller in one step. Without `has_reached_its_epoch`, a replica that lacks a
+        committed record may join: the variant `joins-before-epoch` breaks the claim `strong_isr` in
+        11 steps (KAFKA-7128).
         """
         isr, hw = s.replica[leader].isr, s.replica[leader].high_watermark
         when(

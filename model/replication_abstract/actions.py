@@ -3,7 +3,7 @@
 A deposed leader may continue to commit records, but only those that all members of its ISR have
 fetched. A member that has moved to a newer epoch fetches nothing more from this leader. So the
 leader cannot commit beyond the fetched offset of this member. For each leader epoch, the variable
-`departure` keeps the smallest fetched offset of a member that left. Only `proof.py` uses it.
+`departure` keeps the smallest fetched offset of such a member. Only `proof.py` uses it.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 
@@ -111,8 +111,8 @@ class AbstractReplicationActions(AbstractReplicationState):
     def depart(s, r: Replica, newer: LeaderEpoch) -> None:
         """Updates the history variable `departure` when a replica moves to a newer leader epoch.
 
-        For each epoch, `departure` names the ISR member that left with the smallest fetched offset.
-        Only the proof uses this variable.
+        Of the ISR members of an epoch that have moved to a newer epoch, `departure` names the one
+        with the smallest fetched offset. Only the proof uses this variable.
         """
         for e in LeaderEpoch:
             had, fetched = s.departure[e], s.led[e].fetched[r]

@@ -165,10 +165,12 @@ class LossyReplication(AbstractReplication):
     # ---- replicas after an election
 
     def depart(s, r: Replica, newer: LeaderEpoch) -> None:
-        """Does nothing: `departure` serves only proofs, and this spec has none."""
+        """Does nothing: only proofs use the variable `departure`, and this spec has no proof."""
 
     def is_replaced(s, e: LeaderEpoch) -> Bool:
-        """True if a leader of an epoch after `e` began, and may have lacked committed records."""
+        """True if a leader of a later epoch than `e` has begun to lead, and its log may then have
+        lacked committed records.
+        """
         return exists((e < f) & s.lossy[f] & s.led[f].begun for f in LeaderEpoch)
 
     def may_lack(s, e: LeaderEpoch) -> Bool:

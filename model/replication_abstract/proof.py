@@ -2,8 +2,8 @@
 
 The logs of all epochs and replicas share prefixes (`history.py`). The main idea of the proof: a
 leader begins with every record that an earlier leader has committed or can still commit. The reason
-is that the new leader comes from the ISR of the earlier leader. A member of this ISR may leave for
-a newer epoch. This member then fetches no more from the earlier leader. So the earlier leader can
+is that the new leader comes from the ISR of the earlier leader. A member of this ISR may move to a
+newer epoch. This member then fetches no more from the earlier leader. So the earlier leader can
 never commit the records that this member has not fetched (`departure`).
 
 A log is *complete* if it has all records that the leaders of earlier epochs have committed or can
@@ -23,7 +23,9 @@ from model.replication_abstract.state import LeaderEpoch, Offset, Replica
 
 
 class ReplicationLemmas(SharedHistory):
-    """The lemmas about the ISR, about complete logs, and about replicas that left an epoch."""
+    """The lemmas about the ISR, about complete logs, and about replicas that moved to a newer
+    leader epoch.
+    """
 
     using: ClassVar[Mapping[tuple[str, str], tuple[str, ...]]] = SLICES  # (action, claim) -> lemmas
 
@@ -32,12 +34,12 @@ class ReplicationLemmas(SharedHistory):
     def is_blocked(s, e: LeaderEpoch, o: Offset) -> Bool:
         """True if the epoch's leader can never commit the record at the offset.
 
-        The reason is an ISR member that left for a newer epoch before it had fetched the record.
+        The reason is an ISR member that moved to a newer epoch before it had fetched the record.
         """
         return s.departure[e].happened & (s.departure[e].bound <= o)
 
     def is_superseded(s, e: LeaderEpoch) -> Bool:
-        """True if a member of the epoch's ISR has left for a newer epoch."""
+        """True if a member of the epoch's ISR has moved to a newer epoch."""
         return s.departure[e].happened
 
     # ---- the in-sync set
@@ -79,7 +81,7 @@ class ReplicationLemmas(SharedHistory):
     def isr_members_come_from_the_isr(s) -> Bool:
         """Every ISR member of an epoch is in the ISR of each earlier epoch that is not superseded.
 
-        An epoch is superseded if a member of its ISR has left for a newer epoch.
+        An epoch is superseded if a member of its ISR has moved to a newer epoch.
         """
         return forall(
             implies(
@@ -93,7 +95,7 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_begun_epoch_supersedes(s) -> Bool:
-        """Once a leader begins to lead, each earlier epoch has an ISR member that left it for a
+        """Once a leader begins to lead, each earlier epoch has an ISR member that has moved to a
         newer epoch.
         """
         return forall(
@@ -227,14 +229,15 @@ class ReplicationLemmas(SharedHistory):
             ),
         )
 
-    # ---- departures
+    # ---- replicas that moved to a newer epoch
 
     @lemma
     def a_departure_is_of_a_member(s) -> Bool:
-        """If `departure` names a replica for a leader epoch, this replica was in the ISR of the
-        epoch, and has since moved to a newer epoch.
+        """A replica that the variable `departure` records for a leader epoch was in the epoch's
+        ISR, and has since moved to a newer epoch.
 
-        `departure.bound` is the offset up to which the replica fetched in the old epoch.
+        For each leader epoch, `departure` records one ISR member that has moved to a newer epoch.
+        `bound` is the offset up to which this replica fetched in the old epoch.
         """
         return forall(
             implies(
@@ -251,10 +254,11 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_has_the_least_offset(s) -> Bool:
-        """An ISR member that has left a leader epoch had fetched at least up to `departure.bound`.
+        """An ISR member that has moved to a newer epoch had fetched at least up to
+        `departure.bound`.
 
-        `departure` records, for each epoch, which member left with the smallest fetched offset
-        (`bound`). A member leaves an epoch when it moves to a newer one.
+        Of the ISR members of an epoch that have moved to a newer epoch, the variable `departure`
+        records the one with the smallest fetched offset (`bound`).
         """
         return forall(
             implies(

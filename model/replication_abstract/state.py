@@ -55,7 +55,8 @@ class Leadership(Record):
 
 
 class Departure(Record):
-    """The ISR member with the smallest fetched offset among those that have left a leader epoch.
+    """The ISR member of a leader epoch that moved to a newer epoch with the smallest fetched
+    offset.
 
     A member leaves an epoch when it moves to a newer one. If no member has left, `happened` is
     false.

@@ -1,8 +1,8 @@
 """Retention with eligible leader replicas (KIP-966): a replica outside the ISR may lead.
 
 While the ISR is smaller than min.insync.replicas, nothing is committed. So the replica whose
-departure makes the ISR so small has every committed record. It joins the ELR, and may be elected.
-But this replica learns no new log start offset until it fetches again.
+removal makes the ISR so small has every committed record. It joins the ELR, and may be elected. But
+this replica learns no new log start offset until it fetches again.
 
     leader       elect_eligible
 

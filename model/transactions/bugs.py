@@ -354,7 +354,7 @@ class ReturnsAfterExpiry(Transactions):
     in_force=InForce(of="librdkafka"),
 )
 class BumpsInMidTransaction(Version1):
-    """A client whose record was refused takes a new epoch and continues its transaction.
+    """A client whose record was refused moves to a new epoch and continues its transaction.
 
     The coordinator has aborted the earlier records, and the client commits only the rest
     (librdkafka 3575). This bug breaks the claim `a_commit_is_whole`.

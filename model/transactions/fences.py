@@ -63,7 +63,7 @@ class StrictFence(Transactions):
     EndTxn, the coordinator refuses the request, and does not treat it as a retry.
     """
 
-    # A retry of EndTxn is recognised by the previous epoch, which is stored when a transaction
+    # A retry of EndTxn is detected by the previous epoch, which is stored when a transaction
     # ends. Here a fence stores no previous epoch, as in transaction version 1.
 
     fenced: Set[Transaction]  # aborted because a newer instance asked for a producer id

@@ -1,1 +1,1 @@
-"""The data directory of a served cluster: what survives the end of the process."""
+"""The data directory of a cluster that clients reach over the network: it outlives the process."""

@@ -1,4 +1,4 @@
-"""The data directory of a served cluster: one folder for each broker, and the cluster metadata.
+"""The data directory of a cluster: one folder for each broker, and the cluster metadata.
 
     DIR/.lock                      held while the cluster runs
     DIR/cluster-metadata.ndjson    topics, partition registrations, broker epochs

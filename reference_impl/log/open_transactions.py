@@ -6,10 +6,10 @@
 
 A transaction holds the last stable offset back while it is open, and then until its marker is
 replicated. The last stable offset is the first offset of the oldest such transaction. If the high
-watermark is lower, or if there is no such transaction, the high watermark takes its place. A marker
-above the high watermark may be lost with its leader. If this marker already counted, the last
-stable offset would then decrease. A read_committed reader skips the records of the transactions in
-the aborted-transaction index.
+watermark is lower, or if there is no such transaction, the last stable offset is the high
+watermark. A marker above the high watermark may be lost with its leader. If this marker already
+counted, the last stable offset would then decrease. A read_committed reader skips the records of
+the transactions in the aborted-transaction index.
 
 Source: KIP-98; KAFKA-5121, KAFKA-9807; docs/kafka-rules.md D5, D9.
 Simplified: the index is kept in memory and rebuilt with the producer state, not stored per segment.

@@ -1,13 +1,13 @@
-"""The batch that a leader appends in another codec, or with other offset deltas, than it received.
+"""Rebuilds batches that a leader must not append as it received them: new codec, new offset deltas.
+
+In the table, a row is a value of the topic's `compression.type`. A column is the codec and the
+offset deltas of the received batch. `as it is` means that the batch is not rebuilt.
 
     compression.type   from no compression   from zstd, deltas 0, 1, 2   from zstd, other deltas
     producer           as it is              as it is                    rebuilt with zstd
     uncompressed       as it is              rebuilt, no compression     rebuilt, no compression
     zstd               rebuilt with zstd     as it is                    rebuilt with zstd
     gzip               rebuilt with gzip     rebuilt with gzip           rebuilt with gzip
-
-The rows are the values of the topic's `compression.type`. The columns are the codec and the offset
-deltas of the batch that arrives.
 
 A rebuilt batch has its records in the same order, with the offset deltas 0, 1, 2 and so on. An
 uncompressed batch that is appended as it is keeps its offset deltas, whatever they are.

@@ -91,8 +91,8 @@ def become_follower(
 def fetch_again(follower: Follower, context: Context) -> StepResult[Follower]:
     """Sends the follower's next request to the leader, normally a fetch.
 
-    In old versions of the truncation protocol, a follower that must truncate first requests the end
-    offset of a leader epoch. Without a leader nothing is sent.
+    In old versions of the truncation protocol, a follower that must truncate sends an
+    OffsetForLeaderEpoch request before it fetches. Without a leader, nothing is sent.
     """
     if follower.state.leader == NO_BROKER:
         return replace(follower, awaits=None), ()

@@ -1,9 +1,9 @@
 """The simulated network: one link for each direction between two nodes.
 
 By default, messages on a link arrive in order, as on TCP. Faults delay, lose or duplicate messages;
-a split loses all messages of a link. A message may also overtake earlier ones, as if a client had
-sent it on a newer connection. A lost request and a lost response are separate faults, which a
-client cannot distinguish.
+a network partition loses all messages of a link. A message may also overtake earlier ones, as if a
+client had sent it on a newer connection. A lost request and a lost response are separate faults,
+which a client cannot distinguish.
 
 Simplified: a lost message does not affect later messages, whereas TCP would close the connection.
 Links to and from the controller neither duplicate nor reorder messages, because the protocol of the

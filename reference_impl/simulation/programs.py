@@ -14,7 +14,7 @@ The code of an application is short:
             yield from group.commit(reader.position)
 
 The code between two yields takes no time and cannot be interrupted. To make a crash possible at
-some place, a program yields a `Pause` there. The other clients of the simulation are immutable. A
+some point, a program yields a `Pause` there. The other clients of the simulation are immutable. A
 program is mutable: it cannot be copied, but the same seed gives the same run again.
 
 Simplified: a program has one request open at a time.

@@ -111,7 +111,7 @@ class TransactionMetadata:
         """
         if self.state not in PREDECESSORS[state]:
             raise ValueError(f"{self.transactional_id}: {self.state.value} -> {state.value}")
-        # A retry with the old producer id is recognized until the next transition.
+        # A retry with the old producer id is detected until the next transition.
         return replace(self, state=state, previous_producer_id=self.producer_id, **changes)
 
     def with_partitions(
@@ -153,7 +153,7 @@ class TransactionMetadata:
         if self.next_producer_id == NO_PRODUCER_ID:
             return done
         # The epochs of the producer id are used up. The client's last epoch stays, so that its
-        # retry is recognized.
+        # retry is detected.
         return replace(
             done,
             producer_id=self.next_producer_id,

@@ -1,1 +1,1 @@
-"""Runs real Kafka clients against the served broker, and prints which scenarios each passes."""
+"""Runs real Kafka clients against the reference broker, and prints which scenarios each passes."""

@@ -35,7 +35,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A scenario that every client library or program runs against a served broker.
+    """A scenario that every client library or program runs against the reference broker.
 
     Each entry of `crashes` selects a request, such as the third commit; the broker that gets this
     request crashes. A scenario with crashes fails unless at least one crash happens.

@@ -1,4 +1,4 @@
-"""Runs one scenario of one client against a served broker, within a time limit."""
+"""Runs one scenario of one client against the reference broker, within a time limit."""
 
 from __future__ import annotations
 

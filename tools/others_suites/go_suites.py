@@ -71,7 +71,7 @@ def run_kgo(only: Sequence[str]) -> Iterator[Result]:
 
 
 def run_kfake(only: Sequence[str]) -> Iterator[Result]:
-    """Yields the results of kfake's tests; each starts its own served cluster."""
+    """Yields the results of kfake's tests; each starts its own cluster of the reference broker."""
     command = [sys.executable, "-P", "-c", PROGRAM, ROOT, "broker", "--json"]
     variables = {"URTEIL_BROKER": json.dumps(command)}
     with tempfile.TemporaryDirectory() as temporary:

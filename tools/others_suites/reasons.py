@@ -1,6 +1,6 @@
 """The reason for each failed test of docs/others-suites.md.
 
-No reason is a difference between the served broker and an Apache Kafka without an authorizer and
+No reason is a difference between the reference broker and an Apache Kafka without an authorizer and
 share groups. A test checks that every failed test has a reason, and that no other test has one.
 """
 

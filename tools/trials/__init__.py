@@ -1,1 +1,1 @@
-"""Decides claims (Kafka's guarantees) by trials on a running system, and records the verdicts."""
+"""Decides claims (Kafka's guarantees) by test runs on a real system, and records the verdicts."""

@@ -1,4 +1,4 @@
-"""Writes the record of trials on a running system, and the page docs/trials.md from it.
+"""Writes the record of trials (test runs) on a running system, and the page docs/trials.md from it.
 
 `python -m tools.trials --on apache-kafka:4.3.0 [--seconds 200] [--drawn 3] [SUITE ...]` starts the
 system, and decides claims of the suites by trials. A trial runs a list of calls on the system, and
@@ -143,7 +143,7 @@ def add(new: Decided) -> None:
 
 
 def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[tuple[Side, ...]]:
-    """Returns the claims still without a verdict, in groups that can share trials.
+    """Returns the claims still without a verdict, in groups that can share trials (test runs).
 
     Each claim has a condition, for example on the settings of clients. The claim needs one verdict
     from trials inside the condition, and one from trials outside.

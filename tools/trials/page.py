@@ -1,4 +1,4 @@
-"""Prints the verdicts of all trials as the page docs/trials.md.
+"""Prints the verdicts of all trials (test runs on a system) as the page docs/trials.md.
 
 The page begins with a summary of each system, and the verdicts of all systems on each claim. Then
 come the undecided claims with the reasons, and last the evidence, suite by suite.
@@ -107,7 +107,8 @@ def _is_alone(claim: Claim) -> bool:
 
 
 def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, str, str]:
-    """Returns four texts about a trial that broke the claim: setting, result, repetitions, options.
+    """Returns four texts about a trial (a test run) that broke the claim: setting, result,
+    repetitions, options.
 
     If no trial broke the claim, the second text says why, and the other three are empty.
     """
@@ -125,7 +126,7 @@ def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, 
 
 
 def _options(row: Decided) -> str:
-    """Returns the options of `python -m tools.trials` that repeat the verdict's trials."""
+    """Returns the options of `python -m tools.trials` that repeat the test runs of the verdict."""
     proxied = {Power.CUT.value, Power.DELAY.value}.intersection(row.tried)
     settings = (f"--broker-config {setting}" for setting in row.settings)
     options = ["--proxied"] * bool(proxied) + ["--faults"] * bool(row.tried)

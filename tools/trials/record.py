@@ -1,4 +1,4 @@
-"""The record of trials: for each claim and each system, the verdict of the trials.
+"""The record of trials (test runs): for each claim and each system, the verdict of the trials.
 
 `record.json` has one verdict per line. `python -m tools.trials` writes this file, and from it the
 page docs/trials.md.

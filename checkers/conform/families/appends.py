@@ -192,7 +192,7 @@ class _Appends:
 
 
 def appends(draw: Draw) -> tuple[Topic, ...]:
-    """Adds random Produce, Fetch and ListOffsets requests for one topic partition to a sequence.
+    """Adds requests to the sequence `draw`: Produce, Fetch and ListOffsets for one topic partition.
 
     Returns the topics that the requests need.
     """

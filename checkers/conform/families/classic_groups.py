@@ -51,7 +51,8 @@ class _Classic:
         self.sync("a")
 
     def request_id(self, letter: str) -> None:
-        """Adds to the sequence a JoinGroup without a member id, which the answer assigns (KIP-394).
+        """Adds a JoinGroup without a member id to the sequence; the answer assigns the id
+        (KIP-394).
 
         Old versions of JoinGroup and static members do not need this request.
         """
@@ -219,7 +220,7 @@ class _Classic:
 
 
 def classic_groups(draw: Draw) -> tuple[Topic, ...]:
-    """Adds to a sequence the requests of a classic group with up to three members.
+    """Adds requests to the sequence `draw`: those of a classic group with up to three members.
 
     Returns the topics that the requests need.
     """
@@ -253,9 +254,9 @@ def classic_groups(draw: Draw) -> tuple[Topic, ...]:
 
 
 def group_edges(draw: Draw) -> tuple[Topic, ...]:
-    """Adds to a sequence the requests for groups that are unknown, empty or badly named.
+    """Adds requests to the sequence `draw`: for groups that are unknown, empty or badly named.
 
-    Returns no topics, because the requests need none.
+    Returns the topics that must exist before: none, because the requests need no topic.
     """
     for _ in range(16):
         group = draw.one((GROUP, f"~g{draw.random.randrange(1000)}"))

@@ -165,9 +165,9 @@ def _session() -> dict[str, Any]:
 
 
 def fetch_sessions(draw: Draw) -> tuple[Topic, ...]:
-    """Adds to a sequence the requests that create a topic and fetch from it in sessions.
+    """Adds requests to the sequence `draw`: they create a topic, and use fetch sessions on it.
 
-    Returns no topics to create beforehand, because the sequence creates its own.
+    Returns the topics that must exist before: none, because the requests create the topic.
     """
     it = _Sessions(draw)
     it.create()

@@ -132,9 +132,9 @@ class _Groups:
 
 
 def group_administration(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests that describe, list and delete groups to a sequence.
+    """Adds requests to the sequence `draw`: they describe, list and delete groups.
 
-    Returns no topics, because the requests need none.
+    Returns the topics that must exist before: none, because the requests need no topic.
     """
     it = _Groups(draw)
     draw.repeat(

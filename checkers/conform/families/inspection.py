@@ -149,7 +149,10 @@ class _Inspection:
 
 
 def inspection(draw: Draw) -> tuple[Topic, ...]:
-    """Adds to a sequence the requests that inspect brokers. Returns the topic that they need."""
+    """Adds requests to the sequence `draw`: they inspect brokers.
+
+    Returns the topic that the requests need.
+    """
     it = _Inspection(draw)
     it.begin()
     it.produce()

@@ -185,7 +185,7 @@ class _Metadata:
 
 
 def metadata(draw: Draw) -> tuple[Topic, ...]:
-    """Adds random requests to a sequence: for metadata, topics, settings, coordinators, versions.
+    """Adds requests to the sequence `draw`: for metadata, topics, settings, coordinators, versions.
 
     Returns the topics that the requests need.
     """

@@ -178,7 +178,7 @@ class _Reads:
 
 
 def fetches(draw: Draw) -> tuple[Topic, ...]:
-    """Adds random fetches of one topic partition to a sequence, with appends in between.
+    """Adds requests to the sequence `draw`: fetches of one topic partition, and appends in between.
 
     Returns the topics that the requests need.
     """
@@ -201,7 +201,7 @@ def fetches(draw: Draw) -> tuple[Topic, ...]:
 
 
 def offsets(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests to a sequence: Produce, ListOffsets and OffsetForLeaderEpoch.
+    """Adds requests to the sequence `draw`: Produce, ListOffsets and OffsetForLeaderEpoch.
 
     Returns the topics that the requests need.
     """

@@ -107,9 +107,9 @@ class _Reassignments:
 
 
 def reassignments(draw: Draw) -> tuple[Topic, ...]:
-    """Adds to a sequence the requests that create a topic and move its replicas.
+    """Adds requests to the sequence `draw`: they create a topic, and move its replicas.
 
-    Returns no topics to create beforehand, because the sequence creates its own.
+    Returns the topics that must exist before: none, because the requests create the topic.
     """
     it = _Reassignments(draw)
     it.create()

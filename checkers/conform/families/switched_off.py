@@ -116,9 +116,11 @@ REQUESTS: Final[tuple[tuple[Api, dict[str, Any]], ...]] = (
 
 
 def switched_off(draw: Draw) -> tuple[Topic, ...]:
-    """Adds one request to a sequence for each API that is switched off, in a random version.
+    """Adds requests to the sequence `draw`: one for each API that is switched off.
 
-    Returns no topics, because the requests need none.
+    Each request has a random version.
+
+    Returns the topics that must exist before: none, because the requests need no topic.
     """
     for api, body in REQUESTS:
         version = draw.version(api)

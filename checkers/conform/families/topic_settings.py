@@ -173,7 +173,7 @@ class _Settings:
 
 
 def topic_settings(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests on timestamps, settings of topics and their defaults to a sequence.
+    """Adds requests to the sequence `draw`: on timestamps, settings of topics, and their defaults.
 
     Returns the topics that the requests need.
     """

@@ -258,7 +258,8 @@ class _Transactions:
 
 
 def transactions(draw: Draw) -> tuple[Topic, ...]:
-    """Adds a producer's transactions to a sequence, by version 1 or 2 of the protocol.
+    """Adds requests to the sequence `draw`: a producer's transactions, by version 1 or 2 of the
+    protocol.
 
     Returns the topics that the requests need.
     """

@@ -194,7 +194,7 @@ class Library:
     def bytes_for(self, states: int) -> int:
         """Returns an estimate of the memory for this number of states, in bytes.
 
-        It takes the keys to be as large as those of the states found so far.
+        The estimate assumes that the keys are as large as those of the states found so far.
         """
         keys: int = self.c.search_key_bytes(self.search)
         return int(states * (keys / max(1, self.count()) + 1 + 64 / 10 * 2))

@@ -46,7 +46,9 @@ LOG_OF: Final = np.array([LOG, LOG, LOG, STABLE])
 
 @dataclass(frozen=True, slots=True)
 class ObservedOffsets:
-    """The rows of a batch that have an offset, in the order in which their operations completed."""
+    """The rows with an offset in one part of the history, in the order in which the operations
+    completed.
+    """
 
     row: Ints
     kind: Codes  # the position in KINDS
@@ -60,7 +62,7 @@ class ObservedOffsets:
 
 
 def observed_offsets(batch: Batch, isolation: Isolation) -> ObservedOffsets:
-    """Returns the rows of the batch that have an offset, in the order of completion.
+    """Returns the rows with an offset in one part of the history, in the order of completion.
 
     If a row has no isolation level, the level `isolation` is assumed.
     """

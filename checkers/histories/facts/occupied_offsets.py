@@ -47,7 +47,7 @@ KEY_WORDS: Final = OFFSET_WORDS.append(pa.field("clean", pa.bool_()))
 
 
 def occupied_offsets(committed: Ints, aborted: Pairs) -> Stage[pa.Table]:
-    """Returns a query stage: the bitset of the offsets at which the history proves a record.
+    """Returns a query-plan stage: the bitset of the offsets at which the history proves a record.
 
     A record is proven by a poll, or by a send that must have taken effect. The bitset of a key
     (topic partition) is cut into words of 64 bits. Bit i of word n stands for the offset 64n + i.

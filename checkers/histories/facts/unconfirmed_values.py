@@ -196,7 +196,7 @@ def rows_of_pairs(pairs: Pairs, batch: Batch) -> pa.Table:
 
 
 def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
-    """Returns a stage that collects the sends without an acknowledged offset.
+    """Returns a query-plan stage that collects the sends without an acknowledged offset.
 
     These sends ended `info`, or ended ok without an offset.
     """

@@ -49,7 +49,11 @@ class FieldIds:
                 yield self._renamed(pa.Table.from_batches([batch]), names)
 
     def are_names_of(self, schema: pa.Schema) -> bool:
-        """Returns True if each column of the file has the id and the name of a table column."""
+        """Returns True if each column of a Parquet file has the field id and the name of a table
+        column.
+
+        `schema` is the file's schema; `columns` has the ids and the names of the table.
+        """
         names = _names_by_id(schema)
         return len(names) == len(schema) and {*names.items()} <= {*self.columns}
 

@@ -38,7 +38,7 @@ _REWRITE: Final = "write its current rows as Parquet files and pass their folder
 
 
 def is_table(place: Place) -> bool:
-    """Returns whether the place is the folder of an Iceberg table, or one of its metadata files."""
+    """Returns whether a path is the folder of an Iceberg table, or one of its metadata files."""
     if METADATA.fullmatch(place.name):
         return place.is_file()
     return place.is_dir() and any(True for _ in _versions(place))

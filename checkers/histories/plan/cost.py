@@ -21,7 +21,7 @@ READING: Final = "reading columns"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageCost:
-    """The seconds of a stage, summed over tasks, and the rows and bytes that it kept."""
+    """The seconds of a query-plan stage, summed over tasks, and the rows and bytes that it kept."""
 
     seconds: float = 0.0
     rows: int = 0

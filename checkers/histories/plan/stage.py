@@ -1,4 +1,6 @@
-"""A plan is a generator that the scheduler executes; a stage is one pass of a plan over a source.
+"""A query plan is a generator that the scheduler executes; a stage is one pass of it over a source.
+
+A stage of a plan is no stage of Spark.
 
 The stage runs a kernel: a function from a batch of rows to a table. In its input, texts are
 replaced by fingerprints, which are 64-bit hashes. Texts are looked up only for rows that are

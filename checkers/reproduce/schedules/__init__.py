@@ -1,1 +1,1 @@
-"""The schedules of requests and faults: one file for each counterexample of a spec."""
+"""Fixed lists of requests and faults for real brokers, one file for each counterexample."""

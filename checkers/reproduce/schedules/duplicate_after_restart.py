@@ -2,8 +2,8 @@
 
 The producer sends two batches. The leader appends both, but the responses are lost. Then the leader
 restarts from its snapshot, which has only the last batch of each producer. So the leader does not
-recognise the retry of the first batch, and reports a gap in the sequence. The client takes a new
-epoch and sends both batches again.
+detect that the first batch is a retry, and reports a gap in the sequence. The client moves to a new
+producer epoch and sends both batches again.
 
 Source: ProducerStateManager.writeSnapshot; ProducerAppendInfo.checkSequence.
 """

@@ -2,8 +2,8 @@
 
 A producer id has the epochs 0 to 32766. After an error, a producer with epoch 32765 requests the
 next epoch. The coordinator returns 32766, but the answer is lost. The producer repeats its request.
-The coordinator should recognise the retry by its epoch. But first it finds that all epochs are
-used, and throws an IllegalStateException.
+The coordinator should detect the retry by its epoch. But first it finds that all epochs are used,
+and throws an IllegalStateException.
 
 Source: KIP-360; TransactionCoordinator.prepareInitProducerIdTransit;
 TransactionMetadata.prepareIncrementProducerEpoch.

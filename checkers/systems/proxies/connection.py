@@ -1,4 +1,4 @@
-"""One proxied connection: requests one way, responses the other way, and the rules on both.
+"""One proxied connection: requests one way, responses the other way, and fault rules on both.
 
 A response is matched to its request by the correlation id. Kafka answers the requests of a
 connection in their order. So when a response arrives, every earlier request without a response will
@@ -31,7 +31,7 @@ class Closed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A request that was forwarded, and the rules that act on its response."""
+    """A request that was forwarded, and the fault rules that act on its response."""
 
     header: Header
     rules: tuple[ActiveRule, ...]

@@ -41,7 +41,7 @@ class CannotListen(InputFault):
 
 @dataclass(slots=True)
 class Proxies:
-    """The proxies of a cluster, and the rules in force, which hold, delay or drop requests."""
+    """The proxies of a cluster, and the fault rules in force: they hold, delay or drop requests."""
 
     rules: ActiveRules = field(init=False)
     failures: list[Exception] = field(default_factory=list[Exception])
@@ -95,13 +95,13 @@ class Proxies:
         return self.rules.add(rule)
 
     def lift(self, *active: ActiveRule) -> None:
-        """Ends the rules, and delivers the bytes that each of them holds back, in order."""
+        """Ends the fault rules, and delivers the bytes that each of them holds back, in order."""
         for each in active:
             self.rules.lift(each)
 
     @contextlib.contextmanager
     def during(self, *rules: Rule) -> Generator[tuple[ActiveRule, ...]]:
-        """Applies the rules to the proxies' traffic until the `with` block ends."""
+        """Applies the fault rules to the proxies' traffic until the `with` block ends."""
         active = tuple(self.add(rule) for rule in rules)
         try:
             yield active

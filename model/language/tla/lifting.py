@@ -1,9 +1,9 @@
 """Finds where a spec uses its constants, so that the TLA+ module has their names, not their values.
 
 A term of the spec has only the value of a constant: 3 in place of `s.replicas`. So the spec is
-built again with larger constants, and the terms are compared. A number that has grown is written as
-a sum, such as `Replicas + 1`. If the terms also differ in their structure, for example because of
-an `if` on a constant, the module keeps the values: the constant is *fixed*.
+built again with larger constants, and the terms are compared. A number that has grown is written
+with the constant, such as `Replicas + 1`. If the terms also differ in their structure, for example
+because of an `if` on a constant, the module keeps the values: the constant is *fixed*.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ class Lifting:
     def scope(self) -> Mapping[str, tuple[str, str]]:
         """Returns the first and last element of each sort as TLA+ text: `0` and `Batches - 1`.
 
-        A sort is a finite set of integers. If an element is not a sum of the constants, it is
-        written as a number.
+        A sort is a finite set of integers, whose bounds often depend on the spec's constants. A
+        bound that is not constants plus or minus a number is written as a plain number.
         """
         scopes = [_named(s.scope()) for s in (self.spec, *self.others)]
         return {

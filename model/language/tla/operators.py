@@ -110,7 +110,8 @@ class Folding:
         return self.done[n]
 
     def body(self, operator: Operator) -> t.Node:
-        """Returns the operator's body, in which calls of other operators replace equal terms.
+        """Returns the operator's body, in which a term that equals another operator's body is
+        replaced by a call of this other operator.
 
         Only operators with shorter bodies are called, so no operator calls itself.
         """

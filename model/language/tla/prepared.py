@@ -1,4 +1,4 @@
-"""Prepares the export of a spec to TLA+: terms with the names of constants, and names in use.
+"""Prepares the export of a spec to TLA+: writes constants by name, and avoids names already in use.
 
 A term of the module has `Replicas + 1`, not the value 4. The names in use are collected, so that no
 bound variable gets one of them.

@@ -123,9 +123,10 @@ class Writes(Deliveries):
     def complete(s, w: Slot, *, succeeds: bool) -> None:
         """The leader learns the result of a write, and moves its start offset.
 
-        If an acknowledgement failed, its member has the record again. The leader forgets the
-        records below the start offset, except those that a member still has. Kafka:
-        InFlightState.completeStateTransition, SharePartition.maybeUpdateCachedStateAndOffsets.
+        If the write of an acknowledgement failed, the member that acknowledged the record holds it
+        again, unless its lock has timed out. The leader forgets the records below the start offset,
+        except those that a member still has. Kafka: InFlightState.completeStateTransition,
+        SharePartition.maybeUpdateCachedStateAndOffsets.
         """
         x, by = s.write[w].offset, s.write[w].member
         ends = s.is_from_leader(w) & (by != nothing)

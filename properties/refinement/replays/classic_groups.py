@@ -4,7 +4,7 @@
     classic-group adds-instances    static-replaced-when-stable    one_member_of_an_instance
 
 The harness is one group of a group coordinator, and two processes that join the group. During a
-rebalance, the group does not answer their JoinGroup requests. The harness recognises a member by
+rebalance, the group does not answer their JoinGroup requests. The harness identifies a member by
 its unanswered JoinGroup request. The claim depends only on the members, the joining processes and
 the group.instance.id of each process.
 """

@@ -1,4 +1,4 @@
-"""The rules of the suite `delivery`: an application is killed or paused at any of its steps.
+"""The Hypothesis rules of the suite `delivery`: an application is killed or paused at any step.
 
 A producer sends to `orders-0`. An application from the module `applications` consumes in a group.
 It writes to a database that outlives its process, or to the output topic `invoices`, or to both.

@@ -1,4 +1,4 @@
-"""The rules of the suite `elections`: brokers crash and return in every order.
+"""The Hypothesis rules of the suite `elections`: brokers crash and return in every order.
 
 The rules lead to the most difficult elections: all brokers crash, or one broker returns alone. The
 host of a broker may also lose power, so records that were not flushed are lost. The claims are

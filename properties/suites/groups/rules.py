@@ -1,4 +1,4 @@
-"""The rules of the suite `groups`: members join, leave, die and pause; brokers crash.
+"""The Hypothesis rules of the suite `groups`: members join, leave, die and pause; brokers crash.
 
 The group's topic has three partitions. A member reads no records. For each partition that it owns,
 the member does tasks, counts the tasks, and commits the count as its position. A paused member

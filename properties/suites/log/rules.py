@@ -1,4 +1,4 @@
-"""The rules of the suite `log`: writers and readers of a replicated log while leaders change.
+"""The Hypothesis rules of the suite `log`: writers and readers of a log while its leaders change.
 
 Each writer sends one record at a time, to one or two topic partitions; each reader reads on from
 some offset. At the end of a run all faults end. Then the writers finish their sends, and the

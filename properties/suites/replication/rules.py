@@ -1,4 +1,4 @@
-"""The rules of the suite `replication`: one producer session, one consumer, and three brokers.
+"""The Hypothesis rules of the suite `replication`: one producer, one consumer, and three brokers.
 
 A run calls rules in a random order. The rules send records, lose responses, crash brokers, and cut
 or heal links. A *focused* rule crashes the leader right after an acknowledgement. At the end of a

@@ -1,4 +1,4 @@
-"""The rules of the suite `retention`: a reader leaves and returns while old records are deleted.
+"""The Hypothesis rules of the suite `retention`: a reader is away while old records are deleted.
 
 The reader leaves when it has read to the end of the log. If it returns within the retention time,
 it finds every record that was sent meanwhile, even after a leader has crashed. If it returns later,

@@ -1,4 +1,4 @@
-"""The rules of the suite `transactions`: faults around producers that share one transactional id.
+"""The Hypothesis rules of the suite `transactions`: faults of producers with one transactional id.
 
 Messages are late or lost. Brokers, transaction coordinators among them, crash or lose their
 unflushed records. Most rules are *focused*: they calm the cluster down, and then drive it to a

@@ -6,8 +6,9 @@ writes the request, the other reads the response. The versions are those in whic
 topic names, not topic ids. A transactional request is also limited to the versions of its
 transaction protocol, V1 or V2.
 
-Several trials share a cluster, so each trial puts its own prefix before the names of its topics,
-groups and transactional ids. The prefix exists only on the wire; the clients do not see it.
+Several trials (test runs) share a cluster, so each trial puts its own prefix before the names of
+its topics, groups and transactional ids. The prefix exists only on the wire; the clients do not see
+it.
 
 Source: Kafka message schemas; KIP-516 (topic ids), KIP-848, KIP-890.
 Simplified: one topic partition in each request; no fetch sessions.

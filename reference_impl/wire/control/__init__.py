@@ -1,1 +1,1 @@
-"""The control port of a served cluster: HTTP on loopback, for tests in any language."""
+"""The control port of a cluster: tests inject faults and create topics by HTTP on loopback."""

@@ -1,1 +1,1 @@
-"""Faults of a served cluster: rules as data, the requests that they select, and what they do."""
+"""Faults of a cluster: fault rules as data, the requests that they select, and what they do."""

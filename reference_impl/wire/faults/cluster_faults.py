@@ -1,4 +1,4 @@
-"""Carries out the faults of a served cluster, such as crashes, splits, elections and reassignments.
+"""Carries out faults of a cluster: crashes, network partitions, elections, reassignments and so on.
 
 A fault happens in one of two ways:
 

@@ -1,4 +1,4 @@
-"""The faults of a cluster: the rules in force, the log of requests, and the planned faults.
+"""The faults of a cluster: the fault rules in force, the log of requests, and the planned faults.
 
     a broker                      FaultsInForce
     a request has arrived    ->   the rules that act on it; each rule counts it
@@ -53,7 +53,11 @@ class Faults(Protocol):
 
     @property
     def read_partitions(self) -> bool:
-        """True if the rules or the log need the topic partitions of requests."""
+        """True if brokers must read the topic partitions that a request names.
+
+        A fault rule may select requests by topic partition, and the log of requests contains their
+        topic partitions.
+        """
         ...
 
     @property

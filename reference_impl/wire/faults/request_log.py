@@ -94,7 +94,7 @@ def logged(
 ) -> Logged:
     """Returns the entry of a handled request, with the errors of its response.
 
-    `acted` has the numbers of the rules that acted on it.
+    `acted` has the numbers of the fault rules that acted on it.
     """
     return Logged(
         request=request,

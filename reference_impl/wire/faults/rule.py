@@ -1,4 +1,4 @@
-"""A fault of a served cluster as data: what happens, and at which requests.
+"""A fault of a cluster as data: what happens, and at which requests.
 
     do             effect on each request that `when` selects
     -------------  ------------------------------------------------------------------------------
@@ -15,7 +15,7 @@
     pause          the broker does nothing until it resumes, as after SIGSTOP
     resume         a paused broker continues
     split          `brokers` lose every message from and to the other brokers and the controller
-    heal           ends every split
+    heal           ends every split (network partition)
     elect          `broker`, or the next replica in sync, becomes the leader of a partition
     reassign       a partition moves to `replicas`; without them its reassignment is cancelled
     advance-clock  the clock of the cluster goes forward by `ms`
@@ -134,7 +134,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """Loses every message between two groups of nodes; clients still connect to every broker."""
+    """A network partition: loses every message between two groups of nodes; clients reach both."""
 
     brokers: tuple[BrokerId, ...]
     others: tuple[Node, ...] | None = None  # None: all other brokers and the controller
@@ -142,7 +142,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heal:
-    """Ends every split."""
+    """Ends every network partition between nodes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

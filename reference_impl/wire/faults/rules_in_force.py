@@ -77,7 +77,7 @@ class RulesInForce:
         return any(one.rule.when and one.rule.when.reads_partitions for one in self)
 
     def acting_on(self, request: Request, *, applied: bool) -> list[ActiveRule]:
-        """Returns the rules that act on a request.
+        """Returns the fault rules that act on a request.
 
         `applied` is false before the broker handles the request, and true afterwards. Rules with a
         fault of the cluster, such as crash, come first. Of several rules with a fault of the

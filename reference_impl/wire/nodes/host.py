@@ -1,9 +1,9 @@
-"""The runtime of a served cluster: the nodes (brokers and controller) of one process, in one loop.
+"""The runtime of a cluster: the nodes (brokers and controller) of one process, in one event loop.
 
 Usually one process has all nodes. Messages between nodes are then delivered in-process after
 `link_ms`. When a broker dies, its messages that are not yet delivered are lost. Messages between
-live nodes are lost only over a split, see the module `interruptions`. If each node has a process of
-its own, `elsewhere` sends the messages to other nodes, see the package `processes`.
+live nodes are lost only in a network partition, see the module `interruptions`. If each node has a
+process of its own, `elsewhere` sends the messages to other nodes, see the package `processes`.
 
 A node handles one message or timer at a time. If the node's code raises an exception, its state
 does not change. The traceback is logged, and the exception is raised again when the cluster stops.
@@ -77,7 +77,7 @@ Note = Callable[[str], None]
 
 @dataclass(slots=True)
 class Host:
-    """The nodes of a served cluster, and the requests that wait for a response or for data."""
+    """The nodes of one process, and the requests that wait for a response or for data."""
 
     brokers: tuple[BrokerId, ...]  # all of the cluster
     note: Note
@@ -243,7 +243,7 @@ class Host:
                 while not all(applied >= version for applied in self._applied_versions()):
                     await asyncio.sleep(0.005)
         except TimeoutError:
-            pass  # a split or a slow link keeps a broker from it
+            pass  # a network partition or a slow link keeps a broker from it
 
     def _applied_versions(self) -> list[int]:
         paused = self.interruptions.is_paused

@@ -1,7 +1,8 @@
-"""Paused nodes and split links of a served cluster.
+"""Paused nodes, and network partitions between the nodes of a cluster.
 
 A paused node does nothing: its timers, messages and requests wait until it resumes, as after
-SIGSTOP. A message over a split link is lost; the nodes notice this by their timeouts.
+SIGSTOP. A network partition loses every message between two nodes; the nodes notice this by their
+timeouts.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Interruptions:
         while node in self._paused:
             await self._changed.wait()
 
-    # ------------------------------------------------------------ splits
+    # ------------------------------------------------------------ network partitions
 
     def split(self, one_side: Iterable[NodeId], other_side: Iterable[NodeId]) -> None:
         others = [*other_side]

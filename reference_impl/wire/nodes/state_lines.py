@@ -1,4 +1,4 @@
-"""Describes the state of a served cluster in lines of text.
+"""Describes the state of a cluster's nodes in lines of text.
 
     controller: broker 2: broker epoch 44, not fenced
     controller: orders-0: leader 1, leader epoch 5, ISR 1 3, ELR 2

@@ -1,4 +1,4 @@
-"""The users of a served cluster, as its brokers know them.
+"""The users that may connect to a cluster over the network, and their credentials.
 
 PLAIN checks a client's password against the settings; these passwords never change. SCRAM checks a
 client's proof against credentials. AlterUserScramCredentials changes them for all brokers at once.

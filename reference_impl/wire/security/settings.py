@@ -1,4 +1,4 @@
-"""The security of a served cluster's listeners, as one setting.
+"""The security of the ports on which brokers listen for clients, as one setting.
 
     PLAINTEXT        neither encrypted nor authenticated
     SSL              encrypted; with a client CA, clients need certificates

@@ -1,1 +1,1 @@
-"""Starts and stops a served cluster, in one process or with a process for each broker."""
+"""Starts and stops a cluster that clients reach over the network, in one process or in several."""

@@ -86,7 +86,7 @@ def _cluster(options: ServeOptions, note: Callable[[str], None]) -> ServedCluste
 
 @dataclass(slots=True)
 class Cluster:
-    """A served cluster: the host of the nodes, and one TCP listener for each broker."""
+    """A cluster that clients reach over TCP: the host of its nodes, a listener for each broker."""
 
     options: ServeOptions
     note: Callable[[str], None]

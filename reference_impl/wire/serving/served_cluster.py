@@ -1,4 +1,4 @@
-"""The interface to a served cluster, in one process or with a process for each broker."""
+"""The interface to a cluster that clients reach over the network, in one process or in several."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ STATE_WITHIN_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A cluster that is served in its own thread.
+    """A cluster that clients reach over the network; it runs in a thread of its own.
 
     `notes` contains the log lines that the cluster has written so far.
     """

@@ -1,4 +1,4 @@
-"""The context of a kernel that finds dependencies in one batch of the history.
+"""The context of a kernel that finds dependencies in one batch (a part) of the history.
 
 The context is data about the whole history. A kernel is a function from a batch to a table.
 """
@@ -68,5 +68,5 @@ class DependencyContext:
 
 
 def locations_stage(title: str, schema: pa.Schema, run: partial[pa.Table]) -> Stage[pa.Table]:
-    """Returns a stage that calls `run` on batches of records, partitioned by log and offset."""
+    """Returns a query-plan stage that calls `run` on parts of the records, by log and offset."""
     return Stage(Source.RECORD_LOCATIONS, Kernel(title, RECORD_COLUMNS, schema, run))

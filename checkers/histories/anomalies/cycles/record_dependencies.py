@@ -1,4 +1,4 @@
-"""Finds the dependencies between operations that one batch of a history shows.
+"""Finds the dependencies between operations that one batch (a part) of a history shows.
 
     p1 send k=a -> ok @0      op 0
     p2 send k=b -> ok @1      op 1

@@ -3,9 +3,9 @@
     batch 0   c1 poll -> ok k=a@0      op 0   offset 0 is delivered
     batch 1   c1 poll -> ok k=a@0      op 1   offset 0 is delivered again: first here
 
-The history is processed in batches. For each application, an earlier stage has found the first
-batch that repeats an offset. This batch is searched for the second delivery. Then the whole history
-is searched for the first delivery of the same offset.
+The history is processed in batches. For each application, an earlier stage of the query plan has
+found the first batch that repeats an offset. This batch is searched for the second delivery. Then
+the whole history is searched for the first delivery of the same offset.
 
 Source: `properties.delivery`.
 """

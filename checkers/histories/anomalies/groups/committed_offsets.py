@@ -1,4 +1,4 @@
-"""Finds the commits and the fetches of group offsets in one batch of a history.
+"""Finds the commits and the fetches of group offsets in one batch (a part) of a history.
 
     c1 commit_offset{group=g} +k@1 -> ok      op 0
     c1 commit_offset{group=g} +k@5 -> ok      op 1
@@ -77,7 +77,9 @@ def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def count_aborted(fetches: Batch, batch: Batch) -> pa.Table:
-    """Returns one row: the number of offsets in `batch` that failed transactions tried to commit.
+    """Returns one row: how many offsets the failed transactions in `batch` tried to commit.
+
+    `batch` is a part of the history.
 
     An offset counts only if a fetch of the same group and topic partition completed after the
     transaction began.
@@ -123,7 +125,9 @@ def _commits(batch: Batch) -> Batch:
 
 @dataclass(frozen=True, slots=True)
 class FetchIndex:
-    """An index of the fetches of group offsets; it finds the lowest offset fetched after a time."""
+    """An index of the fetches of group offsets (OffsetFetch); it finds the lowest offset fetched
+    after a time.
+    """
 
     stable: bool  # True for fetches that wait for open transactions
     fetches: Batch
@@ -133,10 +137,11 @@ class FetchIndex:
 
     @classmethod
     def of(cls, fetches: Batch, *, stable: bool) -> Self:
-        """Returns an index of one kind of fetches.
+        """Returns an index of the fetches of group offsets (OffsetFetch) at one isolation level.
 
-        If `stable` is true, the index has the fetches that waited for open transactions. Otherwise
-        it has the fetches that did not wait.
+        If `stable` is true, these are the fetches at `read_committed`: they waited for open
+        transactions (`requireStable`). Otherwise these are the fetches at `read_uncommitted`, which
+        did not wait.
         """
         rows = np.flatnonzero(fetches.ints("stable") == stable)
         some = fetches.where(rows)

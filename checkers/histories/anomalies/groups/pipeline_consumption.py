@@ -1,4 +1,4 @@
-"""Kernels that find the inputs that pipeline transactions consumed in one batch of a history.
+"""Kernels that find the inputs that pipeline transactions consumed in one part of a history.
 
 A kernel is a function from a batch of rows to a table. A pipeline transaction polls inputs, sends
 outputs and commits the offsets of its inputs. For example, this one reads from the key i and writes

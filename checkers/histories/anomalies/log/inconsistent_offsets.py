@@ -85,7 +85,9 @@ def offsets_with_two_values(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def locations_with_several_values(committed: Ints) -> Stage[pa.Table]:
-    """Returns a stage that collects the values at each offset that has several observed values."""
+    """Returns a query-plan stage that collects the values at each offset with several observed
+    values.
+    """
     return Stage(
         Source.RECORD_LOCATIONS,
         Kernel(
@@ -106,7 +108,8 @@ def _several_values(committed: Ints, batch: Batch) -> pa.Table:
 
 
 def _offsets(committed: Ints, batch: Batch) -> pa.Table:
-    """Returns one row: the number of offsets that two or more rows of the batch prove.
+    """Returns one row: the number of offsets that two or more rows in this part of the history
+    prove.
 
     A row proves an offset if it is a poll, or a send that took effect.
     """

@@ -65,7 +65,7 @@ class RecordKeys:
 
 
 def record_keys(isolation: Isolation) -> Stage[RecordKeys]:
-    """Returns a query stage that collects the topic partitions of all sends and polls."""
+    """Returns a query-plan stage that collects the topic partitions of all sends and polls."""
     kernel = Kernel("keys of records", _READS, _KEYS, partial(_keys, isolation))
     return Stage(Source.OPERATIONS, kernel, RecordKeys.of)
 
@@ -84,7 +84,8 @@ def _keys(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def failed_values(failed: Callable[[Batch], Mask]) -> Stage[pa.Table]:
-    """Returns a stage that counts, for each topic partition, the values whose sends all failed.
+    """Returns a query-plan stage that counts, for each topic partition, the values whose sends all
+    failed.
 
     `failed` returns a mask of the sends that count as failed.
     """

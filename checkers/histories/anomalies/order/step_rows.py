@@ -1,4 +1,4 @@
-"""The table STEPS: how processes moved through logs in one batch of the history.
+"""The table STEPS: how processes moved through logs in one batch (a part) of the history.
 
 A step is a pair of records of one key that a process polled (or sent) one after the other. A row
 has one of these types:

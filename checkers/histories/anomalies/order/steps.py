@@ -1,4 +1,4 @@
-"""Steps of processes through logs inside one batch of the history.
+"""Steps of processes through logs inside one batch (a part) of the history.
 
     p1 send k=a -> ok @0
     p1 send k=b -> ok @1

@@ -1,4 +1,4 @@
-"""Steps of processes from one batch of the history to a later batch.
+"""Steps of processes from one batch (a part) of the history to a later batch.
 
     batch 0   c1 poll -> ok k=a@0      TAIL: the last record of c1 and k is at offset 0
     batch 1   c2 poll -> ok j=x@5

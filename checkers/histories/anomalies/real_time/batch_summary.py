@@ -1,4 +1,4 @@
-"""The summary of the offsets that clients observed in one batch of the history.
+"""The summary of the offsets that clients observed in one batch (a part) of the history.
 
     c1 end_offset k -> ok @5      op 0   observation: the log of k ends at 5 or higher
     p1 send k=a     -> ok @3      op 1   check: 3 is below 5, which was observed before op 1 was
@@ -90,7 +90,8 @@ class _Summary:
 
 
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
-    """Returns the query stages that collect the tables of the summary, one stage for each table.
+    """Returns the query-plan stages that collect the tables of the summary, one stage for each
+    table.
 
     One more stage, the last, collects the topic partitions to which transactions send. `isolation`
     is assumed for rows without an isolation level.
@@ -118,7 +119,7 @@ def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
 def offsets_stage(
     title: str, schema: pa.Schema, run: partial[pa.Table], partitions: frozenset[int] | None = None
 ) -> Stage[pa.Table]:
-    """Returns a stage that calls `run` with each batch of the history.
+    """Returns a query-plan stage that calls `run` with each batch (part) of the history.
 
     Only the columns that show observed offsets are read. `partitions` has the numbers of the
     history's partitions to read; None reads all of them.

@@ -41,7 +41,7 @@ NO_POLLS: Final = Batch(_POLLED.empty_table())
 
 
 def times(ops: Ints) -> Stage[pa.Table]:
-    """Returns a stage that collects the invocation and completion times of the operations `ops`."""
+    """Returns a query-plan stage that collects the start and end times of the operations `ops`."""
     some = distinct(ops)
     run = partial(_times, some)
     return Stage(
@@ -61,9 +61,9 @@ def _times(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def polls_at(keys: Ints, offsets: Ints) -> Stage[pa.Table]:
-    """Returns a stage that collects the successful polls of records at the requested offsets.
+    """Returns a query-plan stage that collects the successful polls of records at some offsets.
 
-    Example: `keys` [k, j] and `offsets` [3, 5] request offset 3 of k, and offset 5 of j.
+    Example: `keys` [k, j] and `offsets` [3, 5] select offset 3 of k, and offset 5 of j.
     """
     columns = ("op", "outcome", "completed_ns", "kind", "key", "offset", "value")
     run = partial(_polls_at, Pairs.of(keys, offsets))

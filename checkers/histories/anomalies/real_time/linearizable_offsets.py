@@ -10,7 +10,7 @@ higher, and it was made before the operation of the check was invoked.
 If transactions send to a key, an end offset read at `read_committed` is the last stable offset.
 Then only observations at `read_committed` can contradict it.
 
-A batch is a part of the history's rows, in the order of completion.
+A batch is a part of the history's rows, in the order of completion; it is no record batch.
 
 1. Each batch compares its checks with its own observations, and returns a summary
    (`batch_summary`).
@@ -99,7 +99,8 @@ _SENDS: Final = pa.schema(
 
 
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
-    """Returns the checks of a batch that may be contradicted by a log end of an earlier batch.
+    """Returns the checks in one part of the history (`batch`) that a log end in an earlier part may
+    contradict.
 
     A check compares the offset of an operation with the log ends that were observed before the
     operation was invoked. The offset must not be lower.

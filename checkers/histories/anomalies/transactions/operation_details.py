@@ -33,7 +33,9 @@ _SPANS: Final = int64_schema("first_ns", "last_ns", "ascending")
 
 
 def operation_details(ops: Ints) -> Stage[pa.Table]:
-    """Returns a stage that collects outcome, times and number of sends for the operations `ops`."""
+    """Returns a query-plan stage that collects outcome, times and number of sends of operations
+    `ops`.
+    """
     ops = distinct(ops)
     run = partial(_details, ops)
     return Stage(

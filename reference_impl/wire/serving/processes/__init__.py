@@ -1,1 +1,1 @@
-"""A served cluster whose brokers have a process each, and exchange messages over TCP."""
+"""A cluster whose brokers have a process each, and exchange messages over TCP."""

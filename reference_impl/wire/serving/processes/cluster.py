@@ -1,11 +1,11 @@
-"""A served cluster with a process for each node, which this process starts and watches.
+"""A cluster with a process for each node, which this process starts and watches.
 
-    this process    the control port, the rules of faults, the log of requests; it has no node
+    this process    the control port, the fault rules, the log of requests; it has no node
     controller      the metadata of the cluster
     broker 1, ...   a broker each: its port for clients, its logs
 
-Each node has links to all other nodes, and a channel to this process. A split of the cluster is a
-list for each node: the nodes whose messages it loses.
+Each node has links to all other nodes, and a channel to this process. For a network partition, each
+node has a list of the nodes whose messages it loses.
 
 A broker that is killed, or stopped by SIGSTOP, sends no heartbeats. The controller fences it when
 its session ends, and elects other leaders, as in Kafka. A stopped broker that continues is unfenced
@@ -309,7 +309,7 @@ class ProcessCluster:
         self._paused.discard(node)
 
     async def split(self, one_side: Iterable[NodeId], other_side: Iterable[NodeId]) -> None:
-        """Splits the two sides: when this returns, the running nodes lose messages between them."""
+        """Begins a network partition: when this returns, running nodes lose messages across it."""
         self._places.split(one_side, other_side)
         await self._separate()
 

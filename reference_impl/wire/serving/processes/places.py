@@ -1,4 +1,4 @@
-"""The addresses of the nodes of a cluster of processes, and the splits between the nodes."""
+"""The network addresses of a cluster's nodes, and the network partitions between the nodes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ class ClusterPlaces:
         return self._links.get(node, ("", first))[1]
 
     def of(self, node: NodeId) -> Places:
-        """The places that a node must know."""
+        """Returns the network addresses that one node needs to connect to the others.
+
+        The result also has the nodes from which a network partition separates this node.
+        """
         links = self.options.links
         return Places(
             clients={} if node == CONTROLLER else self.addresses,
@@ -65,6 +68,6 @@ class ClusterPlaces:
         self._split.clear()
 
     def separated(self, node: NodeId) -> frozenset[NodeId]:
-        """The nodes that are split from this one."""
+        """The nodes that a network partition separates from this one."""
         pairs = (pair for pair in self._split if node in pair)
         return frozenset(other for pair in pairs for other in pair if other != node)

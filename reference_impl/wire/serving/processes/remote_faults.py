@@ -21,7 +21,7 @@ from reference_impl.wire.serving.processes.channel import Calls, Channel, Notice
 
 @dataclass(frozen=True, slots=True)
 class RemoteFaults(Faults):
-    """Implements `Faults` by calls of a node to its parent process, which has the rules."""
+    """Implements `Faults` by calls of a node to its parent process, which has the fault rules."""
 
     parent: Channel
     options: ServeOptions
@@ -32,7 +32,7 @@ class RemoteFaults(Faults):
 
     @property
     def read_partitions(self) -> bool:
-        return True  # the rules are in the other process
+        return True  # the fault rules are in the other process
 
     @property
     def log_requests(self) -> bool:
