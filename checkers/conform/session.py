@@ -39,6 +39,8 @@ VERIFIED_TOO_EARLY: Final[Mapping[Api, str]] = {
 }
 RETRIES_WITHIN_S: Final = 15.0  # a new coordinator loads its partitions first
 BEGUN_AFTER_S: Final = 0.05  # the next request of the sequence arrives after this one
+# Two batches that the broker's clock gives one time would be equally the latest ones of their log.
+LATER_APPEND_S: Final = 0.002
 GROUP, TRANSACTION = 0, 1  # key types of FindCoordinator
 
 
@@ -85,13 +87,16 @@ class Session:
     def send(self, step: Send) -> Answer:
         """Returns the answer to a request; after some errors, the request is sent again.
 
-        See `retried_errors`. The request is repeated for at most 15 seconds.
+        See `retried_errors`. The request is repeated for at most 15 seconds. After a Produce
+        request, the method waits, so that the next batch of the sequence is appended later.
         """
         until = time.monotonic() + RETRIES_WITHIN_S
         retried = retried_errors(step)
         while True:
             answer = self._send_to(self._connection(self.receiver(step.to)), step)
             if time.monotonic() > until or not errors(answer) & retried:
+                if step.api is Api.PRODUCE:
+                    time.sleep(LATER_APPEND_S)
                 return answer
             if "NOT_COORDINATOR" in errors(answer):
                 self._coordinators.clear()
