@@ -50,20 +50,25 @@ CONTINUED: Final = (
     ),
 )
 
+# Broker 3 has joined the ISR, and the reassignment waits for broker 4.
+REASSIGNMENT_WAITS: Final[tuple[Step, ...]] = (
+    Step(
+        "broker 1 leads, and broker 2 is in the ISR",
+        create_topic(1, 2, min_insync_replicas="2", unclean_leader_election_enable="false"),
+        partition(leader=1, isr=(1, 2)),
+    ),
+    Step("broker 4 stops", to(Ability.STOP, 4), done),
+    Step(
+        "the operator adds brokers 3 and 4: broker 3 joins the ISR",
+        reassign(1, 2, 3, 4),
+        partition(leader=1, isr=(1, 2, 3), replicas=(1, 2, 3, 4)),
+    ),
+)
+
 
 def _steps(*, cancelled: bool) -> tuple[Step, ...]:
     return (
-        Step(
-            "broker 1 leads, and broker 2 is in the ISR",
-            create_topic(1, 2, min_insync_replicas="2", unclean_leader_election_enable="false"),
-            partition(leader=1, isr=(1, 2)),
-        ),
-        Step("broker 4 stops", to(Ability.STOP, 4), done),
-        Step(
-            "the operator adds brokers 3 and 4: broker 3 joins the ISR",
-            reassign(1, 2, 3, 4),
-            partition(leader=1, isr=(1, 2, 3), replicas=(1, 2, 3, 4)),
-        ),
+        *REASSIGNMENT_WAITS,
         Step(
             "broker 2 stops cleanly", to(Ability.STOP, 2), partition(leader=1, isr=(1, 3), elr=())
         ),

@@ -15,7 +15,6 @@ from typing import Final
 from checkers.reproduce.actions import (
     all_of,
     cancel_reassignment,
-    create_topic,
     nothing,
     pause_for,
     read,
@@ -28,6 +27,7 @@ from checkers.reproduce.actions import (
 from checkers.reproduce.checks import acknowledged, done, folders, partition, was_read
 from checkers.reproduce.partition_state import NO_LEADER
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
+from checkers.reproduce.schedules.cancelled_reassignment import REASSIGNMENT_WAITS
 from checkers.reproduce.schedules.stale_elr_member import LARGE, RATE, THROTTLED, VALUES
 from checkers.systems.administration import BROKER_RESOURCE, TOPIC_RESOURCE
 from checkers.systems.system import Ability, Layout
@@ -35,17 +35,7 @@ from checkers.systems.system import Ability, Layout
 
 def _steps(*, elr: bool) -> tuple[Step, ...]:
     return (
-        Step(
-            "broker 1 leads, and broker 2 is in the ISR",
-            create_topic(1, 2, min_insync_replicas="2", unclean_leader_election_enable="false"),
-            partition(leader=1, isr=(1, 2)),
-        ),
-        Step("broker 4 stops", to(Ability.STOP, 4), done),
-        Step(
-            "the operator adds brokers 3 and 4: broker 3 joins the ISR",
-            reassign(1, 2, 3, 4),
-            partition(leader=1, isr=(1, 2, 3), replicas=(1, 2, 3, 4)),
-        ),
+        *REASSIGNMENT_WAITS,
         Step("broker 2 stops cleanly", to(Ability.STOP, 2), partition(leader=1, isr=(1, 3))),
         Step(
             "30 records are acknowledged with acks=all",

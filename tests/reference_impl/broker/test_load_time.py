@@ -1,6 +1,6 @@
 """A coordinator whose log takes time to load begins when this time has passed.
 
-The time begins anew in each leader epoch. Until its end, no marker of a prepared transaction is
+The time starts again in each leader epoch. Until its end, no marker of a prepared transaction is
 sent.
 """
 
