@@ -93,7 +93,6 @@ from reference_impl.protocol.transactions import (
     AddPartitionsToTxn,
     EndTxn,
     FindCoordinator,
-    WriteTxnMarker,
     WrittenTxnMarker,
 )
 
@@ -201,12 +200,7 @@ class Broker:
         request: Any = received.request
         context, replica = self._context(now_ms), self.replicas.get(request.topic_partition)
         match replica:
-            case Leader() if (
-                isinstance(request, WriteTxnMarker)
-                and request.topic_partition in self.local_coordinators.loading
-            ):
-                # The transaction coordinator sends the marker again.
-                # Kafka: KafkaApis.handleWriteTxnMarkersRequest.
+            case Leader() if self.local_coordinators.refuses_marker(request):
                 return self, refusal(request, requester, ErrorCode.NOT_LEADER_OR_FOLLOWER)
             case Leader():
                 handle = REQUEST_HANDLERS[type(request)]
@@ -343,14 +337,12 @@ class Broker:
                 return self._with_each(kind, now_ms), (self._timer(kind, now_ms),)
             case _:
                 pass
-        if timer.kind is TimerKind.COORDINATOR and timer.topic_partition is not None:
+        context, place = self._context(now_ms), timer.topic_partition
+        if timer.kind is TimerKind.COORDINATOR and place is not None:
             return self._coordinated(
-                self.local_coordinators.on_timer(
-                    self._context(now_ms), timer.topic_partition, self.replicas
-                )
+                self.local_coordinators.on_timer(context, place, self.replicas)
             )
-        replica = self.replicas.get(timer.topic_partition) if timer.topic_partition else None
-        context = self._context(now_ms)
+        replica = self.replicas.get(place) if place else None
         if isinstance(replica, Leader) and timer.kind in TIMER_HANDLERS:
             leader, effects = TIMER_HANDLERS[timer.kind](replica, context)
             return self._with(leader), effects

@@ -188,6 +188,18 @@ class LocalCoordinators:
         role, effects = group_requests.on_request(role, context, requester, request, log)
         return self._with(role), effects
 
+    def refuses_marker(self, request: object) -> bool:
+        """True for a transaction marker in the log of a group coordinator that is loading.
+
+        The transaction coordinator sends the marker again. Kafka:
+        KafkaApis.handleWriteTxnMarkersRequest.
+        """
+        match request:
+            case transactions.WriteTxnMarker():
+                return request.topic_partition in self.loading
+            case _:
+                return False
+
     def list_groups(self, context: Context, requester: Requester, replicas: Replicas) -> Effects:
         """Returns a response with all groups of this broker's coordinators, or an error while one
         loads.
