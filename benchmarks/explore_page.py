@@ -67,7 +67,7 @@ class OldServer(Server):
     commit = OLD
 
     def page(self, name: str) -> bytes:
-        """Returns a file of the page in the commit."""
+        """Returns a file of the web page as it was in the commit."""
         file = f"{self.commit}:checkers/explore/page/{name}"
         return subprocess.run(["git", "show", file], check=True, capture_output=True).stdout
 
@@ -115,7 +115,7 @@ def measure() -> dict[str, Any]:
 
 
 def drawn(browser: Chrome, url: str, messages: int) -> dict[str, Any]:
-    """Returns the frame figures of one run, and the CPU time of the page's thread for each move."""
+    """Returns the frame rate and frame times of one run, and the CPU time per move of a message."""
     browser.get(url)
     browser.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
     wrapped = f"(async function() {{ {SCRIPT} }}).apply(null, arguments)"

@@ -63,7 +63,7 @@ def paired(
 
 
 def pairing(ours: str, baseline: str, spent: Sequence[tuple[float, float]]) -> Pairing:
-    """Returns the figures of pairs of runs; each pair has the seconds of both."""
+    """Returns the times of two programs and their ratio; `spent` has the seconds of each pair."""
     return Pairing(
         ours=ours,
         baseline=baseline,

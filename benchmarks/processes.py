@@ -1,7 +1,7 @@
 """Benchmarks of `urteil broker --processes`: its start, its requests, and its log of requests.
 
-Each request is a Produce of one record with acks=all to a topic of three replicas. Clusters that
-are compared run at the same time, and get their requests in turn.
+Each request is a Produce of one record with acks=all to a topic of three replicas. Two clusters are
+compared while both run: requests go to one and to the other in turn.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Cluster:
     frame: bytes = field(repr=False)
 
     def cpu_s(self) -> float:
-        """Returns the CPU seconds that all processes have used so far."""
+        """Returns the CPU seconds that the cluster's processes have used so far."""
         tasks = (task for pid in self.pids for task in Path(f"/proc/{pid}/task").iterdir())
         return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
@@ -101,6 +101,6 @@ def _start(*options: str) -> None:
 
 
 def facts() -> dict[str, object]:
-    """Returns the CPU milliseconds of a request in all processes, and the load of the machine."""
+    """Returns the CPU milliseconds per request of each cluster, and the load of the machine."""
     cpu = {name: asdict(Figure.of(spent)) for name, spent in _cpu_ms.items()}
     return {"cpu_ms_of_a_request": cpu, "load": [round(one, 1) for one in os.getloadavg()]}

@@ -118,7 +118,10 @@ class OfSpec:
 
 
 def detected(row: Detection) -> str:
-    """Returns a line with the first event of the buggy run that the spec rejects, or `missed`."""
+    """Returns a line with the first event that the spec rejects in the run, or `missed`.
+
+    The run is a simulation of the reference broker with a seeded bug.
+    """
     runs = SCENARIOS[row.scenario]
     events = runs.make(row.seed, frozenset({row.bug}))
     found = validate(runs.mappings(events)[row.spec], events)

@@ -1,6 +1,6 @@
 """Measures `urteil trace`, which checks that a spec permits each event in the logs of brokers.
 
-To *follow* an event means to check it. The results are:
+The benchmark reports four results (an event is *followed* when the spec has checked it):
 
 - the time to read and follow the events of a log of 10,000 records, compared with the time to read
   them;
@@ -176,7 +176,7 @@ def write(folder: Path, records: int) -> Sequence[Path]:
 
 
 def lines(records: int) -> Iterator[Line]:
-    """Yields the log lines of one partition: broker 1 leads, half-way broker 2 is elected."""
+    """Yields the log lines of one partition; broker 1 leads the first half, broker 2 the second."""
     yield (
         0,
         "INFO ReplicationControlManager [event-handler] [QuorumController id=0] Replayed "
@@ -272,7 +272,11 @@ def fetch(node: int, epoch: int, offset: int, last: int | None) -> Line:
 
 
 def response(node: int, start: int, end: int, mark: int, *, raises: bool) -> Iterator[Line]:
-    """Yields the log lines of a follower that handles a fetch response, with or without records."""
+    """Yields the log lines of a follower that handles a fetch response.
+
+    The response has the records from `start` to before `end`, and the leader's high watermark
+    `mark`. With `raises`, the follower's high watermark rises.
+    """
     head = f"TRACE ReplicaFetcherThread {fetcher(node)} Follower"
     of = f"for partition {PARTITION}"
     yield (

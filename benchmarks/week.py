@@ -61,7 +61,7 @@ _SETTINGS: Final = ("log.retention.check.interval.ms=1000",)
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: the records of a batch, the days of records to append, and the days to keep."""
+    """The size of one run: records in a batch, days of records to append, and days of retention."""
 
     name: str
     records: int
@@ -169,7 +169,7 @@ def _append(run: Run, system: System, folder: Path) -> Iterator[Note]:
 
 
 def batches(records: int) -> Iterator[bytes]:
-    """Yields batches of `records` records; idempotent producers take turns."""
+    """Yields batches of `records` records each, from several idempotent producers in turn."""
     rng = random.Random(1)
     first_ms = int(time.time() * 1000) - round(WEEK_DAYS * DAY_S * 1000)
     texts = (f"sensor={rng.randrange(50):02} celsius={rng.gauss(20, 3):.2f}" for _ in count())

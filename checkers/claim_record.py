@@ -25,9 +25,9 @@ class Decided:
     """One engine's verdict on a claim.
 
     - `side` is `inside` if the condition of the claim was satisfied, else `outside`.
-    - `name` is the name of a suite, an anomaly or a property of a spec: it decided the claim.
-    - `where` is the setting of the suite, or the variant of the spec. For an anomaly, it names the
-      simulated workload or the seeded bug.
+    - `name` is the suite, anomaly or property of a spec that decided the claim.
+    - `where` is the suite's configuration of the cluster, or the variant of the spec. For an
+      anomaly, it is the simulated workload or the seeded bug.
     - `counterexample` is a program to paste, or a command to type. If the claim is that a state can
       be reached, the program or command reaches this state.
     """

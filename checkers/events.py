@@ -44,7 +44,8 @@ class RunStarted(Event):
     """The first event of a run that has a folder.
 
     `command` is the name of the command. `command_line` is the command line that repeats the run.
-    `judged_by_expectation` is true if the exit code depends on the expected verdicts.
+    `judged_by_expectation` is true if the exit code is 0 only when each verdict is the expected
+    one.
     """
 
     name: ClassVar[str] = "run_started"
@@ -284,7 +285,7 @@ class TraceKept(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured(Event):
-    """One figure of a run, such as a count of operations, and its unit."""
+    """One measured value of a run, such as a count of operations, and its unit."""
 
     name: ClassVar[str] = "measured"
     metric: str
@@ -365,7 +366,10 @@ class VerdictCompared(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplorerReady(Event):
-    """The page of `urteil explore` is at `url`; `link` opens the state that the options name."""
+    """The address of the page of `urteil explore`.
+
+    `url` is the page; `link` opens the state that the options name.
+    """
 
     name: ClassVar[str] = "explorer_ready"
     url: str

@@ -1,8 +1,9 @@
-"""What a search in rounds needs of a cluster: data in partitions, and tasks on the partitions.
+"""The interface between a search and a cluster: levels of partitioned data, and tasks on them.
 
-A round spreads the newest level, which is divided into partitions: each task sends bytes to
-partitions. Then a task gathers what was sent to its partition, and what is kept of the next level.
-All levels stay where they were gathered. Tasks return reports to the driver.
+The newest level is divided into partitions. In a round, one task for each partition runs `spread`,
+which sends bytes to partitions. Then one task for each partition runs `gather`, which reads the
+bytes sent to its partition, and returns this partition of the next level. All levels stay on the
+workers. Tasks return reports to the driver.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ Gather = Callable[[Iterable[bytes], Iterable[bytes]], Iterator[Sent]]
 
 
 class Rounds(Protocol):
-    """Levels of data in partitions. Functions must be deterministic: lost data is computed again.
+    """Partitioned data, computed level by level on workers, each level from the one before.
 
-    What was sent to a partition arrives in the order of the partitions from which it was sent.
+    Lost data is computed again, so the functions must be deterministic. The data sent to a
+    partition arrives in the order of the partitions that sent it.
     """
 
     @property
@@ -34,13 +36,13 @@ class Rounds(Protocol):
         ...
 
     def begin(self, sent: Sequence[Sent], gather: Gather) -> list[bytes]:
-        """Gathers the first level from what the driver sends; returns the reports."""
+        """Computes the first level from the data that the driver sends; returns the reports."""
         ...
 
     def advance(self, title: str, spread: Spread, gather: Gather) -> list[bytes]:
-        """Gathers a level from what the newest one sends; returns the reports of both functions."""
+        """Computes the next level with `spread` and `gather`; returns the reports of both."""
         ...
 
     def visit(self, title: str, level: int, spread: Spread) -> list[bytes]:
-        """Returns the reports of a function of an earlier level, without anything else it sends."""
+        """Runs `spread` on an earlier level; returns its reports, and drops its other data."""
         ...

@@ -78,9 +78,9 @@ def is_expected(verdict: Verdict, expected: Verdict | None) -> bool:
 def exit_code(verdicts: Iterable[Verdict], *, require_exercised: bool = False) -> int:
     """Returns the exit code of the worst verdict of a run.
 
-    The verdict `not exercised` means that no observation could have shown a violation. Such a
-    verdict is ignored, or counts as `undecided` with `require_exercised`. If a run has no other
-    verdict, the result is UNDECIDED.
+    The verdict `not exercised` means that no observation could have shown a violation. By default
+    such a verdict is ignored; with `require_exercised` it counts as `undecided`. If a run has no
+    other verdict, the exit code is UNDECIDED.
     """
     found = set(verdicts)
     if require_exercised and "not exercised" in found:

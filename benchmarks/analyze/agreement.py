@@ -84,7 +84,7 @@ Catalogue = Callable[[Declarations], tuple[Anomaly, ...]]
 class Difference:
     """A result in which the fast analysis and the literal definitions differ.
 
-    `numbers` has the numbers of the histories that show the difference if they are joined.
+    The difference is seen when the histories with these `numbers` are analysed together.
     """
 
     numbers: tuple[int, ...]
@@ -226,7 +226,7 @@ def _same_broken(broken: Sequence[BrokenAssumption], rows_of: Mapping[str, list[
 
 @dataclass(slots=True)
 class _Literal:
-    """The result of the literal definitions: rows and observations by anomaly, and deliveries."""
+    """The rows and observations of each anomaly, by its literal definition, and the deliveries."""
 
     rows: defaultdict[str, list[Any]] = field(default_factory=partial(defaultdict, list))
     observed: Counter[str] = field(default_factory=Counter[str])
@@ -322,11 +322,11 @@ def main() -> int:
 
 
 def continued(campaigns: Sequence[Mapping[str, Any]], seed: int | None) -> Mapping[str, Any]:
-    """Returns the earlier result of the campaign whose first history has the number `seed`.
+    """Returns the campaign that this run continues: its first history has the number `seed`.
 
     A campaign compares histories with consecutive numbers, in one run of this program or several.
-    If `seed` is None, the campaign with the highest first number is continued. If no campaign is
-    recorded, the result is that of a new one: all counts are zero.
+    If `seed` is None, it is the campaign with the highest first number. If no campaign is recorded,
+    all counts of the result are zero.
     """
     known = [one for one in campaigns if seed in (None, one["seed"])]
     new = {"seed": seed or 0, "histories": 0, "differences": 0, "seconds": 0, "rows": {}}

@@ -75,7 +75,7 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Returns, for each row, a later start with which its send violates the offset order; or 0.
+        """Returns, for each row, a later start that makes its send violate the offset order; or 0.
 
         The new start is just after another send of the same key has ended with a higher offset: an
         offset-order-inversion. It is before the send ends, and before a poll returns its record.

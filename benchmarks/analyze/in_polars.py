@@ -93,7 +93,10 @@ def _real_time(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _contradicted(queries: pl.LazyFrame, observed: pl.LazyFrame) -> pl.LazyFrame:
-    """Returns the sends and queries below an offset that was observed before they began."""
+    """Returns the sends and end-offset requests whose offset is too low.
+
+    An offset is too low if a higher offset of the same log was observed before the operation began.
+    """
     known = observed.select("key", "completed_ns", known=col("reach").cum_max().over("key"))
     name = pl.when(END).then(pl.lit("stale-end-offset")).otherwise(pl.lit("offset-order-inversion"))
     return (

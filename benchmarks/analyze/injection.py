@@ -95,7 +95,7 @@ class Injection:
     def due(self, began_ns: int, until_ns: int) -> Operations:
         """Returns the injected operations that complete between `began_ns` and `until_ns`.
 
-        They belong to small example histories, each of which shows one anomaly.
+        The operations belong to small example histories, each of which shows one anomaly.
         """
         for scene in self._scenes:
             if scene.window == self._window:

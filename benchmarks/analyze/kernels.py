@@ -35,7 +35,10 @@ OTHER: Final = "all else: splitting and merging rows, verdicts"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelCost:
-    """The CPU time of one kernel, or of reading columns, in all passes over one source."""
+    """The CPU time of one kernel on one source of rows, over all passes of an analysis.
+
+    The time to read columns is a row of its own.
+    """
 
     reads: str  # the source of its rows
     kernel: str
@@ -112,7 +115,7 @@ def rows_of_kernels(analysis: Analysis) -> dict[tuple[str, str], int]:
 
 
 def page(kept: dict[str, Any]) -> str:
-    """Returns the page of a kept result, with the most expensive kernel first."""
+    """Returns the Markdown page of a saved result, with the most expensive kernel first."""
     kernels = [KernelCost(**one) for one in kept["kernels"]]
     return "\n".join((*_top(kept), *_table(kernels, kept["cpu_s"]))) + "\n"
 

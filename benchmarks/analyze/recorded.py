@@ -56,9 +56,9 @@ class Operations:
 
     @classmethod
     def of(cls, counts: Ints, values: pa.Array, **columns: Ints | int) -> Operations:
-        """Returns operations with `columns` as columns: `process=3` gives every row the process 3.
+        """Returns operations with the columns in `columns`; a number is the value of every row.
 
-        All other columns are null.
+        For example, `process=3` assigns all operations to process 3. All other columns are null.
         """
 
         def full(name: str, size: int) -> Ints:

@@ -1,11 +1,11 @@
-"""Measures what skew costs: an analysis of a skewed history, paired with that of an even one.
+"""Measures the cost of skew: analyses a skewed history and an even one in turn.
 
     python -m benchmarks.analyze.skew
 
 The histories have the same number of records, of which nine of ten are sent in transactions. In the
-even history the records are spread over 256 topic partitions. One skewed history has 90 % of the
-records in one partition; the other one has all of them in one. All anomalies are checked; none
-occurs.
+even history the records are spread over 256 topic partitions. There are two skewed histories: one
+partition has 90 % of the records of the first one, and all records of the second one. All anomalies
+are checked; none occurs.
 
 The exit code is 1 if a median ratio of CPU or wall time is above 1.3.
 """
@@ -53,7 +53,7 @@ def measured(rows: int, runs: int) -> list[Pairing]:
 
 
 def _per_row(way: str, history: Path) -> dict[str, float]:
-    """Returns the seconds for a million rows."""
+    """Returns the wall time and CPU time of an analysis in seconds, divided by a million rows."""
     output, _ = costs.run("benchmarks.analyze.ways", way, "all", str(history))
     result = json.loads(output)
     assert not any(result["found"].values()), "the history is correct"

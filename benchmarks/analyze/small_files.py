@@ -2,9 +2,9 @@
 
     python -m benchmarks.analyze.small_files --files 100000 --rows-per-file 20
 
-The files are Parquet in folders by date, on the local disk. Each step has its CPU time and its wall
-time: the list of the files, their copy into few files, and the analysis of the copy in this
-process. The peak of memory is that of all steps.
+The files are Parquet in folders by date, on the local disk. There are three steps: the files are
+listed, copied into few files, and the copy is analysed in this process. CPU time and wall time are
+measured for each step, peak memory for all steps together.
 """
 
 from __future__ import annotations

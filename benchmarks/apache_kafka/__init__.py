@@ -1,1 +1,1 @@
-"""Records histories of Apache Kafka while its brokers are killed and paused, and judges them."""
+"""Records histories of Apache Kafka while its brokers are killed and paused, and analyzes them."""

@@ -86,7 +86,7 @@ def ours(
     threads: int = 1,
     states: int | None = None,
 ) -> Contender:
-    """Returns the command that explores KIP-320 by an engine of this project."""
+    """Returns the command that explores KIP-320 with an engine of this project."""
     how = {
         "constants": constants,
         "properties": JUDGED,

@@ -48,7 +48,7 @@ def contender(constants: Mapping[str, int], engine: str) -> Contender:
 
 
 def main() -> None:
-    """Measures both engines in turn, then the compiled one on the large graph."""
+    """Compares the engines on a small graph, and measures the compiled one on a large graph."""
     figures: dict[str, object] = {"model": f"Kip320 {SMALL}, then {LARGE}"}
     fast, slow, large = (
         contender(constants, engine)

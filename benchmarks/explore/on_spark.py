@@ -53,7 +53,7 @@ def on_disk(memory: int, task: Task) -> Exploration:
 
 @contextmanager
 def on_spark() -> Generator[Search]:
-    """Yields the search on a Spark of this machine that has run a job."""
+    """Yields a search on a local Spark session that has already run a job."""
     from checkers.explicit.distributed.search import search
 
     with session() as spark, SparkRounds(spark).closed() as rounds:
@@ -93,7 +93,7 @@ def measured(engine: str, constants: Mapping[str, int]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measures each engine on both models, in processes of their own; keeps the figures."""
+    """Measures each engine on both models, each in a separate process, and writes the results."""
     figures: dict[str, dict[str, dict[str, float]]] = {}
     for name, constants in MODELS.items():
         figures[name] = {}
@@ -118,9 +118,10 @@ COUNTS = ("distinct", "generated", "depth")
 
 
 def estimated(figures: Mapping[str, Mapping[str, Mapping[str, float]]]) -> dict[str, object]:
-    """Returns what follows from the figures if Spark's work divides evenly among cores.
+    """Returns estimates that assume that Spark's work divides evenly among all cores.
 
-    No run had more than one machine. A cluster also sends successors through its network.
+    For example: how many cores of Spark are as fast as one thread of another engine. No run had
+    more than one machine. A cluster also sends successors through its network.
     """
     small, large = figures["small"]["spark"], figures["middle"]["spark"]
     a_state = (large["cpu_s"] - small["cpu_s"]) / (large["distinct"] - small["distinct"])

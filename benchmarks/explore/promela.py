@@ -31,7 +31,7 @@ from model.language.spec import title_of
 
 
 def promela(at: Instance, claims: Sequence[Claim] = ()) -> str:
-    """Returns the spec in Promela; SPIN finds as many states in it as this project's engines."""
+    """Returns the spec in Promela; SPIN finds the same number of states as Urteil's engines."""
     compiler = PromelaCompiler(at)
     options = [line for action in at.spec.actions for line in compiler.options(action)]
     options += [compiler.judged(claim) for claim in claims]

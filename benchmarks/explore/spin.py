@@ -21,7 +21,7 @@ SETTINGS: tuple[tuple[str, ...], ...] = ((), ("-DCOLLAPSE",), ("-DHC4",))
 
 
 def built(spec: Spec, flags: tuple[str, ...], folder: Path) -> Contender:
-    """Compiles SPIN's verifier of a spec; `flags` are added to the usual compiler flags."""
+    """Generates and compiles SPIN's verifier for a spec, with additional compiler flags."""
     here = folder / ("".join(flags) or "plain")
     here.mkdir()
     claims = [claim for claim in spec.claims if claim.name in JUDGED]

@@ -1,8 +1,8 @@
 """Compares two threads of the compiled engine with one, in CPU seconds and in wall time.
 
 The model is KIP-320 on three brokers with epochs 0..2, 10.8 million states. Both figures of a pair
-are from the same two runs. On a machine with other work, the wall time says little, and the CPU
-time is the cost of the second thread: the result has the load of the machine. Run this module
+are from the same two runs. On a machine with other work, the wall time has little meaning, and the
+CPU time is the cost of the second thread. The result has the load of the machine. Run this module
 alone: `python -m benchmarks.explore.threads`.
 """
 

@@ -288,7 +288,7 @@ def _on_one_core() -> list[str]:
 
 
 def _log() -> dict[str, object]:
-    """Measures an append in ms, to an empty log and to a long one."""
+    """Measures the time of an append in ms, to a short log and to a log of a million batches."""
     data = encode([Record(value=b"v")])
     batches = [
         Batch.of(stamped(data, base_offset=Offset(at), leader_epoch=LeaderEpoch(0)))

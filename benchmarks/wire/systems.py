@@ -41,7 +41,7 @@ class System:
     process: subprocess.Popen[str]
 
     def cpu_s(self) -> float:
-        """Returns the CPU seconds that all threads of the process have used so far."""
+        """Returns the CPU seconds that the system's process has used, summed over its threads."""
         tasks = Path(f"/proc/{self.process.pid}/task")
         return sum(int((one / "schedstat").read_text().split()[0]) for one in tasks.iterdir()) / 1e9
 

@@ -259,9 +259,9 @@ def walked(
     budget: str | None,
     weights: Mapping[str, float],
 ) -> Exploration:
-    """Takes random walks within the budget, and returns them as an exploration.
+    """Takes random walks within the budget, and returns the verdicts and counts.
 
-    A finite walk cannot decide a liveness property, so these stay undecided.
+    A finite walk cannot decide a liveness property, so liveness properties stay undecided.
     """
     from checkers.explicit.exploration import Budget, Discovery, Task
     from checkers.explicit.simulation import simulate

@@ -34,9 +34,9 @@ def followed(
 ) -> Generator[None]:
     """A context manager that analyzes a growing recording, and prints verdicts that change.
 
-    The entry into the `with` block does all the work: it lasts until the recording ends, or until
-    Ctrl-C. Then the block runs; the Spark session is still open. Raises InputFault if the history
-    cannot be followed.
+    All this happens on entry into the `with` block, until the recording ends or until Ctrl-C. Then
+    the block runs; the Spark session is still open. Raises InputFault if the history cannot be
+    followed.
     """
     from checkers.histories.io import recorded
     from checkers.spark.following import growths
@@ -73,9 +73,9 @@ def followed_topic(
     *,
     ui: bool = False,
 ) -> Generator[None]:
-    """A context manager that analyzes a growing topic, and prints verdicts that change.
+    """Analyzes a growing topic until Ctrl-C, and prints verdicts that change.
 
-    The entry into the `with` block does all the work: it lasts until Ctrl-C. Then the block runs.
+    All this happens on entry into the `with` block; then the block runs.
     """
     grown = topic_growths(run, copy)
     if engine != "spark":

@@ -69,7 +69,7 @@ def history_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def table_version_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the option --table-version, of a Delta or Iceberg table, to a command."""
+    """Adds the option --table-version, the version of a Delta or Iceberg table, to a command."""
     return click.option(
         "--table-version",
         type=click.IntRange(min=0),

@@ -1,4 +1,4 @@
-"""`urteil list KIND`: lists the items of one kind in the catalogue; without KIND, the kinds.
+"""`urteil list KIND`: lists the items of one kind, such as specs; without KIND, lists the kinds.
 
 With --kafka, it lists only the items that a release of Kafka has.
 """
@@ -30,12 +30,9 @@ from model.faults import InputFault
 def list_command(run: Run, kind: str | None, kafka: str | None) -> None:
     """List everything of one kind by name; without KIND, list the kinds.
 
-    Specs, versions, bugs and claims have a column of the Kafka releases that have them.
+    For specs, versions, bugs and claims, a column shows the Kafka releases that have them.
 
-    \b
-    urteil list
-    urteil list bugs
-    urteil list bugs --kafka 4.3
+     urteil list urteil list bugs urteil list bugs --kafka 4.3
 
     --kafka leaves out the rows for which the first release, or the release with the fix, is not
     known; a note counts them.

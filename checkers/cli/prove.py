@@ -40,7 +40,7 @@ RUN_BUDGET = "300k-states"  # of the search for a run that breaks a property
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProofOptions:
-    """The options of a proof: the solver's time limit for one condition, and uses of other solvers.
+    """The options of a proof: the solver's time limit for one condition, and two optional outputs.
 
     The conditions are written as SMT-LIB to the folder `smtlib`, unless it is None. If `cvc5` is
     True, the solver cvc5 decides the conditions too.
@@ -174,8 +174,8 @@ def for_other_solvers(
 ) -> Agreement | None:
     """Writes the conditions of a proof as SMT-LIB files, and compares the solver cvc5 with Z3.
 
-    `options` may switch off the files, the comparison or both. Returns the comparison, or None
-    without one. Raises EnginesDisagree if cvc5 and Z3 decide a condition differently.
+    `options` may switch off the files, the comparison or both. Returns the comparison; None if it
+    is switched off. Raises EnginesDisagree if cvc5 and Z3 decide a condition differently.
     """
     from checkers.symbolic.smtlib import scripts
 

@@ -73,7 +73,10 @@ _NAMES: Final = (
 
 
 def security_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options; the command gets them as one argument `security`, for `read_security`."""
+    """Adds the options for TLS and SASL to a command.
+
+    The command gets their values as one argument `security`, for `read_security`.
+    """
 
     @functools.wraps(command)
     def with_security(*args: Any, **values: Any) -> Any:
@@ -86,7 +89,7 @@ def security_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_security(values: Mapping[str, Any]) -> Security:
-    """Returns the settings in the options; raises InputFault if they do not fit together."""
+    """Returns the settings in the options; raises InputFault if they contradict each other."""
     from reference_impl.wire.security.settings import Mechanism, Security, SecurityProtocol
     from reference_impl.wire.security.users import read_users
 

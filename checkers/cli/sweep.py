@@ -186,7 +186,7 @@ def emit_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str)
 
 
 def variant_name(swept: Swept) -> str:
-    """Returns the sweep's bugs as text, and `liveness` if the sweep has this option.
+    """Returns the bugs that a sweep injects, and `liveness` if the sweep checks it, as text.
 
     The text is empty if the sweep has neither.
     """

@@ -1,4 +1,4 @@
-"""`urteil test`: runs property suites against the simulated broker or, with --on, a system."""
+"""`urteil test`: runs property suites on the simulated broker or, with --on, on a real system."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def check_system(
 
 
 def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> None:
-    """Checks each claim of the suite in the settings where it must hold, and emits the verdicts.
+    """Checks each claim of the suite in each configuration where it must hold; emits the verdicts.
 
     The reference broker runs with the seeded `bugs`.
     """

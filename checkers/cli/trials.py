@@ -29,7 +29,7 @@ def decide_on(
     outside: bool,
     runs: int | None,
 ) -> None:
-    """Decides each claim of the suites, and emits the verdicts.
+    """Decides each claim of the suites on a running system, and emits the verdicts.
 
     Raises InputFault if no broker answers, SystemFailed if the system does not start.
     """

@@ -3,7 +3,8 @@
 Instead of a running system, there may be a recording of its earlier answers.
 
 The answer to a read may not yet show an earlier change. So a read is sent to both systems again, at
-most 8 times, while its two answers differ without a known reason. Only the last answers count.
+most 8 times, while no known reason explains a difference between its two answers. Only the last
+answers count.
 
 After some differences, the two systems are in different states. Then the remaining answers are not
 compared. A running cluster still gets the remaining requests, because its answers are recorded.
@@ -28,7 +29,7 @@ REPEATED_AFTER_S: Final = 0.1
 
 
 class Side(Protocol):
-    """One of the two sides that are compared: a running cluster, or a recording of its answers."""
+    """One of the two systems of a comparison: a running cluster, or a recording of its answers."""
 
     @property
     def is_running(self) -> bool:

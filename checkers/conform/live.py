@@ -1,4 +1,4 @@
-"""A running cluster that gets the requests of a comparison."""
+"""A running cluster as one of the two systems that `urteil conform` compares."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Live:
 
     @classmethod
     def begun(cls, target: Target, number: int, sequence: Steps) -> Live:
-        """Creates the topics that the requests need, and returns the cluster, ready to be used."""
+        """Creates the topics that the requests need, and returns the cluster."""
         session = Session(target, number)
         session.prepare(sequence)
         return cls(session, Normal(session))

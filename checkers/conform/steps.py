@@ -101,7 +101,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begin:
-    """Sends a request on its own connection; a later `Collect` waits for the answer."""
+    """A step that sends a request on its own connection; a later `Collect` waits for the answer."""
 
     label: str
     send: Send
@@ -120,7 +120,7 @@ class Collect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """Waits for `ms` milliseconds, long enough for an event such as the end of a session."""
+    """A step that only waits: `ms` should be enough for an event, such as the end of a session."""
 
     ms: int
 

@@ -51,7 +51,7 @@ class Target:
 
     @classmethod
     def opened(cls, name: str, bootstrap_servers: str, run: str, begun_ms: int) -> Target:
-        """Returns the cluster, after creating in it the topics that all sequences share.
+        """Creates the topics that all sequences share, and returns the cluster with these topics.
 
         Raises NotReady if the cluster is not ready for requests.
         """

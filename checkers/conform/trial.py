@@ -86,10 +86,9 @@ class Found:
         return [row.name for row in rows if not self.explained[row.name]]
 
     def by_verdict(self, rows: Iterable[Reason]) -> dict[Verdict, int]:
-        """Returns the number of differences between the two systems' responses for each verdict.
+        """Returns, for each verdict, how many differences of the two systems' answers have it.
 
-        A listed reason explains a difference, and its verdict, such as `permitted`, is the
-        difference's verdict.
+        A difference has the verdict, such as `permitted`, of the row of `rows` that explains it.
         """
         counts = Counter[Verdict]()
         for row in rows:

@@ -61,7 +61,7 @@ class Program:
     # ---- source
 
     def _unroll(self, action: Action, depth: int, env: dict[int, int], done: int, pad: str) -> None:
-        """Generates nested loops over the action's parameters except the first `depth`."""
+        """Generates nested loops over the action's parameters, from parameter number `depth` on."""
         bound = {p.uid for p in action.params[:depth]}
         params = {p.uid for p in action.params}
         tests: list[str] = []

@@ -182,8 +182,9 @@ class Compiler(FiniteTerms):
     def joined(codes: Iterable[Code], word: str, absorbing: int) -> Code:
         """Joins conditions by `and` or `or`, and leaves out those that cannot change the result.
 
-        `absorbing` is the constant that decides the result: 0 for `and`, 1 for `or`. Conditions
-        after this constant are left out; so are the other constant, and repeated conditions.
+        `absorbing` is the constant that decides the result: 0 for `and`, 1 for `or`. All conditions
+        after this constant are left out. The other constant and repeated conditions are left out
+        too.
         """
         parts: dict[str, None] = {}
         for code in codes:

@@ -35,7 +35,7 @@ from checkers.explicit.transitions import Nodes, Transitions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """A fair action with its parameters: its edges, and the nodes that enable it."""
+    """A fair action with its parameters: its transitions, and the states that enable it."""
 
     strong: bool
     edges: Nodes
@@ -160,7 +160,8 @@ class Fairness:
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
         """Returns the edges of a fair cycle that contains `start` and a state of `through`.
 
-        The cycle stays in the set of `fair` that contains `start`. The mask is a result of `fair`.
+        The cycle stays in the set of `fair` that contains `start`. `fair` must be a result of the
+        method `fair`.
         """
         _, component = self._components(
             fair[self.graph.source] & fair[self.graph.target], len(fair)

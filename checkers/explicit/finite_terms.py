@@ -1,4 +1,4 @@
-"""Code that all translations of terms with finite sorts share."""
+"""Counts the terms of a formula whose sorts are finite, before its quantifiers are written out."""
 
 from __future__ import annotations
 

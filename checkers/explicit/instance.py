@@ -25,7 +25,7 @@ Packed = bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Where a variable is in a state's bytes: the first index, and the stride of each key."""
+    """The location of a variable in a state's bytes: its first index, and each key's stride."""
 
     start: int
     strides: tuple[int, ...]
@@ -33,7 +33,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Instance:
-    """A spec with the elements of each of its sorts, such as 3 replicas."""
+    """A spec with the number of elements of each sort, such as 3 replicas."""
 
     spec: Spec
     ranges: Ranges

@@ -85,8 +85,8 @@ class Numbering:
     def change(self, cell: int, old: Any, new: Any) -> Keys:
         """Returns the number to add to a state's key, modulo 2^64, if one byte changes.
 
-        A key is a weighted sum of the bytes, so the other bytes do not matter. The result has one
-        column for each permutation of symmetry reduction.
+        A key is a weighted sum of the bytes, so the other bytes do not matter. Symmetry reduction
+        has a key for each permutation, so the result has a column for each permutation.
         """
         if len(self.permutations) == 1:
             difference = np.subtract(new, old, dtype=np.int64).view(np.uint64)

@@ -43,19 +43,22 @@ class States(Protocol):
         ...
 
     def trace(self, start: int, edges: Sequence[int]) -> Trace:
-        """Returns the trace of a path from an initial node."""
+        """Returns the trace from the initial node `start` along the transitions `edges`."""
         ...
 
 
 class Cycles(Protocol):
-    """The transitions of a state graph; they have numbers, and a path is a list of them."""
+    """The transitions of a state graph, numbered; a path is a list of their numbers."""
 
     def resting(self) -> Mask:
         """Returns a mask of the nodes in which no fair action can change the state."""
         ...
 
     def fair(self, within: Mask, through: Mask) -> Mask:
-        """Returns a mask of the largest fair sets in `within` that have a node of `through`."""
+        """Returns a mask of the states in `within` where a fair behaviour can stay forever.
+
+        The states belong to the largest fair sets that contain a node of `through`.
+        """
         ...
 
     def ends_of(self, edge: int) -> tuple[int, int]:
@@ -65,7 +68,7 @@ class Cycles(Protocol):
     def path(self, begun: Mask, within: Mask, ends: Mask) -> list[int] | None:
         """Returns a shortest path from an initial node to a node of `ends`, or None.
 
-        The path visits a node of `begun`, and stays in `within` from this node on.
+        The path visits a node of `begun`. From that node on, all its nodes are in `within`.
         """
         ...
 

@@ -22,7 +22,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transition:
-    """An action with its parameters, as operations on columns."""
+    """An action with fixed parameters, as operations on the columns of a table of states."""
 
     action: Action
     values: tuple[int, ...]
@@ -107,7 +107,7 @@ class Table:
 
 
 class Part:
-    """Some states of a table, such as those that enable an action."""
+    """Selected rows of a table of states, such as the states that enable an action."""
 
     def __init__(self, table: Table, rows: Rows) -> None:
         self.table, self.rows = table, rows

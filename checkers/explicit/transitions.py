@@ -101,7 +101,7 @@ class Transitions:
 
     @cached_property
     def depths(self) -> Nodes:
-        """The number of edges of a shortest path from an initial node to each node."""
+        """Returns, for each node, the length of a shortest path to it from an initial node."""
         depths = np.zeros(len(self.states), dtype=np.int64)
         parents = self.source[self.came_by[self.initial :]]  # ascending, as nodes are numbered
         end = self.initial

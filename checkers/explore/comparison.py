@@ -18,9 +18,10 @@ Compared = dict[str, Any]
 
 
 def compared(here: Path, other: Walk) -> Compared:
-    """Takes the path in the other variant too, and returns the differences between the two.
+    """Follows the path `here` in the variant `other`, and returns how the two variants differ.
 
-    The differences are values after a step, and actions that only one variant enables.
+    They differ in the values of state variables after a step, and in the actions that are enabled
+    after the last step.
     """
     try:
         start, calls = read(other, here.text)

@@ -22,9 +22,9 @@ ORDERED: Final = ("int", "ordered")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """A log of a spec: the variables of its records, of its end, and of other positions in it.
+    """A log of a spec: the variables of its records, its end offset, and other offsets in it.
 
-    These other variables are the `marks`, such as the high watermark.
+    The other offsets are the `marks`, such as the high watermark.
     """
 
     name: str  # of the map from positions, such as `log.record`

@@ -96,10 +96,10 @@ def read(walk: Walk, text: str) -> tuple[Start, tuple[Call, ...]]:
 
 
 def follow(walk: Walk, start: Start, calls: Sequence[Call], known: Path | None = None) -> Path:
-    """Returns the path of the calls from an initial state; it ends before an impossible call.
+    """Returns the path that takes the actions of `calls`, one after another, from an initial state.
 
-    `known` is another path. If the two paths begin with the same calls, the states after these
-    calls are reused.
+    The path ends before the first action that is not enabled. If the path `known` begins with the
+    same actions, its states are reused.
     """
     taken, states = list[Call](), [start.state]
     verdicts = dict[tuple[str, int], bool | None]()
@@ -129,7 +129,7 @@ def follow(walk: Walk, start: Start, calls: Sequence[Call], known: Path | None =
 
 
 def walked(walk: Walk, text: str, known: Path | None = None) -> Path:
-    """Returns the path in the text; raises PathFault for a step that cannot be read or taken."""
+    """Returns the path that `text` describes; raises PathFault for a step that is not possible."""
     found = follow(walk, *read(walk, text), known)
     if found.stopped is not None:
         raise PathFault(found.why_stopped(), len(found.states))
@@ -137,9 +137,10 @@ def walked(walk: Walk, text: str, known: Path | None = None) -> Path:
 
 
 def walked_from_any_start(walk: Walk, text: str) -> Path:
-    """Returns the path of the calls from the first initial state in which all of them are possible.
+    """Returns the path of the actions in `text`, from an initial state that permits all of them.
 
-    The text names no initial state. Raises PathFault if no initial state permits every call.
+    The text names no initial state, so the first one that fits is taken. Raises PathFault if there
+    is none.
     """
     _, calls = read(walk, text)
     paths = [follow(walk, start, calls) for start in walk.starts]

@@ -71,7 +71,7 @@ class Explorer:
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def answer(self, name: str, request: Request) -> Answer:
-        """Returns the answer; raises InputFault for a mistake in the request."""
+        """Returns the answer to a request of the page; raises InputFault for a wrong request."""
         if name not in ANSWERS:
             raise UnknownName("request", name, ANSWERS)
         with self._lock:  # the spec language traces one formula at a time
@@ -221,7 +221,7 @@ def _refuse_scope(request: Request) -> None:
 
 
 def where(opened: traces.Opened) -> Answer:
-    """Returns the spec, variant, constants, scope and path of a trace, with its title and notes.
+    """Returns an opened trace for the page: spec, variant, constants, scope, path, title and notes.
 
     For an explained trace, the answer also has its lines.
     """

@@ -1,8 +1,8 @@
-"""A scope as text, such as `Replica=3,Offset=185`, and the values that are tried in a wide sort.
+"""A scope as text, such as `Replica=3,Offset=185`, and the argument values to try in large sorts.
 
 A recorded trace needs as many offsets as its logs have, so its scope is larger than one that can be
-explored. A sort with more than `WIDE` elements is *wide*. Not every element of a wide sort is tried
-as an argument: only those near the values of the state (`near`).
+explored. A sort with more than `WIDE` elements is *wide*. Only some elements of a wide sort are
+tried as an argument: those near the values of the state (`near`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LARGEST: Final = 2**63  # elements of a sort whose elements are only values
 
 
 def scope_ranges(spec: Spec, text: str) -> Ranges:
-    """Returns the elements of each sort; a sort that the text leaves out has its usual elements.
+    """Returns the elements of each sort; a sort that `text` leaves out has the spec's own elements.
 
     Raises InputFault for an unknown sort or an unusable number of elements.
     """

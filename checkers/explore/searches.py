@@ -1,4 +1,4 @@
-"""Searches breadth-first for a state, in a thread of its own: progress, budget, stop.
+"""Searches breadth-first for a state, in a separate thread that can be stopped.
 
 To find a state in which a formula is true, the search explores the spec with the claim that the
 formula is always false. The shortest counterexample is then the path to the state. So the compiled
@@ -101,7 +101,7 @@ class Job:
 
 
 def for_a_state(path: Path, formula: t.Node, budget: Budget, *, from_here: bool) -> Search:
-    """Returns the search for a nearest state in which the formula is true.
+    """Returns a search for the nearest state in which the formula is true.
 
     The search begins in the last state of the path, or in the initial states.
     """

@@ -60,7 +60,7 @@ class Server(ThreadingHTTPServer):
         return f"http://{ADDRESS}:{self.server_port}/"
 
     def link(self, opened: Answer) -> str:
-        """Returns the URL that opens this spec, variant, constants and path."""
+        """Returns the page's URL with the spec, variant, constants and path of `opened`."""
         constants = opened.get("constants") or {}
         words = {
             "spec": opened["spec"],
@@ -75,7 +75,7 @@ class Server(ThreadingHTTPServer):
         return f"{self.url}#{urlencode(given, quote_via=quote, safe='(),=')}"
 
     def page(self, name: str) -> bytes:
-        """Returns a file of the page."""
+        """Returns a file of the web page, such as `index.html`."""
         return files("checkers.explore").joinpath("page", name).read_bytes()
 
     def get_request(self) -> tuple[socket.socket, Any]:
@@ -90,7 +90,7 @@ class Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def server_close(self) -> None:
-        """Closes every connection, waits for the requests that are being answered, and stops."""
+        """Closes every connection, waits until the current requests are answered, and stops."""
         for connection in [*self.connections]:
             with suppress(OSError):  # the browser has closed it
                 connection.shutdown(socket.SHUT_RDWR)

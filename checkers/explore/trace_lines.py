@@ -18,7 +18,7 @@ from model.faults import InputFault
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceLines:
-    """The lines of one trace; the last one is the line that the spec forbids, if there is one."""
+    """The lines of one explained trace; if the spec forbids a line, it is the last one."""
 
     subject: str
     elements: Mapping[str, Mapping[str, str]]  # of a sort: an element, and its name in the run
@@ -84,7 +84,7 @@ def _line(line: Line) -> dict[str, Any]:
 
 
 def _needs(path: Path, needs: Step) -> dict[str, Any]:
-    """Returns the refused action as the page shows it, with the conjunct that is false."""
+    """Returns the refused action as JSON for the page, with its conjunct that is false."""
     walk = path.walk
     action = next((a for a in walk.spec.actions if a.name == needs.action), None)
     if action is None or len(action.params) != len(needs.values):

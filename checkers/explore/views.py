@@ -164,7 +164,10 @@ def judged_from(path: Path) -> int:
 
 
 def first_broken(path: Path, claim: Claim) -> int | None:
-    """Returns the first judged step of the path after which the claim is false, if there is one."""
+    """Returns the first step after which the claim is false, or None.
+
+    In a long path, only the last steps are evaluated (`judged_from`).
+    """
     judged = range(judged_from(path), len(path.states))
     return next((k for k in judged if _holds(path, claim, k) is False), None)
 

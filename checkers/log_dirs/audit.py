@@ -85,7 +85,7 @@ class Engine(Protocol):
     """Runs the checks of every topic partition, in this process or on Spark."""
 
     def judged(self) -> pa.Table:
-        """Checks each topic partition on its own; returns a table of results."""
+        """Runs the checks that need one topic partition on each; returns a table of results."""
         ...
 
     def compared(self, suspects: pa.Table) -> pa.Table:

@@ -34,7 +34,7 @@ _NUMBERS: Final = [name for name in BATCHES.names if name not in ("partition", "
 
 
 class Log:
-    """A replica's log as arrays with one element per record batch, called a row."""
+    """A replica's log as a table of arrays: each row is a record batch."""
 
     def __init__(self, metadata: LogMetadata, first_segment: int, rows: pa.Table) -> None:
         columns: Columns = {n: rows[n].to_numpy().astype(np.int64) for n in _NUMBERS}
@@ -97,8 +97,10 @@ class Log:
         return bool((self.base[self.sound[1:]] > self.last[self.sound[:-1]]).all())
 
     def covering(self, offset: int) -> Ints:
-        """Returns the row numbers of the sound batches (known format, right checksum) whose offset
-        range contains the offset.
+        """Returns the row numbers of the sound batches whose offset range contains the offset.
+
+        A sound batch has a known format and the right checksum. Its offset range begins at its base
+        offset and ends at its last offset.
         """
         rows = self.sound
         if self.ascends:  # at most one batch covers the offset, found by binary search
@@ -124,7 +126,7 @@ class Log:
         return int(self.last[last]) + 1, position, str(self.names[self.segment[last]])
 
     def by_producer(self, rows: Ints) -> Ints:
-        """Returns those of the batches `rows` that have a producer id, ordered by this id.
+        """Returns the rows of `rows` whose batch has a producer id, ordered by this id.
 
         The batches of one producer stay in log order.
         """

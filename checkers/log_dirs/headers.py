@@ -86,7 +86,7 @@ def blocks(file: BinaryIO) -> Iterator[Block | Rest]:
 
 
 def _hop(data: bytes) -> tuple[list[int], int]:
-    """Returns the start of each whole batch, and the end of the last one."""
+    """Returns the positions of the whole batches in `data`, and the end of the last one."""
     begins: list[int] = []
     at, last, length_of = 0, len(data), _LENGTH.unpack_from
     while last - at > MAGIC_AT:

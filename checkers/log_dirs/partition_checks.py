@@ -32,8 +32,9 @@ FOUND: Final = pa.schema(
 
 
 def check_partition(partition: int, rows: pa.Table, dirs: LogDirs) -> pa.Table:
-    """Runs all checks of one topic partition on its record batches; returns their results and the
-    input of later checks.
+    """Runs all checks that need one topic partition only, on its record batches.
+
+    Returns their results, and the data that later checks need.
     """
     logs = _logs(partition, rows, dirs)
     cleaned = [n.log.metadata.cleaned_to for n in logs]

@@ -114,7 +114,7 @@ def _overlapping(one: Log, mine: Ints, two: Log, theirs: Ints) -> Ints:
 
 
 def compare_suspects(rows: pa.Table, suspect: pa.Table, dirs: LogDirs) -> Found:
-    """Compares the records of suspect batches between each two replicas.
+    """Compares the records of suspect batches, for each pair of replicas.
 
     A suspect is a batch that differs between two replicas; `rows` has the records of all suspects.
     The result has one row for each pair of replicas that differ: the first record that differs, and

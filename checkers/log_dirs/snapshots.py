@@ -55,7 +55,7 @@ def producer_snapshot(log: Log) -> Found:
 
 
 def _below(log: Log) -> Ints:
-    """Returns the rows of the batches below the snapshot's offset, back to the nearest gap."""
+    """Returns the rows of the batches without a gap that end just below the snapshot's offset."""
     offset = -1 if log.metadata.snapshot is None else log.metadata.snapshot.offset
     rows: Ints = log.sound
     ends = rows[log.last[rows] + 1 == offset]

@@ -64,7 +64,7 @@ class KnownViolation:
 
 @dataclass(slots=True)
 class Baseline:
-    """The known violations of a file, and which of them a run has shown so far."""
+    """The known violations in a baseline file, and which of them the run has shown so far."""
 
     file: Path
     entries: Sequence[KnownViolation]

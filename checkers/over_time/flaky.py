@@ -18,7 +18,7 @@ _Conditions = tuple[str, str, str, str | None, str, str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flaky:
-    """A claim that was violated in some runs, and held in others, under the same conditions."""
+    """A claim that was violated in some of several comparable runs, and held in the others."""
 
     command: str
     claim: str

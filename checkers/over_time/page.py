@@ -27,7 +27,10 @@ STATES: Final = {
 
 
 def page(runs: Sequence[KeptRun], unsteady: Sequence[Flaky]) -> str:
-    """Returns the page; without runs it says that there are none."""
+    """Returns an HTML page with the runs, claim by claim; flaky verdicts come early.
+
+    If there are no runs, the page contains a sentence that says this.
+    """
     rows: dict[tuple[str, str], list[tuple[KeptRun, KeptVerdict]]] = {}
     for run in runs:
         by_claim: dict[tuple[str, str], list[KeptVerdict]] = {}

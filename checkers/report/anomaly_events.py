@@ -32,7 +32,7 @@ class Described(Protocol):
 
 
 def decided(anomaly: Described, **verdict: Any) -> AnomalyDecided:
-    """Returns an event with the verdict on an anomaly, and its texts from the catalogue."""
+    """Returns an event with the verdict on an anomaly, and its rule and explanation as text."""
     return AnomalyDecided(
         anomaly=anomaly.id,
         statement=anomaly.statement,

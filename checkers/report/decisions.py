@@ -84,7 +84,7 @@ def many(count: int, what: str, plural: str | None = None) -> str:
 
 
 def verdict(decision: Decision) -> str:
-    """Returns the verdict as text, with a remark such as `permitted` or `as expected`."""
+    """Returns the verdict as text, followed by a remark such as `permitted` or `as expected`."""
     if is_known(decision):
         return f"{decision.verdict}, known"
     if decision.expected is not None and not is_expected(decision.verdict, decision.expected):

@@ -16,7 +16,7 @@ from model.faults import InputFault
 
 @dataclass(slots=True)
 class Document:
-    """A file that an option requests; `render` makes the file's text from the run's result."""
+    """A file that an option such as --junit requests; `render` returns its text."""
 
     path: Path
     option: str

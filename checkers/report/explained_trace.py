@@ -79,7 +79,7 @@ class ExplainedTrace:
         refused: Line | None = None,
         elements: Mapping[str, Sequence[str]] | None = None,
     ) -> ExplainedTrace:
-        """Returns the trace of a subject whose events `behaviour` has followed."""
+        """Returns the explained trace of a subject; `behaviour` gives its spec, scope and start."""
         of_spec = behaviour.spec
         variant = next(one for one in variants_of(spec) if one.cls is type(of_spec))
         ranges = behaviour.stepper.ranges
@@ -97,7 +97,7 @@ class ExplainedTrace:
 
 
 def len_of(elements: range) -> int:
-    """Returns the number of elements, also if it is too large for `len`."""
+    """Returns the number of elements; unlike `len`, it works for more than 2^63 elements."""
     return elements.stop - elements.start
 
 
@@ -159,7 +159,7 @@ def is_explained(read: Mapping[str, Any]) -> bool:
 
 
 def read_trace(read: Mapping[str, Any], file: str) -> ExplainedTrace:
-    """Returns the trace in a JSON object; raises InputFault if a field is missing or unfit."""
+    """Returns the trace in a JSON object; raises InputFault if a field is missing or invalid."""
     if read.get("format") != FORMAT:
         raise InputFault(
             f"{file}: the format is {read.get('format')!r}, and this Urteil reads {FORMAT!r}; run"

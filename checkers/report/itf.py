@@ -131,7 +131,7 @@ def _read(v: t.Variable, ranges: Ranges, written: Any, k: int, cells: dict[Cell,
 
 
 class _Missing:
-    """Stands for a value that is absent or of the wrong sort."""
+    """A placeholder for a value that is absent, or that has the wrong type."""
 
 
 def _value(written: Any, sort: t.SortInfo, ranges: Ranges) -> Any:

@@ -24,7 +24,7 @@ SHOWN_VERBOSE: Final = 32  # as many as an audit keeps
 
 
 def explained(audit: Audit, name: str, *, verbose: bool = False) -> str:
-    """Returns the audit as text, with the first 8 violations of each check, or 32 if verbose.
+    """Returns the audit as text, with the first 8 violations of each check; with `verbose`, 32.
 
     The violations are ordered by topic partition and offset.
     """

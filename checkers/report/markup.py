@@ -1,4 +1,4 @@
-"""Escapes any text for HTML, XML and SVG, and builds elements.
+"""Escapes text for HTML, XML and SVG, and builds elements of these languages.
 
 The value of a record may contain any character. Characters that XML does not allow (controls, lone
 surrogates) are written as Python's escape sequences.

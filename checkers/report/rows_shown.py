@@ -1,9 +1,9 @@
 """Builds an event for each of the 32 worst violations of an anomaly, for reports.
 
 An event has the violation as text. The events of the 8 worst violations also have operations for a
-timeline: the operations that the violation names, and up to 20 with close operation numbers.
-Operations on a key of the violation are preferred. A poll may return a thousand records, so an
-operation's text has only the records that concern the violation.
+timeline. These are the operations that the violation names, and up to 20 others whose operation
+numbers are near. Among the others, operations on a key of the violation are preferred. A poll may
+return a thousand records, so an operation's text has only the records that concern the violation.
 """
 
 from __future__ import annotations

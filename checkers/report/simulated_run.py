@@ -1,4 +1,4 @@
-"""A run of the simulated reference broker as explained traces, one for each spec that covers it."""
+"""Converts a run of the simulated reference broker to explained traces, one for each spec."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST: Final = 240  # characters of a line
 
 
 def traces_of(events: Sequence[Traced]) -> Iterator[ExplainedTrace]:
-    """Yields the run as a trace of every spec; each event of the run is a line."""
+    """Yields an explained trace of the run for each spec; each event of the run is a line."""
     for run in explained_runs(events):
         yield _trace(run, events)
 

@@ -35,7 +35,7 @@ def nothing(_: Stage) -> None:
 
 
 def pause_for(seconds: float) -> Do:
-    """Waits for a fixed time, so that a check can show that nothing happened meanwhile."""
+    """Waits `seconds` seconds, so that a later check can show that nothing happened meanwhile."""
     return lambda _: time.sleep(seconds)
 
 
@@ -64,7 +64,7 @@ def create_topic(*replicas: int, **configs: str) -> Do:
 
 
 def to(action: Ability, *brokers: int) -> Do:
-    """Kills, stops, starts, pauses or resumes several brokers, one after the other."""
+    """Performs one action, such as a kill or a pause, on several brokers, one after the other."""
 
     def do(stage: Stage) -> None:
         for broker in brokers:
@@ -220,7 +220,7 @@ def set_config(kind: int, resource: str, name: str, value: str) -> Do:
 
 
 def elect_preferred(at: int) -> Do:
-    """Asks the broker `at` to elect the partition's preferred leader, its first replica."""
+    """Requests from broker `at` the election of the preferred leader, the first of the replicas."""
 
     return lambda stage: stage.administration(at).elect([stage.place])
 

@@ -1,4 +1,4 @@
-"""The table of all reproductions: counterexamples of specs, shown on real brokers."""
+"""The table of all reproductions: each shows the counterexample of a spec on real brokers."""
 
 from __future__ import annotations
 

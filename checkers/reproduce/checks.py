@@ -53,7 +53,10 @@ def deleted(stage: Stage) -> Seen:
 
 
 def registered(*brokers: int, at: int) -> Check:
-    """Checks that a broker's metadata has exactly the named brokers: registered and not fenced."""
+    """Checks that broker `at` lists exactly the named brokers in its metadata.
+
+    A broker is listed if it is registered and not fenced.
+    """
 
     def check(stage: Stage) -> Seen:
         answer = stage.call(Api.METADATA, 9, {"topics": []}, at)
@@ -179,7 +182,7 @@ def was_read(stage: Stage) -> Seen:
 
 
 def is_noted(error: str | None = None) -> Check:
-    """Passes if the last transactional request so far was answered with this error.
+    """Checks that the last request of the transactional producer was answered with this error.
 
     If `error` is None, any answer passes.
     """

@@ -113,7 +113,7 @@ class JavaSends:
         error: str | None,
         history: HistoryWriter,
     ) -> None:
-        """Stores the outcome of one record; the last outcome completes the operation."""
+        """Stores the outcome of one record; after the last outcome, the operation is completed."""
         self.values[value] = replace(self.values[value], offset=offset)
         self.pending.discard(value)
         if outcome != "ok":

@@ -18,7 +18,7 @@ SHARE_GROUP_STATE: Final = "__share_group_state"
 
 
 def create_share_coordinator(broker: int) -> Do:
-    """Creates `__share_group_state` on one broker, which so becomes the share coordinator."""
+    """Creates the topic `__share_group_state` on one broker, which becomes share coordinator."""
 
     def do(stage: Stage) -> None:
         topic = {

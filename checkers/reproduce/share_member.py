@@ -55,7 +55,7 @@ class ShareMember:
         return member
 
     def poll(self) -> str:
-        """Returns the next record that is delivered to this member, and its delivery count."""
+        """Returns the next record that this member gets and its delivery count, or `no record`."""
         until = time.monotonic() + WITHIN_S
         while True:
             for message in self.consumer.poll(1.0):

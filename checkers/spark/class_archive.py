@@ -25,7 +25,10 @@ QUIET: Final = "-Xlog:disable"  # Java would print warnings to stdout
 
 
 def archive_of(chosen: Java) -> Path:
-    """Returns the file of the archive for this Java and the installed Spark; it may not exist."""
+    """Returns the path of the class archive for this Java and the installed Spark.
+
+    The file may not exist yet.
+    """
     spark = find_spec("pyspark")  # importing it takes a second
     parts = (chosen.home, chosen.version, version("pyspark"), spark and spark.origin)
     key = hashlib.sha256(" ".join(map(str, parts)).encode()).hexdigest()[:32]
@@ -38,7 +41,7 @@ def reading(file: Path) -> str:
 
 
 def writing(file: Path) -> str:
-    """Returns the options with which Java writes the archive at its exit."""
+    """Returns the Java options that make Java write the archive when it exits."""
     return f'{QUIET} "-XX:ArchiveClassesAtExit={file}"'
 
 

@@ -85,7 +85,7 @@ def is_local(spark: SparkSession) -> bool:
 def parallelism(spark: SparkSession) -> int:
     """Returns the number of tasks that run in parallel.
 
-    Spark Connect does not show this number; then it is the number of shuffle partitions.
+    Over Spark Connect this number is unknown, so the number of shuffle partitions is returned.
     """
     if is_connected(spark):
         return int(spark.conf.get(_SHUFFLE_PARTITIONS) or 1)

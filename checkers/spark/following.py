@@ -31,7 +31,7 @@ TAIL_INTERVAL_S: Final = 5.0  # least time between two verdicts if only the tail
 
 
 def growths(history: Path, spark: SparkSession) -> Generator[None]:
-    """Yields None whenever the recording has grown, until it has ended.
+    """Yields None each time when the recording has grown, until the recording ends.
 
     Raises UnreadableHistory if the folder has no recording.
     """

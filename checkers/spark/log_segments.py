@@ -31,7 +31,7 @@ TASK_BYTES: Final = 64 << 20  # a task reads at most this, or one segment
 
 
 def listed(of: Iterable[Segment]) -> str:
-    """Returns the segments as text, for the option `segments` of the data source."""
+    """Returns the segments as JSON, for the option `segments` of the data source."""
     return json.dumps([[str(s.path.absolute()), s.partition, s.log, s.number] for s in of])
 
 

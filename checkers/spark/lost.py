@@ -47,7 +47,10 @@ def lost_process(error: BaseException) -> SparkLost | None:
 
 
 def is_unanswered(error: BaseException) -> bool:
-    """Returns True if Java did not answer a call; an exception of Java is an answer."""
+    """Returns True if the Java process did not answer a call.
+
+    If Java answered with an exception, the result is False.
+    """
     of_py4j = isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)
     return of_py4j or isinstance(error, ConnectionError)
 

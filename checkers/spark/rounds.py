@@ -42,7 +42,7 @@ _Element = tuple[int, _Item]
 
 @dataclass
 class SparkRounds:
-    """The levels of a search, as RDDs of a session; `closed` frees them."""
+    """Keeps the levels of a distributed search as RDDs of a Spark session; `closed` frees them."""
 
     spark: SparkSession
     partitions: int = 0  # 0: some for each core
@@ -97,7 +97,7 @@ class SparkRounds:
 
     @property
     def count(self) -> int:
-        """The number of levels."""
+        """The number of levels that the search has kept so far."""
         return len(self.copies) * self.copied_together + len(self.levels)
 
     def _copy(self, levels: Sequence[RDD[_Element]]) -> None:
@@ -181,7 +181,7 @@ def _gather(
 
 
 def _in_turn(elements: Iterable[_Element]) -> tuple[list[_Item], Iterator[bytes]]:
-    """Returns what was sent, in the order of its senders, and an iterator over earlier levels."""
+    """Returns the items that were sent, ordered by sender, and an iterator over earlier levels."""
     rest = iter(elements)
     arrived: list[_Item] = []
     first: list[_Item] = []

@@ -125,7 +125,7 @@ def _analyse_locally(
 
 @contextmanager
 def errors_of_tasks() -> Generator[None]:
-    """Raises again, in the driver, the error with which a Spark task in the block failed.
+    """Converts an error of a Spark task in the `with` block to the exception that the task raised.
 
     This applies to UnreadableHistory, and to the OSError of a full disk. Any other error stays as
     it is. Spark returns a task's error as text: it ends with the type and the message.

@@ -54,9 +54,9 @@ class SentRows:
 def sent(
     spark: SparkSession, partitions: tuple[HistoryPartition, ...], folder: Path
 ) -> tuple[HistoryPartition, ...]:
-    """Returns the partitions with locations that every worker can read.
+    """Returns the partitions with file locations that every worker can read.
 
-    Files that a worker does not see are sent to it, by links to them in `folder`.
+    Files that some worker cannot see are sent to all workers, under links in `folder`.
     """
     if is_local(spark):
         return partitions

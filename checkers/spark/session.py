@@ -129,14 +129,17 @@ def session(
 
 
 def is_running() -> bool:
-    """Returns True if a session is active in this process, so that `session` starts no Java."""
+    """Returns True if a Spark session is active in this process; then `session` starts no Java."""
     from pyspark.sql import SparkSession
 
     return SparkSession.getActiveSession() is not None
 
 
 def ui_address(spark: SparkSession) -> str:
-    """Returns the address of Spark's web UI; a Spark Connect server has its own."""
+    """Returns the address of Spark's web UI, or a text if this process serves no such UI.
+
+    With Spark Connect, the server has the UI.
+    """
     address = None if connect.is_connected(spark) else spark.sparkContext.uiWebUrl
     return address or "not served by this process"
 

@@ -50,7 +50,7 @@ def _faults_as_rows(
 
 @cache
 def prepare_worker(modules: int) -> None:
-    """Makes the tasks of this worker cheaper; with more modules than before, it is done again."""
+    """Reduces the CPU time of this worker's later tasks; runs once for each value of `modules`."""
     del modules
     keep_freed()
     # saves 40 ms of CPU in each task
@@ -158,7 +158,7 @@ def merge_files(
 def process_cells(
     kernels: Sequence[Kernel], hash_seed: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Runs the kernels on shuffle partitions, each of which is one cell of a row of Spark.
+    """Runs the kernels on shuffle partitions; each row of Spark holds one partition.
 
     A kernel is a function from a batch of rows to a table.
     """

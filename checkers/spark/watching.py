@@ -1,4 +1,4 @@
-"""The progress of Spark jobs while they run, and their names in Spark's web UI."""
+"""Reports the progress of Spark jobs while they run, and names them in Spark's web UI."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def watched(
 
 @contextmanager
 def described(spark: SparkSession, name: str) -> Generator[None]:
-    """Names the Spark jobs in the block: their description in Spark's UI, and their job group.
+    """Names the Spark jobs of the `with` block, in Spark's UI and as their job group.
 
     With Spark Connect, the name is a tag of the jobs, since the server describes them itself.
     """
@@ -102,7 +102,7 @@ def relayed(spark: SparkSession, watch: Watcher) -> Generator[Watcher]:
 
 @dataclass(frozen=True, slots=True)
 class Relay:
-    """A function that writes the last progress to a file, from which another process reads it."""
+    """A function that writes the latest progress to a file, so that another process can read it."""
 
     file: Path
 
@@ -112,7 +112,7 @@ class Relay:
         written.replace(self.file)
 
     def forward(self, watch: Watcher) -> None:
-        """Calls `watch` with the last progress, if there is any."""
+        """Calls `watch` with the latest progress, if there is any."""
         if self.file.exists():
             watch(pickle.loads(self.file.read_bytes()))
 

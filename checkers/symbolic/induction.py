@@ -57,8 +57,8 @@ class Facts:
 class Goal:
     """One condition of the induction as Z3 formulas.
 
-    `facts` has several sets of assumptions. The condition is proved if `formula` follows from one
-    set.
+    `facts` has several sets of assumptions. The condition is proved if `formula` follows from any
+    of these sets.
     """
 
     facts: Sequence[Facts]  # in the order of the attempts; the last has all claims

@@ -18,7 +18,7 @@ UP_TO = 6  # elements
 
 
 def assumption(sort: str, number: int) -> str:
-    """Returns the assumption about the sets with at least `number` elements, in words."""
+    """Returns the assumption of a proof about sets with at least `number` elements, as text."""
     return (
         f"a set with at least {number} elements of {sort} stays so when elements join"
         f" (true of all sets up to {UP_TO} elements)"

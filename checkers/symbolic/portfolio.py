@@ -1,6 +1,7 @@
 """The portfolio: attempts to prove or refute a condition, in a fixed order, until one succeeds.
 
-A condition says that an action keeps a claim true. The attempts use these methods:
+A condition says that an action preserves a claim: if the claim is true before the action, it is
+true after it. The attempts use these methods:
 
 - E-matching instantiates quantifiers at existing terms. It proves a condition fast if the claims
   suffice, but never refutes one.
@@ -10,7 +11,7 @@ A condition says that an action keeps a claim true. The attempts use these metho
 
 The spec may name a *slice*: claims that suffice to prove the condition. Then a method first assumes
 only these claims, and ground instances of these claims come second, before all claims. In the proof
-of the quorum they decide every condition that the first query does not.
+of the quorum spec, ground instances decide every condition that the first query leaves open.
 
 The same query may take 0.1 seconds or a minute, depending on how Z3 branches. So several short
 searches that branch differently are better than one long search.
@@ -31,7 +32,7 @@ from checkers.symbolic.sorts import Sorts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
-    """A configuration of Z3, and the part of the remaining time that it may use."""
+    """A configuration of Z3, and the share of the remaining time that it may use."""
 
     name: str
     options: Mapping[str, object]
@@ -140,7 +141,7 @@ def attempts(goal: Goal, sorts: Sorts, at_scopes: AtScopes) -> Iterator[Attempt]
 def with_instances(
     goal: Goal, facts: Sequence[Facts], sorts: Sorts, strategy: Strategy
 ) -> Iterator[Attempt]:
-    """Yields a query for each set of assumptions, with ground instances of its claims."""
+    """Yields a query for each set of assumptions, to which it adds ground instances of them."""
     if goal.instantiated is not None:
         for some in facts:
             more, formula = goal.instantiated(some)

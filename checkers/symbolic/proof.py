@@ -170,8 +170,8 @@ def prove(
 ) -> Proof:
     """Tries to prove by induction that every claim of the spec is true in every reachable state.
 
-    A condition of the induction says: if all claims are true before an action, one claim is true
-    after the action.
+    The induction has a condition for each action and claim: if all claims are true before the
+    action, this claim is true after it.
 
     - `limit_ms` limits the solver's time for one condition.
     - `only` names the claims to prove; a condition still assumes all claims.
@@ -232,7 +232,7 @@ class _Prover:
         self._consequences: dict[str, Outcome] = {}
 
     def again(self, condition: Condition, without: frozenset[str]) -> Condition:
-        """Decides the condition again, without some claims as assumptions."""
+        """Decides a condition again, without assuming the claims in `without`."""
         spec = self.induction.spec
         action = next(a for a in (spec.initial, *spec.actions) if a.name == condition.action)
         claim = next(c for c in spec.claims if c.name == condition.claim)

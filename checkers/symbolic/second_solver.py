@@ -31,7 +31,7 @@ except ModuleNotFoundError as missing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """A configuration of cvc5, and the part of the remaining time that it may use."""
+    """A configuration of cvc5, and the share of the remaining time that it may use."""
 
     name: str
     options: Mapping[str, str]
@@ -75,7 +75,7 @@ def opinion(script: Script, *, limit_ms: int) -> Opinion:
 
 
 def _attempts(script: Script) -> Iterator[tuple[Method, str, frozenset[str]]]:
-    """Yields a method, a script, and the answers that decide the condition, in order of trial."""
+    """Yields a method, a script, and the answers that decide the condition, for each attempt."""
     proves = frozenset({"unsat"})
     decides = proves if script.lacks_claims else proves | {"sat"}
     for method in METHODS:
@@ -87,7 +87,7 @@ def _attempts(script: Script) -> Iterator[tuple[Method, str, frozenset[str]]]:
 def check(text: str, options: Mapping[str, str], *, limit_ms: int) -> Answer:
     """Returns the answer of cvc5 to the script: sat, unsat, or unknown with the reason.
 
-    Ctrl-C takes effect after the answer, so within the limit.
+    Ctrl-C takes effect after the answer, so at most `limit_ms` milliseconds later.
     """
     terms = cvc5.TermManager()
     solver = cvc5.Solver(terms)

@@ -57,10 +57,11 @@ class Script:
 
 
 def scripts(spec: Spec, proof: Proof) -> Iterator[Script]:
-    """Yields a script for each condition on which the verdicts of the proof rest.
+    """Yields a script for each condition that decides a verdict of the proof.
 
-    A condition by frame needs no solver and has no script. A claim that follows from others in
-    every state has one script in all.
+    If the action changes no variable of the claim, the condition needs no solver, and has no
+    script. If a claim follows from other claims in the same state, all its conditions have one
+    script.
     """
     sorts = Unbounded()
     induction = Induction(spec, Step(spec, Translation(sorts)))
@@ -91,7 +92,7 @@ def scripts(spec: Spec, proof: Proof) -> Iterator[Script]:
 
 
 def deciding(proof: Proof) -> Iterator[tuple[Condition, frozenset[str]]]:
-    """Yields each condition on which a verdict rests, with the claims that it does not assume.
+    """Yields the conditions that decide the verdicts, each with the claims that it does not assume.
 
     These are the conditions that failed, and those of the proved claims. The latter do not assume
     the dropped claims.

@@ -59,11 +59,11 @@ class Sorts(ABC):
 
     @abstractmethod
     def majority(self, info: t.SortInfo, is_member: Callable[[Expr], Expr]) -> Expr:
-        """Returns a formula that is true if more than half of the elements are members."""
+        """Returns a formula that is true if `is_member` is true for a majority of the elements."""
 
     @abstractmethod
     def at_least(self, info: t.SortInfo, number: int, is_member: Callable[[Expr], Expr]) -> Expr:
-        """Returns a formula that is true if at least `number` elements are members."""
+        """Returns a formula that is true if `is_member` is true for at least `number` elements."""
 
     @abstractmethod
     def _make(self, info: t.SortInfo) -> Expr: ...
@@ -182,7 +182,7 @@ class Unbounded(Sorts):
         )
 
     def majority(self, info: t.SortInfo, is_member: Callable[[Expr], Expr]) -> Expr:
-        """Returns a formula that is true if all elements of some quorum are members."""
+        """Returns a formula that is true if the members include some majority of the elements."""
         name = f"Quorum{info.name}"
         if name not in self._families:
             self._any_two_share(info, self._family(info, name))
@@ -190,9 +190,10 @@ class Unbounded(Sorts):
         return self._contains_one(info, self._families[name], is_member)
 
     def at_least(self, info: t.SortInfo, number: int, is_member: Callable[[Expr], Expr]) -> Expr:
-        """Returns a formula that is true if all elements of some large set are members.
+        """Returns a formula that is true if the members include a set of `number` or more elements.
 
-        No axiom states which sets are large, so the proof holds for each number.
+        The formula does not fix the number, because no axiom states which sets are large enough. So
+        the proof holds for each number.
         """
         name = f"AtLeast{number}{info.name}"
         if name not in self._families:

@@ -53,9 +53,9 @@ def vacuity_of(
 ) -> Vacuity:
     """Checks at a finite scope that the claims and the actions of a spec are satisfiable.
 
-    The result names claims that contradict each other, and actions that are never enabled. It also
-    has the reason if something was not decided. The scope is by default the spec's own scope. The
-    time limit is for each query of the solver. Claims in `without` are not checked.
+    The result names claims that contradict each other, and actions that are never enabled. If
+    something stays undecided, the result has the reason. By default, the scope is that of the spec.
+    `limit_ms` limits each query of the solver. Claims in `without` are not checked.
     """
     if not (spec.scope() if scope is None else scope):
         return Vacuity(scope={}, undecided="vacuity was not checked: the spec has no scope")

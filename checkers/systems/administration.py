@@ -156,7 +156,7 @@ ACTIONS: Final[Mapping[Ability, Callable[[System, int], None]]] = {
 
 
 def perform(system: System, action: Ability, broker: int) -> None:
-    """Performs any action on a broker; raises Unable if the system cannot perform it."""
+    """Performs an action on a broker; raises Unable if the system cannot perform it."""
     if action in ACTIONS and action in system.abilities:
         ACTIONS[action](system, broker)
     else:

@@ -30,7 +30,7 @@ FORMS: Final = f"{SERVED}, {APACHE_KAFKA}:VERSION, {', '.join(PEERS)} or HOST:PO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedSystem:
-    """The reference broker, not yet started."""
+    """The reference broker as the value of `--on`."""
 
     name: str = SERVED
 

@@ -17,7 +17,7 @@ FIRST_PORT, LAST_PORT = 19_092, 29_092
 
 
 def free_ports() -> Generator[int]:
-    """Yields the free ports in ascending order from a random port on, and then from the lowest."""
+    """Yields free ports, first in ascending order from a random port, then from the lowest port."""
     # Because of the random beginning, two clusters rarely try the same port.
     begin = random.SystemRandom().randrange(FIRST_PORT, LAST_PORT)
     for port in (*range(begin, LAST_PORT), *range(FIRST_PORT, begin)):

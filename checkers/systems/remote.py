@@ -1,4 +1,4 @@
-"""A cluster that somebody else runs: clients reach it, and no fault touches it."""
+"""A cluster that Urteil did not start: it is used by clients only, and no fault is injected."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ Round = tuple[Planned, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
-    """The inputs of random rounds of faults: random numbers, brokers, and their session timeout.
+    """The inputs from which rounds of faults are drawn: random numbers, brokers, session timeout.
 
     A pause takes longer than the session timeout.
     """

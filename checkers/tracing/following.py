@@ -37,9 +37,7 @@ SHOWN_AFTER: Final = 3
 
 
 class TakenEvent(NamedTuple):
-    """The number of an event that was applied to the spec, and the last action of the spec after
-    it.
-    """
+    """An event that was applied to the spec, by its number, and the spec's last action so far."""
 
     number: int  # in the order of the clock
     last: Taken | None
@@ -90,7 +88,7 @@ class Following:
     in_order: list[TakenEvent] = field(default_factory=list[TakenEvent])
 
     def run(self, progress: Callable[[int], None] | None = None) -> Refused | None:
-        """Takes events until the trace ends or the spec refuses an event.
+        """Applies the remaining events to the spec, until the end or a forbidden event.
 
         Returns None at the end of the trace, otherwise the refusal.
         """
@@ -121,7 +119,7 @@ class Following:
         return None
 
     def _look_ahead(self) -> bool:
-        """Takes later events that the next event needs; returns False if there are none.
+        """Applies later events that must precede the next event; returns False if there are none.
 
         Such an event happened before the next event, but its line was logged after it.
         """

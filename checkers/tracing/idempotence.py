@@ -46,7 +46,7 @@ class Batch(NamedTuple):
 
 
 class Latest(NamedTuple):
-    """The last record of a producer in the log of the spec."""
+    """The last record of a producer in the log, in the current state of the spec."""
 
     epoch: int
     sequence: int
@@ -54,7 +54,7 @@ class Latest(NamedTuple):
 
 
 class Position(NamedTuple):
-    """The state after the events of a trace so far: the spec's state, and facts that it lacks."""
+    """The state after the events of a trace so far: the spec's state, and facts beyond the spec."""
 
     state: RowState
     leader: tuple[int, int]  # leader epoch and broker of the newest leader
@@ -77,7 +77,7 @@ class PartitionIdempotence:
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> Self | Refused:
-        """Returns the state of the partition before the first batch of the trace.
+        """Returns the partition in the initial state of the spec, before the trace's first event.
 
         Returns a refusal if no event names the producer of a batch.
         """

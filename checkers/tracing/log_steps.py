@@ -1,4 +1,4 @@
-"""The steps of a log: appends, truncations and flushes.
+"""Checks the logged events of a replica's log against the spec: appends, truncations and flushes.
 
 Source: UnifiedLog.append, truncateTo and flush.
 """

@@ -1,7 +1,7 @@
 """The interface of a mapping from events of a trace to actions of a spec.
 
-The mapping applies the events to the spec one by one. It refuses an event that is no step of the
-spec, and gives the reason. It can go back to an earlier position of the trace, so a search can try
+The mapping applies the events to the spec one by one. It refuses an event that the spec does not
+allow, and gives the reason. It can go back to an earlier position of the trace, so a search can try
 other orders.
 """
 
@@ -18,14 +18,14 @@ ElementNames = MappingOf[str, Sequence[str]]
 
 
 class Needs(NamedTuple):
-    """The action that an event needs and the spec refuses, and the last action before it."""
+    """The action that an event requires but the spec refuses, and the last action before it."""
 
     refusal: Refusal
     last: Taken | None
 
 
 class Refused(NamedTuple):
-    """The reason why an event is no step of the spec."""
+    """The reason why the spec does not allow an event."""
 
     why: str
     is_outside: bool = False

@@ -32,7 +32,7 @@ class ReplicationState(NamedTuple):
         return as_int(self.state["replica.leader_epoch", (r,)])
 
     def fetched(self, epoch: int, f: int) -> int:
-        """Returns the log end of follower `f`, as the leader of the epoch knows it."""
+        """Returns the log end offset of follower `f` that the leader of the epoch has recorded."""
         return as_int(self.state["led.fetched", (epoch, f)])
 
     def flushed(self, r: int) -> int:
@@ -68,7 +68,7 @@ class ReplicationState(NamedTuple):
         )
 
     def kept(self, r: int) -> int:
-        """Returns the offset below which the replica has every committed record."""
+        """Returns the largest offset below which the replica has every committed record."""
         end = as_int(self.state["committed_end", ()])
         has = (o for o in range(end) if o >= self.end(r) or not self._has_committed(r, o))
         return next(has, end)

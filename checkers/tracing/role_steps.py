@@ -1,4 +1,4 @@
-"""The steps of a broker that becomes leader or follower: it loads its log, learns its role, begins.
+"""The steps by which a broker becomes leader or follower: it loads its log, and begins its role.
 
 The trace line of a new role also shows where the broker's log ends. After a restart, the log may be
 shorter than before: the broker lost its disk, or unflushed records.
@@ -87,7 +87,7 @@ def learn_more(partition: Partition, event: Event) -> Outcome:
 
 
 def learn(partition: Partition, event: Event, **shown: object) -> Outcome:
-    """Compares the partition state that a broker has learned with the controller's registration.
+    """Compares a broker's partition state with the controller's registration of the partition.
 
     Returns a refusal if they differ, or if the broker's partition epoch decreases; otherwise None.
     """

@@ -106,9 +106,9 @@ class RealTimeCluster(WatchedTopics):
 
     @property
     def powers(self) -> frozenset[Power]:
-        """The abilities that the system offers to trials (test runs).
+        """The faults and settings that the system offers to trials (test runs).
 
-        Examples are to kill brokers, and to see the state of every replica.
+        Examples: brokers can be killed; the state of every replica is visible.
         """
         return powers_of(self._system)
 

@@ -56,7 +56,7 @@ class Effort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """How often a repeated trial (test run) had its first result again: in `shown` of `runs` runs.
+    """How many of `runs` runs of a repeated trial (test run) had its first result: `shown`.
 
     The result is a broken claim or a reached goal.
     """
@@ -130,7 +130,7 @@ def decide(
     effort: Effort,
     progress: Callable[[str], None],
 ) -> Iterator[Judged]:
-    """Yields a verdict for each side: a claim and a setting, a configuration of the cluster.
+    """Yields a verdict for each side: a claim in one setting (a configuration of the cluster).
 
     A side is inside if the claim must hold in the setting, and outside otherwise.
     """

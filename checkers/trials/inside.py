@@ -34,12 +34,12 @@ class Inside:
         self._begins = {node: _size(self.cluster.trace(node)) for node in self.cluster.nodes}
 
     def look(self) -> None:
-        """Reads the records that the log folders have now."""
+        """Reads the records that are in the log folders of the partition now."""
         for broker in self.cluster.brokers:
             self.contents.look(broker, self.cluster.log_dir(broker) / self.partition)
 
     def moments(self, lives: list[Life], virtual_ms: Callable[[int], int]) -> Iterator[Moment]:
-        """Yields the states of the partition since its creation."""
+        """Yields the state of the partition at its creation and after each change."""
         self.look()
         with TemporaryDirectory() as folder:
             traces = [self._trace(node, Path(folder)) for node in self.cluster.nodes]
@@ -59,7 +59,7 @@ def _size(file: Path) -> int:
 
 
 def inside_of(system: System, partition: str) -> Inside | None:
-    """Returns access to a partition's traces and log folders; None if the system is not traced."""
+    """Returns the traces and log folders of a partition; None if the system writes no traces."""
     if not isinstance(system, Cluster) or not system.layout.traced:
         return None
     return Inside(system, partition)

@@ -161,9 +161,9 @@ def recorded(suite: str, claim: str, setting: str) -> tuple[Program, ...]:
 
 
 def fragile(suite: str, setting: str) -> tuple[Program, ...]:
-    """Returns the suite's recorded programs that detect a seeded bug in the setting, each once.
+    """Returns the recorded programs (lists of calls) of a suite that find seeded bugs in a setting.
 
-    A program is a list of calls. A setting is a configuration of the cluster.
+    A setting is a configuration of the cluster. No program is repeated.
     """
     rows = (row for row in _rows(suite) if row.where.startswith(f"{setting}, bug "))
     return tuple(dict.fromkeys(program for row in rows for program in _programs(row)))

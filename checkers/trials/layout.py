@@ -75,10 +75,11 @@ def started(
     proxied: bool = False,
     traced: bool = False,
 ) -> Generator[System]:
-    """Starts the system for trials (test runs), with additional broker settings.
+    """Starts a system for trials (test runs), with additional broker settings, and stops it later.
 
-    Raises InputFault if there are settings, but the system accepts none. Also raises InputFault if
-    `proxied` is true for another system than Apache Kafka: only Kafka's links can be cut.
+    It runs during the `with` block. Raises InputFault if there are settings, but the system accepts
+    none. Also raises InputFault if `proxied` is true for another system than Apache Kafka: only
+    Kafka's links can be cut.
     """
     if proxied and not isinstance(name, KafkaSystem):
         raise InputFault(

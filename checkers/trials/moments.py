@@ -45,7 +45,7 @@ class Life:
 
 @dataclass(slots=True)
 class Contents:
-    """The values of all records that were ever found in the log folders of the brokers."""
+    """The values of all records seen so far in the log folders of the brokers."""
 
     _of: dict[tuple[int, int, int], str] = field(default_factory=dict[tuple[int, int, int], str])
     _any: dict[tuple[int, int], str] = field(default_factory=dict[tuple[int, int], str])
@@ -93,9 +93,10 @@ def moments(
     contents: Contents,
     virtual_ms: Callable[[int], int],
 ) -> Iterator[Moment]:
-    """Yields the state of the partition at its creation and after each change.
+    """Yields the state of a topic partition after its creation and after each change.
 
-    Each state has its virtual time. Yields nothing if no event creates the partition.
+    `events` are those of the partition. Each state has its virtual time. Yields nothing if no event
+    creates the partition.
     """
     both: list[Event | Life] = sorted((*lives, *events), key=_at_ns)
     begin = next(

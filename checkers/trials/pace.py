@@ -42,7 +42,7 @@ class Pace:
     _last_ns: int = 0
 
     def tick_ns(self) -> int:
-        """Returns the virtual time in ns, later than every time returned before."""
+        """Returns the virtual time in ns; each call returns a later time than the call before."""
         now_ns = (time.monotonic_ns() - self.began_ns) // self.real_per_virtual
         self._last_ns = max(self._last_ns + NS_PER_EVENT, now_ns)
         return self._last_ns
@@ -63,7 +63,7 @@ class Pace:
         return (real_ns - self.began_ns) // self.real_per_virtual // NS_PER_MS
 
     def paced(self, request: Request) -> Request:
-        """Returns the request with its durations multiplied by the pace, in real ms."""
+        """Returns the request with its durations converted from virtual to real ms."""
         slower: dict[str, Any] = {}
         for name in DURATIONS.get(type(request), ()):
             virtual_ms: int | None = getattr(request, name)

@@ -1,4 +1,4 @@
-"""Runs each trial (test run) once, for all claims of a suite that use the same configuration.
+"""Runs each trial (test run) once, for all claims that a suite checks in the same configuration.
 
 A trial takes half a minute on a real cluster, and one trial often breaks several claims.
 """

@@ -83,7 +83,7 @@ class Trials:
         return powers_of(self.system) & self.allowed
 
     def draw(self, suite: Suite, setting: str, seed: str, rules: int = RULES) -> Ran:
-        """Runs a trial (a test run), drawing each call from the seed when it is needed."""
+        """Runs a trial (a test run) of at most `rules` calls, drawn at random from `seed`."""
         coins = Random(seed)
 
         def calls(machine: JudgedMachine) -> Iterator[Call]:
@@ -104,8 +104,8 @@ class Trials:
         """Runs trials (test runs) of one configuration in parallel; returns their results in order.
 
         Each item of `plans` is a list of calls to replay, or a seed for random calls. Some faults,
-        such as a power loss, are possible only if there is one trial. Each result has an equal part
-        of the running time.
+        such as a power loss, are possible only if there is one trial. The running time is divided
+        equally among the results.
         """
         if not plans:
             return []

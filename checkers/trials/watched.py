@@ -1,7 +1,7 @@
-"""The topics of one trial (a test run) in real time, and their state as clients can see it.
+"""The topics of one trial (a test run) on a real cluster, and their state as clients observe it.
 
-Unlike in the simulation, clients provide this state. They repeatedly request the metadata with
-leaders and ISRs, and fetch the records of a log.
+Clients repeatedly request the metadata with leaders and ISRs, and fetch the records of a log. The
+simulation needs no such clients, because it can read the state of its brokers.
 """
 
 from __future__ import annotations

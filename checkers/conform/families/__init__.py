@@ -81,7 +81,7 @@ def sequence(family: str, seed: int) -> Steps:
 
 
 def sequences(seed: int, families: Iterable[str] = FAMILIES) -> Iterator[Steps]:
-    """Yields random sequences of requests without end, each family as often as its weight says."""
+    """Yields random sequences of requests without end; families alternate, according to weight."""
     names = tuple(families)
     rounds = range(max(FAMILIES[name].weight for name in names))
     chosen = [name for count in rounds for name in names if count < FAMILIES[name].weight]

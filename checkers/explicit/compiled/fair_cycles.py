@@ -68,7 +68,7 @@ def _compiled(label_bytes: int) -> ctypes.CDLL:
 
 @dataclass(frozen=True, kw_only=True)
 class FairCycles:
-    """A state graph of arrays; finds the sets of states in which a fair behaviour can stay forever.
+    """A state graph as arrays, and searches for states in which a fair behaviour can stay forever.
 
     The transitions of node v have the numbers `offsets[v]` to `offsets[v + 1]`. A node has at most
     one transition with each label.
@@ -122,8 +122,8 @@ class FairCycles:
     def path(self, begun: Mask, within: Mask, ends: Mask) -> list[int] | None:
         """Returns a shortest path from an initial state to a state of `ends`, or None.
 
-        The path visits a state of `begun`, and stays in `within` from this state on. The path is
-        empty if an initial state is in `begun`, `within` and `ends`.
+        The path visits a state of `begun`. From that state on, all its states are in `within`. The
+        path is empty if an initial state is in `begun`, `within` and `ends`.
         """
         node: int = self._c.fair_path(self._at, _of(begun), _of(within), _of(ends))
         if node == NONE:

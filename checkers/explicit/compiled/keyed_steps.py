@@ -18,7 +18,10 @@ from model.language.spec import Claim
 
 @dataclass
 class KeyedSteps:
-    """The steps of a spec; `key` returns the key of a state."""
+    """Finds the steps between states of a spec, which are identified by their keys.
+
+    The key of a state is computed by `key`.
+    """
 
     at: Instance
     key: Callable[[State], bytes]

@@ -61,7 +61,7 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 
 
 class Library:
-    """The compiled search of one spec; `opened` starts a search."""
+    """The compiled code that searches the states of one spec; `opened` starts a search."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class Library:
         return left
 
     def check_memory(self) -> None:
-        """Raises InputFault if the C code got no memory, or has no more numbers for states."""
+        """Raises InputFault if the C code is out of memory, or out of numbers for states."""
         check_memory(self.found)
 
     def close_broken(self) -> None:
@@ -246,7 +246,7 @@ class Sizes:
 
 
 def found_type(sizes: Sizes) -> Any:
-    """Returns the type of what a search found: the struct `Found` of `runtime.c`."""
+    """Returns the ctypes structure of the result of a search: `Found` of `runtime.c`."""
     actions, conjuncts = sizes.actions + 1, sizes.conjuncts + 1
     claims, witnesses = sizes.claims + 1, sizes.witnesses + 1
 

@@ -70,7 +70,10 @@ class Source:
 
     @property
     def label_bytes(self) -> int:
-        """Returns the number of bytes that hold the number of an instance: 1, 2 or 4."""
+        """Returns the number of bytes that hold a transition's label: 1, 2 or 4.
+
+        The label is the number of the action with its parameters.
+        """
         most = max(0, self.first_instances[-1] - 1)
         return next(size for size in (1, 2, 4) if most < 1 << BYTE * size)
 

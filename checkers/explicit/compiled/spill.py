@@ -31,7 +31,7 @@ LETTER = 120  # bytes of memory for each successor of a batch
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A sorted run on disk: the new states of a batch in order of their hashes, in two files."""
+    """A file of the new states of a batch, sorted by hash; the hashes are in a separate file."""
 
     hashes: Path
     states: Path | None  # None: fingerprints only
@@ -256,12 +256,15 @@ def write(array: NDArray[Any], path: Path) -> None:
 
 
 def letter_type(words: int) -> np.dtype[Any]:
-    """Returns the type of a successor with its hash and its source: `Letter` of `runtime.c`."""
+    """Returns the NumPy type of a successor: its state, its hash and the index of its predecessor.
+
+    It matches `Letter` in `runtime.c`.
+    """
     return np.dtype([("state", "u1", 8 * words), ("hash", "u8"), ("parent", "u8")])
 
 
 def view(address: int, size: int) -> NDArray[np.uint8]:
-    """Returns so many bytes of C's memory as an array, without a copy."""
+    """Returns `size` bytes of C's memory as an array, without a copy."""
     if not size:
         return np.empty(0, np.uint8)
     return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))

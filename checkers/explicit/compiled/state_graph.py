@@ -37,7 +37,7 @@ MOST = 0xFFFF_FFFE  # states, and transitions: their numbers have 32 bits
 
 @dataclass
 class StateGraph:
-    """A state graph in C's memory, within the limits of a budget and of a number of bytes."""
+    """A state graph in C's memory; its size is limited by a budget and by `memory`, in bytes."""
 
     library: Library
     budget: Budget
@@ -92,9 +92,9 @@ class StateGraph:
         return generated
 
     def pulse(self, where: str = "strongly connected components") -> None:
-        """Reports the progress.
+        """Reports `where` the search is, as its progress.
 
-        Raises TooLarge if the budget is spent, SpecError if a term of an action was undefined.
+        Raises TooLarge if the time budget is spent, SpecError if a term of an action was undefined.
         """
         self.progress(f"liveness: {where}")
         spent = time.monotonic() - self.started
@@ -121,7 +121,10 @@ class StateGraph:
 
     @cached_property
     def cycles(self) -> FairCycles:
-        """Returns the transitions; the first call computes them, and frees the hash set."""
+        """Returns the graph of transitions, for the search for cycles.
+
+        The first call computes it, and frees the hash set of states.
+        """
         c, source = self.library, self.library.source
         label = np.dtype(f"u{source.label_bytes}")
         offsets = np.zeros(c.count() + 1, np.uint32)
@@ -218,7 +221,10 @@ def size(amount: int) -> str:
 
 
 def bytes_for(source: Source, states: int, generated: int) -> int:
-    """Returns an upper bound on the memory of a graph, in bytes."""
+    """Returns an upper bound on the memory of a state graph, in bytes.
+
+    `generated` is the number of transitions.
+    """
     hashes = 13  # two slots a state, until the transitions are written
     state = source.layout.state_bytes + 1 + 4 + max(hashes, BYTES_A_STATE)
     return states * state + generated * (4 + source.label_bytes)

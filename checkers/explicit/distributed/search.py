@@ -46,16 +46,17 @@ Place = tuple[int, bytes]  # a level, counted from 0, and a state in it
 
 
 def search(task: Task, rounds: Rounds) -> Exploration:
-    """Explores the states of a spec in rounds of a cluster, and returns the result.
+    """Explores the states of a spec, level by level, on a cluster, and returns the result.
 
-    Its counts and verdicts are those of the other engines. Raises Declined without a C compiler.
+    The counts and verdicts are the same as with any other engine. Raises Declined without a C
+    compiler.
     """
     return Search(task, rounds=rounds).run()
 
 
 @dataclass
 class Search(RunningSearch):
-    """A running search in rounds."""
+    """A breadth-first search that is running on a cluster, level by level."""
 
     rounds: Rounds = field(kw_only=True)
     distinct: int = 0

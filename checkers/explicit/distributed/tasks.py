@@ -89,7 +89,7 @@ def _loaded(file: str) -> ctypes.CDLL:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled:
-    """The compiled code on one partition."""
+    """The compiled code of a spec, and its data for one partition of the states."""
 
     c: Any
     search: Any
@@ -104,7 +104,7 @@ class Compiled:
                 yield rows[start : start + most]
 
     def successors(self, rows: Rows) -> Any:
-        """Returns the successors of these states; `parent` is the row of the source."""
+        """Returns the successors of `rows`; `parent` is the index of the predecessor in `rows`."""
         self.c.search_give(self.search, rows.ctypes.data, 0, len(rows))
         waiting = self.c.search_post(self.search)
         check_memory([self.found])
@@ -113,7 +113,7 @@ class Compiled:
         return view(address, waiting * letter.itemsize).view(letter)
 
     def add_new(self, sent: Iterable[bytes], earlier: Iterable[bytes]) -> Rows:
-        """Returns the states that were sent and that no earlier level has, each once."""
+        """Returns the states in `sent` that are in no earlier level, each once."""
         for rows in self.batches(sent, KEPT):
             self.c.partition_add(self.search, rows.ctypes.data, len(rows))
             check_memory([self.found])
@@ -143,7 +143,7 @@ class Compiled:
 
 
 def expand(kernel: Kernel, level: Iterable[bytes]) -> Iterator[Sent]:
-    """Yields the successors of a partition of a level, for their partitions, and a report."""
+    """Yields the successors of a partition's states, each with its partition, and then a report."""
     with kernel.opened() as on:
         broken: Broken = {}
         undefined = None
@@ -178,16 +178,17 @@ def _by_partition(successors: Any, kernel: Kernel) -> Iterator[Sent]:
 
 
 def partition_of(hashes: NDArray[np.uint64], partitions: int) -> NDArray[np.uint16]:
-    """Returns the partition of each state.
+    """Returns the number of the partition to which each hash of a state belongs.
 
-    It depends on the low half of the hash: the hash set of a partition uses the other half.
+    The low half of the hash determines the number, because the hash set of a partition uses the
+    high half.
     """
     low = hashes & np.uint64(0xFFFFFFFF)
     return (low * np.uint64(partitions) >> np.uint64(32)).astype(np.uint16)
 
 
 def gather(kernel: Kernel, sent: Iterable[bytes], earlier: Iterable[bytes]) -> Iterator[Sent]:
-    """Yields the new states of a partition, and a report of the claims that they violate."""
+    """Yields those states sent to a partition that are new, and a report with violated claims."""
     with kernel.opened() as on:
         rows = on.add_new(sent, earlier)
         on.judge(rows)
@@ -206,7 +207,7 @@ def gather(kernel: Kernel, sent: Iterable[bytes], earlier: Iterable[bytes]) -> I
 
 
 def sources(kernel: Kernel, wanted: frozenset[bytes], level: Iterable[bytes]) -> Iterator[Sent]:
-    """Reports a source of each wanted state: a state of this partition with a step to it."""
+    """Reports a predecessor in this partition for each state of `wanted` that has one."""
     found: dict[bytes, bytes] = {}
     with kernel.opened() as on:
         hashes = np.array([on.c.search_fingerprint(state) for state in wanted], np.uint64)

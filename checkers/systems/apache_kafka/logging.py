@@ -77,7 +77,7 @@ def configuration(*, traced: bool) -> str:
 
 
 def _appenders(name: str, traced: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns the files that a logger writes, each with the lowest level written."""
+    """Returns the files to which a logger writes, each with the lowest level of its lines."""
     flushes = {"flushes": "debug"} if name in FLUSHING else {}
     return flushes | ({"trace": "trace"} if name in traced else {"out": "info"})
 

@@ -28,7 +28,10 @@ _KEPT: Final = (META, "bootstrap.checkpoint", "__cluster_metadata-0")
 
 
 def format_first(java: Sequence[str], properties: Path, features: Mapping[str, int]) -> None:
-    """Formats the storage that the properties file describes; raises SystemFailed."""
+    """Formats the storage that the properties file describes, with Kafka's own tool.
+
+    Raises SystemFailed if the tool fails.
+    """
     call = [*java, "kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER_ID]
     call += ["--config", str(properties)]
     for name, level in features.items():

@@ -1,7 +1,7 @@
-"""Processes that end with the process that started them, even if that one is killed.
+"""Starts processes that end when this process ends, even if this process is killed.
 
-`watchdog` kills them. A process registers itself before its program begins, so no moment is left in
-which it runs without being watched.
+The script `watchdog` kills them. A process registers with the watchdog before its program begins,
+so it never runs unwatched.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ class ActiveRules:
             )
 
     async def passable(self, *pairs: tuple[int, int]) -> None:
-        """Waits until no rule cuts any of the links; a link is a sender and a receiver."""
+        """Waits until no rule cuts any link of `pairs`; each pair is a sender and a receiver."""
         while any(self.is_cut(*pair) for pair in pairs):
             await self._changed.wait()
 

@@ -43,7 +43,10 @@ FIRST_INCREMENTAL: Final = 7  # the version of Fetch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """The partitions, by topic name or id, and the producers of a request."""
+    """The partitions and the producers that a request names.
+
+    A partition has the name or the id of its topic.
+    """
 
     places: frozenset[Place] = frozenset()
     producer_ids: frozenset[int] = frozenset()
@@ -102,7 +105,10 @@ class FetchSession:
     _is_known: bool = False  # until a full Fetch, if the session began on another connection
 
     def of_request(self, header: Header, frame: bytes) -> Contents | None:
-        """Returns the contents of a Fetch request, with all known partitions of its session."""
+        """Returns the contents of a Fetch request, with all partitions of its fetch session.
+
+        Partitions that no request on this connection has named are unknown, and are left out.
+        """
         try:
             body = read_request(header.api_key, header.api_version, frame)
         except UnreadableRequest:

@@ -25,7 +25,7 @@ class NotKafka(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """The header of a request, also of a request that Urteil does not know."""
+    """The header of a request; the request itself may be of an unknown API or version."""
 
     api_key: int
     api_version: int

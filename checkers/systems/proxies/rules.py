@@ -120,7 +120,7 @@ class Match:
         return wanted in (None, topic)
 
     def selects_occurrence(self, number: int) -> bool:
-        """Returns whether the rule acts on the matching request `number`, counted from 1."""
+        """Returns True if the rule acts on matching request `number`; the first has number 1."""
         last = None if self.count is None else self.first + self.count - 1
         return number >= self.first and (last is None or number <= last)
 
@@ -143,7 +143,7 @@ class DropResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropRequest:
-    """Loses a request before it arrives."""
+    """Drops a request before it reaches the receiver."""
 
     of: Match
     close: bool = True
