@@ -46,7 +46,7 @@ _SEMANTICS: Final[Mapping[tuple[bool, bool], Semantics]] = {  # repeated, skippe
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class DeliveredAt:
-    """The micro-operation of an operation at which a record was delivered."""
+    """The micro-operation, as a position in an operation, that delivered a record."""
 
     op: int
     position: int
@@ -150,9 +150,9 @@ class Delivery:
 def strongest(
     deliveries: Iterable[Delivery], contradicted: Collection[Promise] = ()
 ) -> Semantics | None:
-    """Returns the strongest semantics that all applications satisfy; None without any application.
+    """Returns the strongest semantics that every application satisfies; None without applications.
 
-    The result is `neither` if records were repeated and records were skipped.
+    The result is `neither` if some record was repeated and some record was skipped.
     """
     some = tuple(deliveries)
     if not some:
@@ -269,5 +269,5 @@ def deliveries(history: History, declared: Declarations = NOTHING_DECLARED) -> t
 
 
 def explain(broken: Iterable[Skip | Repetition], operations: Mapping[int, Operation]) -> str:
-    """Returns each skip and repetition as a sentence, followed by the operations that prove it."""
+    """Returns a sentence for each skip and repetition, followed by the operations that prove it."""
     return "\n".join(line for it in broken for line in (it.in_words(), *it.shown(operations)))

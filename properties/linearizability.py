@@ -28,9 +28,10 @@ ActionT = TypeVar("ActionT", bound=Hashable)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call(Generic[ActionT]):
-    """A call on the object; without a completion it may take effect at any time, or never.
+    """An operation on the object of a linearizability check, such as a read of a register.
 
-    Two calls are never equal, whatever their fields.
+    Without a completion, it may take effect at any time, or never. Two calls are never equal,
+    whatever their fields.
     """
 
     op: int
@@ -111,14 +112,14 @@ def _reachable(
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """An action on a register: it writes the value."""
+    """An action on a register: a client writes the value."""
 
     value: int
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """An action on a register: it reads the value."""
+    """An action on a register: a client reads the value."""
 
     value: int
 
@@ -152,7 +153,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class ReadRecord:
-    """An action on a log: it reads a record at the offset.
+    """An action on a log: a client reads the record `value` at `offset`.
 
     `sent` is True if the history has a send of the record.
     """

@@ -72,9 +72,9 @@ Outcome = Literal["holds", "violated", "assumptions broken", "nothing checked"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The verdict on one anomaly: `violated` if the anomaly occurs, even if the settings permit it.
+    """The verdict on one anomaly: `violated` if the history has it, even if a setting permits it.
 
-    Without an observation that could have shown the anomaly, the verdict is `not exercised`.
+    If no observation could have revealed the anomaly, the verdict is `not exercised`.
     """
 
     anomaly: Anomaly
@@ -100,7 +100,7 @@ class BrokenAssumption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """The verdict on a history: a decision for each anomaly, or the assumptions that are broken."""
+    """The verdict on a history: a decision for each anomaly, or the broken assumptions."""
 
     history: str
     operations: int
@@ -126,9 +126,9 @@ class Analysis:
     def delivery(self) -> Judged | None:
         """Returns the strongest delivery semantics of the history, such as `at-least-once`.
 
-        Skipped records and repeated records weaken these semantics. Some anomalies that the
-        settings do not permit weaken them too. Returns None if no application received a record, or
-        if only some anomalies were checked.
+        Skipped records, repeated records, and anomalies that the settings do not permit weaken the
+        semantics. Returns None if no application received a record, or if only some anomalies were
+        checked.
         """
         violated = [d for d in self.decisions if d.verdict == "violated" and not d.permitted]
         return judged(self.delivered, (d.anomaly.id for d in violated))

@@ -89,7 +89,7 @@ _TOTALS: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """The numbers of operations and micro-operations, and when the first operation was invoked."""
+    """The numbers of operations and micro-operations, and the start time of the history."""
 
     operations: int
     micro_operations: int
@@ -107,7 +107,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """All findings in a history: the broken assumptions or, if none is broken, the anomalies."""
+    """The broken assumptions of a history; if no assumption is broken, its anomalies."""
 
     totals: Totals
     invalid: pa.Table  # the broken rules of the columns, with the schema `row_rules.ODD`

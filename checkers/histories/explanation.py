@@ -63,7 +63,7 @@ _LAST: Final = Pass(Source.OPERATIONS, {deciding.rows_kernel(()): frozenset()})
 
 
 def planned(chosen: Iterable[Anomaly], declared: Declarations) -> tuple[PlannedPass, ...]:
-    """Returns the passes over the data in an analysis that searches for the chosen anomalies."""
+    """Returns the passes over the data that a search for the chosen anomalies needs."""
     chosen = tuple(chosen)
     everything = as_table(every_anomaly())
     always = Counter(
@@ -82,7 +82,7 @@ def planned(chosen: Iterable[Anomaly], declared: Declarations) -> tuple[PlannedP
 
 
 def every_anomaly() -> History:
-    """Returns a small history that shows every anomaly of the catalogue."""
+    """Returns a small history that has every anomaly of the catalogue."""
     operations: list[Operation] = []
     end_ns = 0
     for number, anomaly in enumerate(SCENES):

@@ -17,7 +17,7 @@ ShownT = TypeVar("ShownT")
 
 
 def shortened(shown: ShownT) -> ShownT:
-    """Returns the dataclass or tuple with each long text cut; also inside nested tuples.
+    """Returns the dataclass or tuple with each long text shortened, also inside nested tuples.
 
     >>> shortened(("a", 1, "b" * 10_000_000))
     ('a', 1, 'bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb… (10,000,000 characters, SHA-256 ac01b2a0)')

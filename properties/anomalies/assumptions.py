@@ -63,7 +63,7 @@ class MixedOperation:
     """An operation whose rows repeat or contradict each other.
 
     A table of a history has one row per micro-operation. So one operation may have several rows,
-    and these rows must agree.
+    and these rows must agree, for example, on the operation's process and times.
     """
 
     op: int

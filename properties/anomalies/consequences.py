@@ -78,7 +78,7 @@ CONSEQUENCES: Final = tuple(
 
 
 def causes_of(anomaly: str) -> tuple[Consequence, ...]:
-    """Returns one `Consequence` for each anomaly that can cause this anomaly."""
+    """Returns the table rows that name an anomaly which can cause this one."""
     return tuple(one for one in CONSEQUENCES if one.anomaly == anomaly)
 
 

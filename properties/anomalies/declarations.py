@@ -43,10 +43,10 @@ class Declarations:
     jepsen: bool = False
 
     def conditions(self) -> frozenset[str]:
-        """Returns the names of the declared conditions, such as `ww-deps`, and the name `always`.
+        """Returns the names of the conditions that the declarations fulfil, such as `ww-deps`.
 
-        An anomaly may be permitted under a condition; under `always`, it is permitted in every
-        history.
+        An anomaly may be permitted under a condition. The name `always` is in every result: an
+        anomaly permitted under it is permitted in every history.
         """
         conditions = {
             ALWAYS: True,

@@ -31,7 +31,7 @@ class EmptyHistory:
 
 
 def empty_histories(history: History) -> tuple[EmptyHistory, ...]:
-    """Returns one row if the history has no operation, else none."""
+    """Returns one row if the history has no operation, otherwise none."""
     return () if history else (EmptyHistory(operations=0),)
 
 

@@ -29,7 +29,7 @@ KeyValue = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Observation:
-    """An operation shows that the log of `key` has `value` at `offset`."""
+    """Evidence of operation `op` that the log of `key` has `value` at `offset`."""
 
     key: str
     offset: int
@@ -39,7 +39,7 @@ class Observation:
 
 
 def dirty(operation: Operation) -> bool:
-    """Returns True if the operation's polls may return records that are aborted later."""
+    """Returns True if the operation polls at read_uncommitted: it may see aborted records."""
     return operation.isolation == "read_uncommitted"
 
 
@@ -82,9 +82,9 @@ def committed_reads(history: History) -> frozenset[KeyValue]:
 
 
 def must_have_taken_effect(operation: Operation, read: AbstractSet[KeyValue]) -> bool:
-    """Returns True if the operation ended `ok`, or ended `info` and one of its records was read.
+    """Returns True if the operation ended `ok`, or ended `info` and a record of it was polled.
 
-    `read` has the records that were read.
+    `read` has all records that were polled.
     """
     sent = {(micro.key, micro.value) for micro in operation.did if isinstance(micro, Send)}
     return operation.outcome == "ok" or (operation.outcome == "info" and not sent.isdisjoint(read))

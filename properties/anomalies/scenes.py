@@ -196,10 +196,10 @@ PROCESSES: Final = 100  # numbers that are reserved for each scene
 
 
 def scene(anomaly: str, number: int, first_process: int = 0) -> History:
-    """Returns the anomaly's scene: a small example history that shows the anomaly.
+    """Returns a small example history that shows the anomaly.
 
-    `number` becomes a part of its keys, values, processes, groups and transactional ids. So scenes
-    with different numbers share none of these.
+    `number` becomes a part of its keys, values, processes, groups and transactional ids. So two
+    examples with different numbers share none of these.
     """
 
     def renamed(micro: MicroOperation) -> MicroOperation:

@@ -13,9 +13,9 @@ Group = Literal["delivery", "log", "replication", "transactions", "groups", "cos
 
 @dataclass(frozen=True, slots=True)
 class Decider:
-    """What checks a claim: an engine, with the name of a suite, anomaly or model property.
+    """The engine that checks a claim, and the name of a suite, anomaly or model property in it.
 
-    The name of a model property is `spec.property`.
+    A model property is named `spec.property`.
     """
 
     engine: Engine

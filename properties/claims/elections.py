@@ -107,7 +107,7 @@ def _lost(watched: Watched) -> Iterator[str]:
 
 
 def committed_definition(watched: Watched) -> Iterator[str]:
-    """Always: every ISR member has each record that was once below a leader's high watermark.
+    """Always: every ISR member has each record that was ever below a leader's high watermark.
 
     A leader's high watermark does not advance while its ISR is smaller than min.insync.replicas.
     """
@@ -226,7 +226,7 @@ def _names(brokers: set[int]) -> str:
 
 
 def writes_to_leader(watched: Watched) -> Iterator[str]:
-    """Always: a leader epoch has only one leader, and at each offset only one value.
+    """Always: a leader epoch has only one leader and, at each offset, only one value.
 
     Every record that a leader ever committed is in the log at the end.
     """
@@ -269,7 +269,7 @@ ALWAYS: Final[Always] = {
 
 
 def a_failed_replica_leaves(watched: Watched) -> bool:
-    """Reachable: a broker that was in the ISR is down, and is no longer in the ISR."""
+    """Reachable: a broker that was in the ISR is down, and has left the ISR."""
     return any(
         not after.replicas[name].is_up and name not in after.in_sync
         for before, after in pairwise(watched.moments)
@@ -288,7 +288,7 @@ def acknowledged_and_lost(watched: Watched) -> bool:
 
 
 def a_replica_drops_what_was_committed(watched: Watched) -> bool:
-    """Reachable: a replica drops a record that some leader had committed before."""
+    """Reachable: a replica loses a record that some leader had committed before."""
     for (before, committed), (after, _) in pairwise(_committed(watched)):
         for name, replica in before.replicas.items():
             if committed.intersection(replica.log).difference(after.replicas[name].log):

@@ -19,7 +19,7 @@ from properties.claims.breach import Always, Breach, Sometimes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Began:
-    """A member was assigned a partition, and begins to process it at the committed position."""
+    """A member that begins to process an assigned partition at the committed position."""
 
     member: str
     epoch: int

@@ -110,7 +110,7 @@ def read_in_another_order_than_sent(run: ReadAndWritten) -> bool:
 
 
 def producers_change_places(run: ReadAndWritten) -> bool:
-    """Reachable: a record is in the log before another writer's record that was sent earlier.
+    """Reachable: a record is in the log before a record that another writer sent earlier.
 
     The records of each single writer are in the log in the order of their sends.
     """

@@ -180,10 +180,7 @@ def written_twice(published: Published) -> bool:
 
 
 def done_with_and_lost(published: Published) -> bool:
-    """Reachable: a value is not in the log although its send has ended.
-
-    The send was acknowledged, or its outcome is unknown.
-    """
+    """Reachable: a value is not in the log, and its send was acknowledged or ended as unknown."""
     where = published.offsets_of()
     return any(
         sent.value not in where

@@ -24,7 +24,7 @@ NS_PER_MS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absence:
-    """An absence of a reader: from its last poll before it leaves until it has caught up again."""
+    """An absence of a reader, from its last poll before it leaves until it has caught up again."""
 
     process: int
     left_ns: int

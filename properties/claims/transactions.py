@@ -149,7 +149,7 @@ def read_committed_waits(run: Transacted) -> tuple[Breach, ...]:
     """Always: a reader receives no record of an open, failed or abandoned transaction.
 
     It also receives no record that follows a record of an open transaction in the log. The end
-    offset that readers at read_committed receive never goes back.
+    offset that readers at read_committed see never goes back.
     """
     return tuple(
         Breach("read_committed_waits", why) for why in (*_too_early(run), *_ends_that_go_back(run))
@@ -249,7 +249,7 @@ def _before(one: Operation, other: Operation) -> bool:
 
 
 def retry_resumes(run: Transacted) -> tuple[Breach, ...]:
-    """Always: a replaced producer writes nothing more, and readers read no value twice.
+    """Always: a replaced producer writes no more records, and readers read no value twice.
 
     A producer is replaced when another producer initializes with the same transactional id.
     """
@@ -333,10 +333,10 @@ def open_and_read(run: Transacted) -> bool:
 
 
 def written_again_and_read_once(run: Transacted) -> bool:
-    """Reachable: the same work is in the logs several times, but a reader reads it only once.
+    """Reachable: the logs have several records of one work item, of which a reader reads only one.
 
-    After an abort, an application repeats its work and writes a new value. The part of the value
-    before the colon names the work, and stays the same.
+    After an abort, an application repeats the work and writes a new value. The part of the value
+    before the colon names the work item, and stays the same.
     """
     written = Counter(_work(entry.value) for log in run.logs.values() for entry in log)
     read = Counter(_work(value) for value in run.shown().elements())

@@ -26,7 +26,7 @@ Wrong = Literal["missing", "elsewhere", "unfounded"]
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class IndexFault(Location):
-    """An abort marker without its entry in the index, or an entry without its marker."""
+    """An abort marker without an entry in the transaction index, or an entry without a marker."""
 
     producer_id: int
     wrong: Wrong
@@ -36,7 +36,7 @@ class IndexFault(Location):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """An aborted transaction whose marker is in a log."""
+    """An aborted transaction whose abort marker is still in the log."""
 
     marker: Batch
     first_offset: int  # -1: may be before the contiguous run
@@ -58,7 +58,7 @@ def _aborts(log: ReplicaLog) -> Iterator[Ended]:
 
 
 def index_faults(logs: Logs) -> tuple[IndexFault, ...]:
-    """Returns one row per difference between the abort markers of a log and its index."""
+    """Returns one row per difference between a log's abort markers and its transaction index."""
     return tuple(sorted(row for log in logs.replicas for row in _faults(log)))
 
 

@@ -1,4 +1,4 @@
-"""The checks of the audit: first whether files can be read at all, then what they contain."""
+"""All checks of the audit: first those that the files are readable, then those of their content."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A statement that must be true of logs, and how its violations are found.
+    """A statement that must be true of logs, and the function that finds its violations.
 
     - `observes` describes what `observed` counts, such as `producers of transactions`.
     - `permits` has the conditions under which a finding is no violation, each with the reason.

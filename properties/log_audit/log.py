@@ -64,10 +64,7 @@ class Batch:
 
     @property
     def sound(self) -> bool:
-        """True if the header can be trusted.
-
-        The checksum is right, the records can be read, and the format is version 2.
-        """
+        """True if the checksum is right, the records can be read, and the format is version 2."""
         return not self.fault
 
     @property
@@ -173,7 +170,7 @@ class ReplicaLog:
         return tuple(batch for batch in self.batches if batch.sound)
 
     def neighbours(self) -> Iterator[tuple[Batch, Batch]]:
-        """Yields each two consecutive batches that are sound, with no other bytes between them.
+        """Yields each pair of consecutive sound batches, if no other bytes are between them.
 
         The offsets of the two batches may overlap, or leave a gap.
         """

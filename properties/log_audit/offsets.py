@@ -61,7 +61,7 @@ def cleaned_to(replicas: list[ReplicaLog]) -> int:
 
 
 def offset_gaps(logs: Logs) -> tuple[OffsetGap, ...]:
-    """Returns one row per batch before which offsets are missing.
+    """Returns one row per batch that directly follows a gap in the offsets.
 
     Offsets below `cleaned_to` may be missing, since compaction may have removed their records.
     """

@@ -53,7 +53,7 @@ def hanging_transactions(logs: Logs) -> tuple[OpenTransaction, ...]:
 
 
 def furthest(logs: Logs) -> Iterator[ReplicaLog]:
-    """Yields, for each topic partition, the first replica with the highest log end."""
+    """Yields the replica with the highest log end of each topic partition; the first if several."""
     for replicas in logs.partitions().values():
         yield max(replicas, key=lambda log: log.end_offset)
 

@@ -1,4 +1,4 @@
-"""The batches of idempotent producers are in a log once, in order, with none missing.
+"""The batches of each idempotent producer are in a log once, in order, with none missing.
 
 A producer numbers its records per topic partition; a broker accepts only the next sequence number.
 In a new producer epoch the numbers begin at 0. After the largest int32 they begin again at 0. An
@@ -6,8 +6,8 @@ unexpected number is a gap if it is ahead of the expected number by less than ha
 Otherwise it is a repeat.
 
 The checks of sequence numbers leave out the logs of `__consumer_offsets`. In these logs, the group
-coordinator writes the offsets of a transaction under the producer's id, numbers every batch from 0,
-and brokers check no numbers.
+coordinator writes the offsets of a transaction under the producer's id, and numbers every batch
+from 0. Brokers do not check these numbers.
 
 Source: KIP-98, KIP-360; ProducerAppendInfo.maybeValidateDataBatch.
 Simplified: after missing data (deleted or compacted batches, for example), a producer's first batch

@@ -1,9 +1,9 @@
 """A behaviour of a spec, built action by action for trace validation.
 
-A `Behaviour` keeps the spec's current state. Trace validation follows a run of brokers. It
-chooses each action with all its arguments. Then `model.language.stepping` evaluates the guards and
-makes the next state. An action may also set variables that a run does not show, such as which
-leader committed a record first.
+Trace validation follows a run of brokers, and chooses each action with all its arguments. A
+`Behaviour` keeps the spec's current state. `model.language.stepping` evaluates the guards and makes
+the next state. An action may also set variables that a run does not show, such as which leader
+committed a record first.
 
 A *sort* is a type of the spec with numbered elements, such as its offsets. Each sort has as many
 elements as the run needs. If the elements are only values and never keys of a map, their number is

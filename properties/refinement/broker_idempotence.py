@@ -39,9 +39,7 @@ from reference_impl.simulation.trace import Traced
 
 
 class Stamp(NamedTuple):
-    """What identifies a record in the spec: its producer's number, producer epoch and sequence
-    number.
-    """
+    """The identity of a record in the spec: producer number, producer epoch, sequence number."""
 
     producer: int
     producer_epoch: int
@@ -52,7 +50,7 @@ class Stamp(NamedTuple):
 class Stamps:
     """Translates each record to its stamp: producer, producer epoch and sequence number.
 
-    Producers are numbered 0, 1, 2 in the order in which they appear.
+    The producers get the numbers 0, 1, 2, … in the order in which they appear.
     """
 
     numbers: dict[ProducerId | bytes, int] = field(default_factory=dict[ProducerId | bytes, int])
@@ -84,7 +82,7 @@ class Stamps:
 
 @dataclass(slots=True)
 class BrokerIdempotence:
-    """Maps the events of one topic partition to actions of the spec idempotence-abstract."""
+    """Maps events of a run on one topic partition to actions of the spec `idempotence-abstract`."""
 
     topic_partition: TopicPartition
     behaviour: Behaviour

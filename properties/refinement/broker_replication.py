@@ -10,9 +10,10 @@ and `election` they are one step. The spec's variables get their values from the
 
 A consumer is mapped to a replica that is never in sync (`consumer_reads`).
 
-The spec performs a fetch when the follower sends the fetch, before the leader receives it. So the
-abstract leader may know of fetches that the broker's leader has not received yet.
-`message_knowledge` checks that the broker's leader relies only on fetches that have arrived.
+In the spec, a fetch is one step with its sender: the follower sends it, and the abstract leader has
+it at once. The leader on the broker receives the fetch later. So the abstract leader may have
+fetches that the broker's leader has not received yet. `message_knowledge` checks that the broker's
+leader relies only on fetches that have arrived.
 
 Source: KIP-101, KIP-320, KIP-497, KIP-966; `model.replication_abstract.claims`.
 Simplified: records that are not in a log yet, or no longer, are not mapped. Power losses and
@@ -77,7 +78,7 @@ _LEADER_ACTIONS: Final = frozenset({
 
 @dataclass(slots=True)
 class BrokerReplication:
-    """Maps the events of one topic partition to actions of the spec replication-abstract."""
+    """Maps events of a run on one topic partition to actions of the spec `replication-abstract`."""
 
     topic_partition: TopicPartition
     behaviour: Behaviour

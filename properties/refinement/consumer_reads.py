@@ -38,7 +38,7 @@ from reference_impl.simulation.trace import Traced
 
 @dataclass(slots=True)
 class ConsumerReads:
-    """The unanswered requests of consumers to one topic partition."""
+    """The requests of consumers to one topic partition that have no response yet."""
 
     topic_partition: TopicPartition
     _served_in: dict[tuple[NodeId, int], int] = field(
@@ -108,9 +108,9 @@ def _read(
 
 
 def consumer_of(traced: Traced, topic_partition: TopicPartition) -> NodeId | None:
-    """Returns the consumer, if the event is the arrival of its fetch at a broker; otherwise None.
+    """Returns the consumer whose fetch of this topic partition arrives at a broker in this event.
 
-    Fetches of other topic partitions do not count.
+    Returns None for any other event.
     """
     match traced.event:
         case RequestReceived(

@@ -1,8 +1,8 @@
-"""The spec `classic-group` takes only steps of `classic-group-abstract`.
+"""The spec `classic-group` takes only steps that `classic-group-abstract` allows.
 
 So the proof of the abstract spec also covers the detailed spec, `classic-group`. The detailed spec
-adds error responses as messages and fairness of its actions. Each explored step must be one
-abstract action, two, or none. The step in which the leader's assignment arrives is two actions. In
+adds error responses as messages, and fairness of its actions. Each explored step must be one
+abstract action, two, or none. The only step with two is the arrival of the leader's assignment. In
 the detailed state and in its abstract state, the coordinator must accept the same commits.
 
 Source: Lamport, Specifying Systems, chapter 5.8.

@@ -1,9 +1,9 @@
-"""The spec `consumer-group` takes only steps of `consumer-group-abstract`.
+"""The spec `consumer-group` takes only steps that `consumer-group-abstract` allows.
 
-So the proof of the abstract spec also covers the detailed spec, `consumer-group`. This spec has the
-group epoch, and fair actions that make members converge. Each explored step must be one abstract
-action, or change nothing. In the detailed state and in its abstract state, the same members must be
-able to send heartbeats and to commit.
+So the proof of the abstract spec also covers the detailed spec, `consumer-group`. The detailed spec
+adds the group epoch, and fair actions that make members converge. Each explored step must be one
+abstract action, or change nothing. In the detailed state and in its abstract state, the same
+members must be able to send heartbeats and to commit.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: one partition, because the spec `consumer-group` has no more.

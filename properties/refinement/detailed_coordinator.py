@@ -1,14 +1,15 @@
-"""The spec `transactions` takes only steps of `coordinator-abstract`.
+"""The spec `transactions` takes only steps that `coordinator-abstract` allows.
 
-So the proof of the abstract spec also covers the detailed spec, `transactions`. This spec has logs
-of partitions, errors and verification. Each explored step must be some abstract actions. A client's
-request and the coordinator's append may be one detailed step: they are two abstract steps. If no
-coordinator fails, a third abstract step commits the append. In the detailed state and in its
-abstract state, the partitions must accept the same markers.
+So the proof of the abstract spec also covers the detailed spec, `transactions`. The detailed spec
+adds logs of partitions, errors and verification. Each explored step must be one or more abstract
+actions, or change nothing. A client's request and the coordinator's append may be one detailed
+step: they are two abstract steps. If no coordinator fails, a third abstract step commits the
+append. In the detailed state and in its abstract state, the partitions must accept the same
+markers.
 
-An abstract record without a transaction keeps the last transaction, and a tombstone keeps the last
-producer id. The detailed records forget both. So the mapping computes them from all decisions, and
-from the producer ids that were assigned.
+In the abstract log, a record without a transaction keeps the last transaction, and a tombstone
+keeps the last producer id. The detailed records forget both. So the mapping computes them from all
+decisions, and from the producer ids that were assigned.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: one transactional id, because the spec `transactions` has no more. No log is truncated.
@@ -131,7 +132,7 @@ class Refinement(StateMapping[Transactions]):
         return max(0, assigned - 1) if self.detailed.ids_expire else 0
 
     def _last_decided(self, state: State) -> int:
-        """Returns the last decided transaction: its markers have the newest id and epoch."""
+        """Returns the transaction whose markers have the newest producer id and epoch."""
         decided = [
             (
                 as_int(state["marker_stamp.producer_id", (k,)]),

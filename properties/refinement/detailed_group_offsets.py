@@ -1,13 +1,14 @@
-"""The spec `group-offsets` takes only steps of `pipeline-abstract`.
+"""The spec `group-offsets` takes only steps that `pipeline-abstract` allows.
 
 So the proof of the abstract spec also covers the detailed spec, `group-offsets`. In
-`group-offsets`, the group coordinator has a log and a cache: a new coordinator reads the log again,
-and markers decide in the order of the log. The abstract state has the owners of former generations,
-which the detailed state has forgotten. So both specs are explored together (`history_mapping`).
+`group-offsets`, the group coordinator has a log and a cache. A new coordinator reads the log again,
+and markers commit or abort in the order of the log. The abstract state has the owners of former
+generations, which the detailed state has forgotten. So both specs are explored together
+(`history_mapping`).
 
-In the detailed spec, output records are committed when the coordinator decides. So a decision is
-two abstract steps: the decision, and the marker in the output. A detailed marker is two steps too:
-the marker at the group coordinator, and the end of the transaction.
+In the detailed spec, output records are committed when the coordinator decides to commit. So a
+decision is two abstract steps: the decision, and the marker in the output. A detailed marker is two
+steps too: the marker at the group coordinator, and the end of the transaction.
 
 Simplified: no offset is reset, expired or deleted, because after that inputs are processed again.
 In `group-offsets`, each consumer has its own transactional id and is never fenced, and the group
@@ -33,7 +34,7 @@ PARTITION: Final = 0
 
 
 class WithoutResets(GroupOffsets):
-    """Committed offsets that are never reset, expired or deleted."""
+    """The spec `group-offsets` without its actions that reset, expire or delete an offset."""
 
     @action
     def reset_offset(self, to: Offset) -> None:
@@ -53,7 +54,7 @@ class WithoutResets(GroupOffsets):
 
 @dataclass
 class Replayed:
-    """The offsets in the coordinator's log: the committed one, and each member's pending one."""
+    """The offsets that the coordinator's log gives: committed, and pending by member."""
 
     committed: int = 0
     pending: dict[int, int] = field(default_factory=dict[int, int])

@@ -90,7 +90,7 @@ class Refinement(HistoryMapping[IdempotentProducer]):
                 yield Call("renumber", (PRODUCER, *old, new[1]))
 
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
-        """Yields pairs of values to compare: the log, the client's epoch, and the answers."""
+        """Yields the values that must be equal: the log, the client's epoch, the responses."""
         end = as_int(detailed["log.end_offset", (PARTITION,)])
         yield "the log end", end, abstract["end_offset", ()]
         high = detailed["log.high_watermark", (PARTITION,)]

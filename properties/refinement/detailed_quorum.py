@@ -31,7 +31,7 @@ WITHOUT_EFFECT: Final = frozenset({"time_out", "grant_pre_vote", "cut_off_replic
 
 
 class Refinement(HistoryMapping[Quorum]):
-    """The quorum, and the abstract quorum that must allow each of its steps."""
+    """A version of `quorum`, and the abstract quorum that must allow each of its steps."""
 
     @cached_property
     def abstract(self) -> QuorumProof:
@@ -124,11 +124,11 @@ class Refinement(HistoryMapping[Quorum]):
 
 
 def epoch_of(state: State, replica: int) -> int:
-    """Returns the epoch of a replica of the detailed spec, as an abstract epoch."""
+    """Returns a replica's epoch in the detailed spec, as an abstract epoch."""
     return as_int(state["member.epoch", (replica,)]) + 1
 
 
 def end_of(state: State, replica: int) -> int:
-    """Returns the log end offset of a replica of the detailed spec, as an abstract offset."""
+    """Returns a replica's log end offset in the detailed spec, as an abstract offset."""
     value: Value = state["log.end_offset", (replica,)]
     return as_int(value) - 1

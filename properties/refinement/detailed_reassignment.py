@@ -1,14 +1,14 @@
-"""The spec `reassignment` takes only steps of `reassignment-abstract`.
+"""The spec `reassignment` takes only steps that `reassignment-abstract` allows.
 
-So the proof of the abstract spec also covers the detailed spec, `reassignment`. In this spec, the
-controller elects a leader in each step that changes the partition, a leader's requests are in
+So the proof of the abstract spec also covers the detailed spec, `reassignment`. In the detailed
+spec, each change of the partition by the controller elects a leader, a leader's requests are in
 flight, and brokers stop and return. The abstract state has what the detailed state has forgotten:
 the ISR, the ELR and the leader of every former epoch. So both specs are explored together
 (`history_mapping`).
 
 A detailed step may be several abstract ones. For example, a fenced broker leaves the ISR, and the
-next leader is elected: two abstract steps. A broker loses records when it stops; in the abstract
-spec it loses them when it has registered again.
+next leader is elected: two abstract steps. In the detailed spec, a broker loses records when it
+stops; in the abstract spec, it loses them when it has registered again.
 
 Simplified: a log has one record. A last known leader is not elected; that needs as many unclean
 stops as min.insync.replicas. A partition never has fewer replicas than min.insync.replicas.
@@ -27,7 +27,7 @@ from properties.refinement.history_mapping import Difference, HistoryMapping, Tr
 
 
 class Refinement(HistoryMapping[ElrOfReplicas]):
-    """Reassignments, and the abstract partition that must allow each of their steps."""
+    """A version of `reassignment`, and the abstract spec that must allow each of its steps."""
 
     @cached_property
     def abstract(self) -> AbstractPartition:
@@ -112,7 +112,10 @@ class Refinement(HistoryMapping[ElrOfReplicas]):
                 return self._changed(step)
 
     def _fetched(self, step: Transition, leader: int, follower: int) -> Call:
-        """Returns the action of a fetch, after which the leader may propose a new ISR member."""
+        """Returns the abstract action for a fetch, which may let the leader propose an ISR member.
+
+        If the leader begins to change the ISR in this step, it proposes the follower as a member.
+        """
         proposes = all(
             (
                 not step.before["broker.is_pending", (leader,)],
@@ -234,6 +237,6 @@ class Refinement(HistoryMapping[ElrOfReplicas]):
 
 
 def log_of(state: State, r: int) -> frozenset[int]:
-    """Returns the records in the log of a broker of the detailed spec."""
+    """Returns the records in the log of broker `r` in a detailed state."""
     ends = range(as_int(state["broker.end_offset", (r,)]))
     return frozenset(as_int(state["broker.record", (r, o)]) for o in ends)

@@ -41,7 +41,7 @@ Steps = dict[tuple[frozenset[object], frozenset[object]], Actions | None]
 
 @dataclass(frozen=True)
 class Refinement:
-    """Maps states of the spec `transactions` to states of the abstract spec, at finite scopes."""
+    """Maps states of the spec `transactions` to states of its abstract spec."""
 
     detailed: Transactions
 

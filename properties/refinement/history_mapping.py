@@ -1,9 +1,9 @@
 """Explores a detailed spec and an abstract spec together, step by step.
 
-An abstract state may have history that the detailed state has forgotten. So no mapping of states
-suffices. Instead, `calls` maps each detailed step to the abstract actions that explain it, none or
-more, and these actions are taken one by one. Each must be allowed, and afterwards both states must
-agree (`disagreement`). All pairs of states that are reached in this way are explored.
+The abstract state may remember history that the detailed state has forgotten. So no function from
+detailed to abstract states exists. Instead, `calls` maps each detailed step to the abstract actions
+that explain it, none or more. Each of these actions must be allowed, and afterwards both states
+must agree (`disagreement`). All pairs of states that are reached in this way are explored.
 
 Source: Lamport, Specifying Systems, chapter 5.8; Abadi and Lamport, The Existence of Refinement
 Mappings (history variables).
@@ -78,7 +78,7 @@ class HistoryMapping(ABC, Generic[R]):
     def abstract(self) -> Spec: ...
 
     def first_calls(self, state: State) -> list[Call]:
-        """Returns the abstract steps that lead to the initial state of the detailed spec."""
+        """Returns the abstract actions that lead to the counterpart of the initial state."""
         return []
 
     @abstractmethod
@@ -87,12 +87,10 @@ class HistoryMapping(ABC, Generic[R]):
 
     @abstractmethod
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
-        """Yields each value that must be equal in both states: its name, and the value in either
-        state.
-        """
+        """Yields each value that must be equal in both states, as (name, detailed, abstract)."""
 
     def disagreement(self, detailed: State, abstract: State) -> str:
-        """Returns the first difference between both states; empty if they agree."""
+        """Returns the first difference between the two states as text; empty if they agree."""
         for name, ours, theirs in self.compared(detailed, abstract):
             if ours != theirs:
                 return f"{name}: {ours} in the detailed state, {theirs} in the abstract state"
@@ -107,7 +105,7 @@ class HistoryMapping(ABC, Generic[R]):
         return next((reached for _, reached in steps if isinstance(reached, Unexplained)), None)
 
     def walk(self) -> Walk:
-        """Explores all reachable pairs, and continues after steps that no actions explain."""
+        """Explores all reachable pairs of states, and goes on after a step without explanation."""
         return _counted(self._explored())
 
     def random_walks(self, walks: int, *, length: int, seed: int) -> Walk:
@@ -172,7 +170,10 @@ class HistoryMapping(ABC, Generic[R]):
             yield Transition(action.name, values, before, after)
 
     def _explained(self, step: Transition, abstract: State) -> Explained:
-        """Returns the actions that should explain the step, and the state after them."""
+        """Returns the abstract actions that explain the step, and the state after them.
+
+        If they do not explain it, an `Unexplained` stands in place of the state.
+        """
         calls = self.calls(step, abstract)
         reached = self._taken(abstract, calls)
         if isinstance(reached, str):

@@ -53,6 +53,6 @@ class Messages:
 def last_offset(end: int) -> int:
     """Returns the offset of a log's last record: 6 if the log ends at 7.
 
-    An empty log gives 0, as a log of one record does.
+    An empty log gives 0, like a log of one record.
     """
     return max(end - 1, 0)

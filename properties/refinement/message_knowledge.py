@@ -63,9 +63,9 @@ class RequestsReceived:
 
 @dataclass(slots=True)
 class MessageKnowledge:
-    """Facts about one topic partition that the messages of a run have carried so far.
+    """The facts about one topic partition that messages of a run have delivered so far.
 
-    A node may act only on such facts.
+    A node may act only on facts that a message delivered to it.
     """
 
     topic_partition: TopicPartition
@@ -75,7 +75,7 @@ class MessageKnowledge:
         return replace(self, decided=set(self.decided))
 
     def violation(self, traced: Traced, before: Replica | None, after: Replica) -> str:
-        """Describes a change of the broker that no message explains; empty if there is none."""
+        """Returns, as text, the change of the replica that no message explains; empty if none."""
         return next(self._violations(traced, before, after), "")
 
     def _violations(self, traced: Traced, before: Replica | None, after: Replica) -> Iterator[str]:

@@ -86,7 +86,7 @@ class StateMapping(ABC, Generic[R]):
 
     @abstractmethod
     def agreements(self) -> list[Agreement]:
-        """Returns the predicates on which the specs must agree in every state."""
+        """Returns the predicates that must have the same value in both specs in every state."""
 
     def walk(self) -> Walk:
         """Explores the detailed spec, and explains each of its steps."""

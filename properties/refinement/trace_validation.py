@@ -49,10 +49,10 @@ class Refinement(Protocol):
     def fork(self) -> Self: ...
 
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the actions that the spec must perform at the event.
+        """Returns the actions that the spec must perform at the event, and a check of its state.
 
-        The result also has values that the spec's state must have after these actions. The result
-        is None if the spec does not cover the event.
+        The check has values that the spec's state must have after the actions. The result is None
+        if the spec does not cover the event.
         """
         ...
 

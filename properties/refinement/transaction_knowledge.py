@@ -55,9 +55,7 @@ UNREQUESTED: Final = "no client requested this commit"
 
 
 class Ending(NamedTuple):
-    """The end of a transaction as a message carries it: the producer id and epoch, and COMMIT or
-    ABORT.
-    """
+    """The result of a transaction, as a message carries it: COMMIT or ABORT, and the producer."""
 
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
@@ -196,9 +194,9 @@ class TransactionKnowledge:
         before: TransactionCoordinator | None,
         after: TransactionCoordinator,
     ) -> str:
-        """Describes a change of the coordinator's cache that no newly committed record explains.
+        """Returns an error text if the coordinator's cache changed without a new committed record.
 
-        Returns an empty text without such a change.
+        Returns an empty text otherwise.
         """
         topic_partition = after.topic_partition
         was = self._high_watermarks.get((traced.node, topic_partition))
@@ -211,7 +209,7 @@ class TransactionKnowledge:
         return _UNCOMMITTED if is_changed and not may_commit else ""
 
     def is_requested(self, before: TransactionMetadata | None, after: TransactionMetadata) -> bool:
-        """True if a client requested the result of the transaction: commit or abort."""
+        """Returns True if a client requested the transaction's outcome: commit or abort."""
         was = after if before is None else before
         return Ending(was.producer_id, was.producer_epoch, RESULTS[after.state]) in self._requested
 

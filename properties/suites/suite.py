@@ -25,7 +25,7 @@ Outcome = Literal["holds", "violated", "undecided"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """An expected verdict: on one claim, in one setting, with or without seeded bugs."""
+    """An expected verdict on one claim: in one setting, with or without seeded bugs."""
 
     claim: str
     setting: str

@@ -30,7 +30,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The settings of a history, such as isolation levels, and facts that several checkers need."""
+    """The facts about a history that several checkers need, such as its assumed isolation level."""
 
     declared: Declarations
     unconfirmed: UnconfirmedValues

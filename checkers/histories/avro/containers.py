@@ -39,7 +39,7 @@ class Container:
     """
 
     def __init__(self, file: IO[bytes]) -> None:
-        """Reads the header; raises AvroFault if the header is malformed.
+        """Reads the header; raises AvroFault if it is malformed.
 
         Also raises AvroFault if the schema or the codec is not supported.
         """

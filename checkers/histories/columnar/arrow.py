@@ -1,4 +1,4 @@
-"""PyArrow for the analysis: its compute functions, and tables of integer columns.
+"""Arrow's compute functions for the analysis, and tables of integer columns.
 
 Arrow creates its compute functions on import, so type checkers cannot see them; `compute` is typed
 as `Any`. When PyArrow creates its first array, it imports pandas, if installed. The import lasts a

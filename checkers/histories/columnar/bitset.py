@@ -64,7 +64,7 @@ def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
 
 
 def union_of_runs(bits: Bits, starts: Ints) -> Bits:
-    """Returns, for each range of rows, the union (bitwise or) of the words `bits` in these rows.
+    """Returns the bitwise or of the words `bits` in each range of rows.
 
     `starts` has the first row of each range: the first range begins at row 0, and each range ends
     where the next one begins.
@@ -102,7 +102,7 @@ def packed(numbers: Ints) -> pa.Table:
 
 
 def repeated(words: pa.Table) -> pa.Table:
-    """Returns the bitset of the numbers that are in several of the bitsets in `words`.
+    """Returns the bitset of the numbers that are in two or more of the bitsets in `words`.
 
     The table has the rows of all bitsets, each one as in the result of `packed`. Example: rows of
     word 0 with the bits `0b101000` and `0b1001` give word 0 with `0b1000`: only 3 is in both.
@@ -173,7 +173,7 @@ class KeyedWords:
     addresses: Ints  # of the words of all keys, ascending
 
     def find(self, key: Ints, word: Ints) -> tuple[Ints, Mask]:
-        """Returns the row of each requested word, and a mask that is True for the words that exist.
+        """Returns the row of each requested word of 64 bits, and whether the word exists.
 
         `key` [7] and `word` [2] request word 2 of key 7: the bits of the numbers from 128 to 191 in
         the bitset of key 7. The row of a missing word has no meaning.
@@ -213,7 +213,7 @@ class KeyedWords:
 
 
 def find_near(ascending: Ints, numbers: Ints, guess: Ints) -> tuple[Ints, Mask]:
-    """Returns the position of each number in the array `ascending`, and a mask of those found.
+    """Returns the position of each number in the array `ascending`, and whether it is there.
 
     The position of a missing number is the position at which to insert it. `guess` has a likely
     position for each number.

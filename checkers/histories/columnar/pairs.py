@@ -13,7 +13,7 @@ from checkers.histories.columnar.sorting import Mask, NumberSet
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """A set of pairs of two numbers, such as key and value, for many lookups."""
+    """A set of pairs of numbers, such as (key, value), with fast lookup of many pairs at once."""
 
     values: NumberSet
     both: NumberSet  # hashes of key and value

@@ -57,7 +57,7 @@ class PrefixMaxIndex:
         return np.where(rank < 0, NOWHERE, far)
 
     def before(self, group: Codes, time_ns: Ints) -> Ints:
-        """Returns, for each requested group and time, the position of the group's last earlier row.
+        """Returns the position of the last row of each requested group before the requested time.
 
         Positions number the rows in the order of group and time. Without an earlier row, the
         position is -1.
@@ -118,9 +118,9 @@ class PrefixMaxIndex:
 
 
 def prefix_max_index(group: Codes, reach: Ints, time_ns: Ints) -> PrefixMaxIndex:
-    """Returns an index that gives the highest value of a group up to a time.
+    """Returns an index that finds the highest value that a group reached up to a point in time.
 
-    The input is rows with a group, a value (`reach`) and a time. Groups must be numbered from 0,
+    Each input row has a group, a value (`reach`) and a time. The groups are numbered from 0,
     without gaps.
     """
     facts = len(reach)

@@ -40,7 +40,10 @@ def bits_needed(count: int) -> int:
 
 
 def stable_order(numbers: Codes, below: int) -> Ints:
-    """Returns the row numbers in the stable order of a column of numbers from 0 to `below - 1`."""
+    """Returns the row numbers in ascending order of a column; equal values keep their order.
+
+    The values of the column are from 0 to `below - 1`.
+    """
     if bits_needed(below) > _DIGITS * _DIGIT_BITS:
         return np.argsort(numbers, kind="stable")
     order = np.argsort(numbers.astype(np.uint16), kind="stable")
@@ -74,9 +77,10 @@ def distinct(numbers: Ints) -> Ints:
 
 
 def grouping_order(first: Ints, *rest: Ints) -> Ints:
-    """Returns the row numbers in a stable order that groups the rows by the first column.
+    """Returns the row numbers in an order that makes rows with the same first column adjacent.
 
-    The rows of a group are sorted by the other columns; the order of groups is undefined.
+    Such rows are sorted by the other columns; equal rows keep their order. The order of different
+    values in the first column is undefined.
     """
     if _in_order(first, *rest):
         return np.arange(len(first))
@@ -93,7 +97,7 @@ def _width(column: Ints) -> int:
 
 
 def _in_order(first: Ints, *rest: Ints) -> bool:
-    """Returns True only if the rows are certainly in an order that `grouping_order` may return."""
+    """Returns True only if the rows are already grouped by `first` and sorted by the rest."""
     changes = first[1:] != first[:-1]
     same = ~changes
     for column in rest:
@@ -166,7 +170,7 @@ def any_in_run(flags: Mask, starts: Ints) -> Mask:
 
 
 def first_in_run(flags: Mask, starts: Ints) -> Ints:
-    """Returns, for each range of rows, its first flagged row; every range must have a flagged row.
+    """Returns the first flagged row of each range of rows; every range must have a flagged row.
 
     `flags` has one entry for each row. `starts` has the first row of each range; a range ends where
     the next one begins.
@@ -176,7 +180,7 @@ def first_in_run(flags: Mask, starts: Ints) -> Ints:
 
 
 def per_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
-    """Returns `of(key)`, which has one number for each row.
+    """Returns one number per row: `of` applied to the key of the row.
 
     `of` must compute the number of a key from this key alone. To save time, `of` is called with one
     row of each run of equal keys.

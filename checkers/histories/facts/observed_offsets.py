@@ -46,9 +46,7 @@ LOG_OF: Final = np.array([LOG, LOG, LOG, STABLE])
 
 @dataclass(frozen=True, slots=True)
 class ObservedOffsets:
-    """The rows with an offset in one part of the history, in the order in which the operations
-    completed.
-    """
+    """The rows of one batch (a part of the history) that have an offset, in completion order."""
 
     row: Ints
     kind: Codes  # the position in KINDS

@@ -47,12 +47,12 @@ KEY_WORDS: Final = OFFSET_WORDS.append(pa.field("clean", pa.bool_()))
 
 
 def occupied_offsets(committed: Ints, aborted: Pairs) -> Stage[pa.Table]:
-    """Returns a query-plan stage: the bitset of the offsets at which the history proves a record.
+    """Returns a query-plan stage that collects the offsets at which the history proves a record.
 
-    A record is proven by a poll, or by a send that must have taken effect. The bitset of a key
-    (topic partition) is cut into words of 64 bits. Bit i of word n stands for the offset 64n + i.
-    Each row of the table has a key, n, the bits and the flag `clean`. If `clean` is true, every
-    reader at `read_committed` must get the row's records.
+    A record is proven by a poll, or by a send that must have taken effect. The offsets of a key
+    (topic partition) are a bitset, cut into words of 64 bits. Bit i of word n stands for the offset
+    64n + i. Each row of the table has a key, n, the bits and the flag `clean`. If `clean` is true,
+    every reader at `read_committed` must get the row's records.
     """
     # The sends of the operations in `committed` prove their records, although they ended `info`.
     title = "packing the offsets of records"
@@ -84,9 +84,10 @@ def _packed(batch: Batch, rows: Ints, *, clean: bool) -> pa.Table:
 
 
 def packed_by_key(key: Ints, offset: Ints) -> pa.Table:
-    """Returns the bitset of the offsets of each key; the offsets of a key are adjacent, ascending.
+    """Returns, for each key, the bitset of its offsets.
 
-    Each row of the table has a key, a number n and 64 bits: bit i stands for the offset 64n + i.
+    The rows of a key must be adjacent, with ascending offsets. A row of the result has a key, a
+    number n and 64 bits: bit i stands for the offset 64n + i.
     """
     starts = run_starts(key, word_of(offset))
     bits = union_of_runs(bit_of(offset), starts).view(np.int64)
@@ -95,7 +96,7 @@ def packed_by_key(key: Ints, offset: Ints) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCounts:
-    """A bitset of the offsets that have a record, for each topic partition, with fast counting."""
+    """The offsets that have a record, as one bitset per topic partition; counts ranges fast."""
 
     index: KeyedWords
     bits: Bits
@@ -147,7 +148,7 @@ class OffsetCounts:
         return there
 
     def next_from(self, key: Ints, first: Ints) -> Ints:
-        """Returns, for each log, the lowest offset from `first` on that has a record.
+        """Returns, for each log, the lowest offset with a record that is not below `first`.
 
         Each log must have such a record.
         """

@@ -84,10 +84,10 @@ def _repeated(bits: Bits) -> np.uint64:
 
 @dataclass(frozen=True, slots=True)
 class OwnerOffsets:
-    """The offsets that each owner (a consumer or a group) received from each key, as bitsets.
+    """The offsets that each owner received from each key, as bitsets.
 
-    A key is one log, such as a topic partition. Bit i of the 64-bit word n stands for the offset
-    64n + i.
+    An owner is a consumer or a consumer group. A key is one log, such as a topic partition. Bit i
+    of the 64-bit word n stands for the offset 64n + i.
     """
 
     owner: Ints

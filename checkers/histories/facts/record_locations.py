@@ -157,7 +157,7 @@ def role_of(batch: Batch) -> Codes:
 
 
 def first_rows(batch: Batch) -> Ints:
-    """Returns the first row of each run of rows with equal topic partition, offset and value.
+    """Returns the first row of each group of rows with equal topic partition, offset and value.
 
     The batch must be sorted by these three columns.
     """
@@ -165,7 +165,7 @@ def first_rows(batch: Batch) -> Ints:
 
 
 def location_of(batch: Batch) -> Ints:
-    """Returns, for each row, the number of its location in this batch, from 0.
+    """Returns, for each row, the index of its location in this batch: 0, 1, 2, …
 
     A location is a run of rows with equal topic partition, offset and value.
     """
@@ -194,7 +194,7 @@ def took_effect(batch: Batch, committed: Ints) -> Mask:
 
 
 def proves_location(batch: Batch, committed: Ints) -> Mask:
-    """Returns a mask: True for each row that proves its value to be in the log.
+    """Returns a mask: True for each row that proves that its value is in the log.
 
     These rows are the polls, and the sends that must have taken effect. `committed` has the
     operations that took effect although they ended `info`.

@@ -1,7 +1,7 @@
-"""The log start of each key: retention may have deleted all records before it, but none after.
+"""The log start of each key: retention may have deleted all records before it, but none after it.
 
 The log start of a key (topic partition) is the highest start offset that any client read. There are
-few keys, so every Spark task has all log starts.
+few keys, so each Spark task gets all log starts.
 
 Source: `properties.anomalies.retention`.
 """
@@ -29,7 +29,7 @@ _STARTS: Final = pa.schema([("key", pa.int64()), ("offset", pa.int64())])
 
 @dataclass(frozen=True, slots=True)
 class LogStarts:
-    """For each log (key), the highest log start that any client read.
+    """The highest log start that any client read, for each log (key).
 
     Retention may have deleted the records below the log start, but no others. A log whose start no
     client read has no entry.
@@ -54,10 +54,10 @@ COMPLETE_LOGS: Final = LogStarts(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=
 
 
 def find_log_starts(declared: Declarations) -> Plan[LogStarts]:
-    """Returns, for each key (topic partition), the highest log start that a client read.
+    """Returns, for each key (topic partition), the highest log start offset that a client saw.
 
-    A key of a compacted topic gets NOWHERE: any of its records may be missing. A key whose log
-    start no client read has no entry in the result.
+    A key of a compacted topic gets `NOWHERE`, a number above every offset: any of its records may
+    be missing. A key has no entry if no client looked up its log start.
     """
     run = partial(_starts, declared)
     starts = yield from collect(

@@ -65,8 +65,7 @@ class UnconfirmedValues:
     resent: Batch
 
     def locations(self) -> Batch:
-        """Returns the sends and polls that prove at which offset an unconfirmed value is in the
-        log.
+        """Returns the sends and polls that prove the offset of an unconfirmed value in the log.
 
         For example, the poll of b@1 (see the module) proves that b is at offset 1.
         """
@@ -198,17 +197,17 @@ def rows_of_pairs(pairs: Pairs, batch: Batch) -> pa.Table:
 def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
     """Returns a query-plan stage that collects the sends without an acknowledged offset.
 
-    These sends ended `info`, or ended ok without an offset.
+    Such a send ended `info`, or ended `ok` without an offset.
     """
     title, run = "collecting sends without an offset", partial(_without_offset, isolation)
     return Stage(Source.OPERATIONS, Kernel(title, READS, RECORD, run))
 
 
 def find_unconfirmed_sends(isolation: Isolation, sends: Batch) -> Plan[UnconfirmedValues]:
-    """Returns the values of `sends`, with the offsets at which polls returned these values.
+    """Returns the values of sends without an acknowledged offset, and the offsets of their polls.
 
-    `sends` has the sends without an acknowledged offset: they ended `info`, or ok without an
-    offset. If there are none, the result is empty.
+    The sends are `sends`: they ended `info`, or ok without an offset. If there are none, the result
+    is empty.
     """
     if not len(sends):
         return NO_UNCONFIRMED_VALUES

@@ -42,10 +42,10 @@ class Converted:
 
 
 def convert(history: Location, folder: Path) -> Converted:
-    """Writes the history into a new folder, which appears only when it is complete.
+    """Converts the history into a new folder, which appears only when it is complete.
 
     Raises InputFault if the folder exists. Raises UnreadableHistory or UnreadableLocation if the
-    history breaks the format.
+    history cannot be read.
     """
     unmapped = Counter[str]()
     rows = parts = 0

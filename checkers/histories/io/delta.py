@@ -48,7 +48,7 @@ _REWRITE: Final = "write its current rows as Parquet files and pass their folder
 
 @dataclass(slots=True)
 class Snapshot:
-    """The files, the metadata and the protocol of a Delta table after some actions of its log.
+    """The files, the metadata and the protocol of a Delta table at some version of its log.
 
     `files` maps the path of each file to the text of its deletion vector, or to None. A deletion
     vector names the deleted rows of a file.
@@ -164,7 +164,7 @@ def _checkpointed(file: Place) -> Iterator[object]:
 
 
 def _obstacles(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    """Yields each reason why the files alone do not have the table's rows, with a way out."""
+    """Yields each reason why the data files alone do not give the table's rows, with a remedy."""
     protocol, metadata = snapshot.protocol, snapshot.metadata
     if protocol is None or metadata is None:
         yield "its log has no protocol or no metadata", _COPY

@@ -50,7 +50,7 @@ Form = Any  # None, int, str, list[Form], dict[None | int | str, Form], EdnSet o
 
 
 class NotEdn(ValueError):
-    """Raised if a text is not EDN; the message starts with the line and the column, both from 1."""
+    """Raised if a text is not EDN; the message starts with the line and the column, from 1."""
 
     def __init__(self, line: int, column: int, fault: str) -> None:
         super().__init__(f"line {line}, column {column}: {fault}")

@@ -1,8 +1,8 @@
 """A fast EDN reader for files in which most lines hold one whole map each.
 
-Such a line is translated to JSON and decoded by Python's JSON decoder, which is compiled and
-strict. Blanks become commas, and a map becomes an object with one entry, so `{:a [1 2]}` is `{"":
-[":a",[1,2]]}`. A line that does not become valid JSON is parsed by `edn.Reader` instead.
+The reader translates such a line to JSON, and decodes it with Python's JSON decoder, which is
+compiled and strict. Blanks become commas, and a map becomes an object with one entry, so `{:a [1
+2]}` is `{"": [":a",[1,2]]}`. If the result is not valid JSON, `edn.Reader` parses the line instead.
 
 Simplified: a line with an escape, a float, a set, a tag or a comment goes to the slow reader.
 """

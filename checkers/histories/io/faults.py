@@ -37,7 +37,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A period in which a node was down, paused or isolated; `until_ns` is None without an end."""
+    """A period in which a node was down, paused or isolated; without `until_ns`, it did not end."""
 
     do: str
     node: int
@@ -61,7 +61,7 @@ def faults(history: Location) -> tuple[Fault, ...]:
 
 
 def paired(steps: Iterable[Step]) -> tuple[Fault, ...]:
-    """Returns the faults that `steps` start, each with the time of the step that ends the fault.
+    """Returns the faults that the steps begin; a fault lasts until the step that ends it.
 
     >>> paired([Step(at_ns=1, do="kill", node=2), Step(at_ns=5, do="start", node=2)])
     (Fault(do='kill', node=2, from_ns=1, until_ns=5),)

@@ -26,11 +26,10 @@ _REWRITE: Final = "rewrite the data files of the table"
 
 @dataclass(frozen=True, slots=True)
 class FieldIds:
-    """A function that reads a Parquet file as a table with the columns of the Iceberg table.
+    """Reads a Parquet file of an Iceberg table; columns are matched by field id, not by name.
 
-    `columns` has the id and the name of each column.
-
-    `partitions` has the ids of columns whose values may be only in the metadata of a file.
+    `columns` has the id and the name of each column of the table. `partitions` has the ids of
+    partition columns, whose values may be only in the metadata of a file.
     """
 
     columns: tuple[tuple[int, str], ...]
@@ -39,7 +38,8 @@ class FieldIds:
     def __call__(self, path: Place) -> Iterator[pa.Table]:
         """Yields the rows of the file; a column that the file lacks is null.
 
-        Raises UnreadableHistory if the file has no ids, or lacks the values of a partition.
+        Raises UnreadableHistory if the file has no field ids, or if it lacks a partition column,
+        whose values are only in the table's metadata.
         """
         with reading_parquet(path), pq.ParquetFile(readable(path)) as file:
             names = _names_by_id(file.schema_arrow)

@@ -1,7 +1,7 @@
-"""The Parquet files of one snapshot of an Iceberg table, from the table's metadata.
+"""The Parquet files of one snapshot of an Iceberg table, found through the table's metadata.
 
-    metadata/v3.metadata.json             the third version of the table, if a folder is its catalog
-    metadata/00002-UUID.metadata.json     the same, of a table in another catalog
+    metadata/v3.metadata.json             the third version, if the table has no catalog service
+    metadata/00002-UUID.metadata.json     the third version, if the table has one
     metadata/snap-….avro                  the manifest list of a snapshot
     metadata/….avro                       a manifest: data files, with their statistics
 
@@ -38,14 +38,14 @@ _REWRITE: Final = "write its current rows as Parquet files and pass their folder
 
 
 def is_table(place: Place) -> bool:
-    """Returns whether a path is the folder of an Iceberg table, or one of its metadata files."""
+    """Returns True if a path is the folder of an Iceberg table, or one of its metadata files."""
     if METADATA.fullmatch(place.name):
         return place.is_file()
     return place.is_dir() and any(True for _ in _versions(place))
 
 
 def files_of(table: Place, snapshot: int | None = None) -> FileSet:
-    """Returns the data files of a snapshot; without one, of the current snapshot.
+    """Returns the data files of a snapshot; if `snapshot` is None, of the current snapshot.
 
     Raises UnreadableHistory if the metadata is damaged, lacks the snapshot, or needs a feature that
     Urteil does not support.

@@ -55,7 +55,7 @@ NEXT_STEP: Final = "fix that line, or delete it"
 
 
 class _InvalidEvent(ValueError):
-    """An event that breaks the format of Jepsen's histories; the message describes the error."""
+    """An event that breaks the format of Jepsen's histories; the message describes the fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class _Pairing:
     unmapped: Counter[str] | None = None  # how often each unknown field occurs
 
     def add(self, event: Form) -> Operation | None:
-        """Reads the next event, and returns the operation that it completes.
+        """Reads the next event; returns the operation that this event completes.
 
         Returns None for an invocation, and for an event whose process is a name, such as
         `:nemesis`.

@@ -21,7 +21,7 @@ _PYTHON: Final = {"int64": int, "int32": int, "string": str}
 
 
 def first_fault(path: Place, otherwise: str) -> str:
-    """Returns the text of an error: the first wrong line, its fault and how to fix it.
+    """Returns an error text: the first wrong line of the file, its fault and how to fix it.
 
     If no line is wrong, the text contains `otherwise`, the error text of Arrow. Reading is limited
     to the longest allowed line, because a file without newlines may be larger than the memory.
@@ -37,7 +37,7 @@ def first_fault(path: Place, otherwise: str) -> str:
 
 
 def fault_of(line: bytes) -> str:
-    """Returns the fault of a line and how to fix it; empty if the line is a row of a history."""
+    """Returns why a line is no row of a history, and how to fix it; empty if it is one."""
     try:
         row: Any = json.loads(line)
     except json.JSONDecodeError as error:

@@ -81,7 +81,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Remote:
-    """An object or folder of a store, with the methods of `pathlib.Path` that readers use."""
+    """An object or a folder in a store, with the methods of `pathlib.Path` that readers use."""
 
     scheme: str
     authority: str
@@ -211,7 +211,7 @@ def location(text: str) -> Location:
 
 
 def expanded(place: Place) -> Location:
-    """Returns the files that a glob matches, as one history; returns any other location unchanged.
+    """Returns the files that match a glob, as one history; returns any other location unchanged.
 
     Raises UnreadableLocation if no file matches.
     """
@@ -318,7 +318,7 @@ def version(place: Place) -> Version | None:
 
 
 def refuse_changed(place: Place, before: Version | None) -> None:
-    """Raises UnreadableLocation if the file's size or time of change differs from `before`."""
+    """Raises UnreadableLocation if the file has another size or modification time than `before`."""
     if version(place) != before:
         raise UnreadableLocation(
             f"{place}: the file changed while it was read; "
@@ -340,7 +340,7 @@ def _explained(place: Remote) -> Generator[None]:
 
 
 def refused(place: Remote, error: Exception) -> UnreadableLocation:
-    """Returns the error to raise for an error of a store: one line with the address and the fix."""
+    """Returns a store's error as UnreadableLocation: one line with the address and the fix."""
     text = " ".join(str(error).split())
     key = place.scheme[:4]
     if _NO_BUCKET.search(text):

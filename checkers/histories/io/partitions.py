@@ -136,7 +136,7 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True)
 class HistoryPartition:
-    """The rows of the operations from `first_op` to `last_op`, both included."""
+    """The rows of a history's operations from `first_op` to `last_op`, both included."""
 
     first_op: int
     last_op: int
@@ -185,7 +185,7 @@ def _among(ops: Ints, first: int, last: int) -> bool:
 
 
 def partition_size(rows: int) -> int:
-    """Returns the number of rows that each partition of a history with `rows` rows should have."""
+    """Returns how many rows each partition should have, if the whole history has `rows` rows."""
     return min(ROWS_PER_PARTITION, max(_FEWEST_ROWS, rows // _FEWEST_PARTITIONS))
 
 
@@ -225,7 +225,7 @@ def _overlapping(ordered: Sequence[RowRange], first: int, last: int) -> Iterator
 
 
 def reads_per_row(partitions: Sequence[HistoryPartition], row_ranges: Sequence[RowRange]) -> float:
-    """Returns how often a stored row is read, on average, if each partition is read once.
+    """Returns how many partitions read a stored row, on average.
 
     A partition reads whole row groups, and two partitions may need the same row group. The result
     is 1 for an empty history.

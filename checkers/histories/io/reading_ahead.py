@@ -27,7 +27,7 @@ _AHEAD: Final = 4  # files that are read ahead, for each thread
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A file that was opened before its turn; if it is small, its tables were read too."""
+    """A file that was opened while an earlier file was read; small files were read completely."""
 
     read: Reader
     place: Place

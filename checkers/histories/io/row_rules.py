@@ -41,9 +41,10 @@ ODD: Final = pa.schema([("op", pa.int64()), ("what", pa.string())])
 
 
 def cast(table: pa.Table, path: Place) -> pa.Table:
-    """Returns the table with exactly the columns in `COLUMNS`, in their types; checks no values.
+    """Returns the table with exactly the columns in `COLUMNS`, in their types.
 
-    Raises UnreadableHistory if a column is unknown, missing, or of a wrong type.
+    The values are not checked. Raises UnreadableHistory if a column is unknown, missing, or of a
+    wrong type.
     """
     check_columns(table.schema.names, path)
     table = with_new_columns(table)

@@ -30,7 +30,7 @@ class DerivedColumns(Protocol):
     """
 
     def cached_ints(self, name: str, compute: Callable[[], Ints]) -> Ints:
-        """Returns the column called `name`, which is computed at the first call."""
+        """Returns the cached column called `name`; the first call computes it."""
         ...
 
 
@@ -76,7 +76,7 @@ class Batch:
         return self._once(("fingerprints", name), lambda: self._fingerprints(name))
 
     def derived(self, name: tuple[object, ...], compute: Callable[[Batch], DerivedT]) -> DerivedT:
-        """Returns the result of a function of this batch, computed only once for each `name`.
+        """Returns the result of `compute` on this batch, computed only once for each `name`.
 
         All kernels (functions from a batch to a table) that use the same name share the result.
         """

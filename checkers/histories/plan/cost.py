@@ -1,8 +1,8 @@
 """The cost of a pass over a source: rows, bytes and seconds, by task and by stage.
 
 A *task* processes some partitions of the source: a Spark task, or one partition in this process. A
-task measures itself, so the figures mean the same in every engine. The time to compute a derived
-column, such as fingerprints, is added to the first stage that needs the column.
+task measures itself, so the figures mean the same in every engine. Some columns are derived from
+others, such as fingerprints. The time to compute one is added to the first stage that needs it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class StageCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskCost:
-    """The rows and bytes that a task read, its seconds, and the cost of each stage in it."""
+    """The cost of one task: its rows, its bytes, its seconds, and the cost of each stage."""
 
     rows: int
     bytes: int
@@ -113,7 +113,7 @@ class Meter:
         return table
 
     def kept(self, stage: str, compute: Callable[[], pa.Table]) -> pa.Table:
-        """Returns the table that `compute` returns; its cost is added to the stage."""
+        """Returns the table that `compute` returns; adds its time and size to the stage's cost."""
         began = perf_counter()
         table = compute()
         seconds = perf_counter() - began
@@ -124,7 +124,7 @@ class Meter:
         self.stages[stage] = self.stages.get(stage, StageCost()) + cost
 
     def task(self) -> TaskCost:
-        """Returns the cost since the meter was made."""
+        """Returns the cost of the task that this meter has measured so far."""
         return TaskCost(
             rows=self.rows,
             bytes=self.bytes,
@@ -137,9 +137,10 @@ class Meter:
 def measured_pass(
     measured: Measured, source: str, into: tuple[str, ...] = ()
 ) -> Generator[list[TaskCost]]:
-    """Measures the pass that runs in the `with` block, and reports its cost to `measured`.
+    """Measures one pass over the history: the time of the `with` block and the cost of its tasks.
 
-    The context manager yields an empty list. The block adds the cost of each task to this list.
+    The context manager yields an empty list. The block adds the cost of each task to this list. At
+    the end of the block, `measured` gets the cost of the pass.
     """
     tasks: list[TaskCost] = []
     began = perf_counter()

@@ -43,7 +43,7 @@ class Dataset(Protocol):
 
 
 class HistoryDataset(Dataset, Protocol):
-    """A history in partitions; it can also be shuffled and cached."""
+    """A history in partitions, which the analysis can shuffle by a key and cache."""
 
     @property
     def rows(self) -> int: ...

@@ -1,4 +1,4 @@
-"""A partition of a dataset: stored rows that can be read, column by column."""
+"""A partition of a dataset: rows in storage, which can be read column by column."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from checkers.histories.columnar.fingerprints import Ints
 
 
 class Partition(Protocol):
-    """Stored rows; a column is read only when it is needed."""
+    """A part of a dataset's rows in storage; a column is read only when it is needed."""
 
     @property
     def rows(self) -> int:
@@ -29,7 +29,7 @@ class Partition(Protocol):
         ...
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
-        """Returns this partition or a smaller one, with every row of the operations `ops`.
+        """Returns this partition or a part of it, with every row of the operations `ops`.
 
         The result may also have rows of other operations. `ops` is a list of ascending arrays of
         operation numbers.

@@ -62,7 +62,7 @@ class Pass:
 
 
 def unobserved(one: Pass) -> None:
-    """Does nothing: the default of `observe`, which is called with each pass over a source."""
+    """Does nothing; the default function that observes each pass of the scheduler over a source."""
     del one
 
 
@@ -73,8 +73,9 @@ def run(
 ) -> ResultT | HashCollision:
     """Returns the plan's result, or a HashCollision if two texts have the same hash.
 
-    `sources` has a function for each source of rows, such as the history or its records by offset.
-    The function is called when the plan first needs the source. `observe` is called with each pass.
+    A source of rows is, for example, the history, or its records by offset. `sources` has a
+    function for each of them, called when the plan first needs the source. `observe` is called with
+    each pass over the rows.
     """
     results: list[ResultT] = []
     requests = _Requests()
@@ -149,7 +150,7 @@ class _Requests:
         return any(one.source is source for one in self.waiting)
 
     def take(self, source: Source | None) -> list[_Waiting]:
-        """Removes from the queue the requests of checkers that read `source`, and returns them.
+        """Removes and returns the waiting requests for a pass over `source`.
 
         If `source` is None, these are the requests that read no source: they only look up the texts
         of fingerprints (64-bit hashes).

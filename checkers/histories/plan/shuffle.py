@@ -33,7 +33,7 @@ def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Tab
 
 
 def merged(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
-    """Returns one table with all rows that a shuffle sent to one partition of the data.
+    """Returns one table: all rows that a shuffle sent to one of its output partitions.
 
     If `kernel.order` names columns, the rows are sorted by these columns.
     """

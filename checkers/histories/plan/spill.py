@@ -74,7 +74,7 @@ def _table(data: pa.Buffer) -> pa.Table:
 
 
 def spill(table: pa.Table, path: Path) -> OnDisk:
-    """Appends the table to a file, and returns a dataset partition whose rows are in the file."""
+    """Appends the table to a file; returns a dataset partition that reads its rows from there."""
     with pa.OSFile(str(path), "ab") as sink:
         at = sink.tell()
         with pa.ipc.new_stream(sink, table.schema) as stream:
@@ -91,10 +91,9 @@ class SpillStore:
     used_bytes: int = 0
 
     def keep(self, number: int, table: pa.Table) -> Partition:
-        """Stores a table, and returns a dataset partition that has the table's rows.
+        """Stores a table, and returns a dataset partition with the table's rows.
 
-        Tables with the same `number` are appended to one file, as soon as the memory limit is
-        reached.
+        When the memory limit is reached, tables with the same `number` are appended to one file.
         """
         if self.used_bytes + table.nbytes <= self.memory_bytes:
             self.used_bytes += table.nbytes

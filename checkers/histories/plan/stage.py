@@ -1,6 +1,6 @@
-"""A query plan is a generator that the scheduler executes; a stage is one pass of it over a source.
+"""A query plan is a generator that the scheduler executes; a stage is one pass over a source.
 
-A stage of a plan is no stage of Spark.
+A stage of a plan is not a stage of Spark.
 
 The stage runs a kernel: a function from a batch of rows to a table. In its input, texts are
 replaced by fingerprints, which are 64-bit hashes. Texts are looked up only for rows that are
@@ -12,6 +12,8 @@ Inside a plan, `yield from` with one of these functions returns a typed answer:
     in_parallel(plan, plan, ...)    the results of all these plans, which proceed independently
     on_behalf_of(names, plan)       the result of a plan that the anomalies `names` need
     resolve_fingerprints(numbers)   a function from fingerprints to their texts
+
+For example:
 
     def empty_keys() -> Plan[list[str]]:
         found = yield from collect(Stage(Source.RECORD_LOCATIONS, kernel, Batch))
@@ -93,7 +95,7 @@ def _as_it_is(table: pa.Table) -> pa.Table:
 
 @dataclass(slots=True, eq=False)
 class Collect:
-    """A plan's request to run a stage; the scheduler stores the resulting table in `table`."""
+    """A plan's request to run a stage; the scheduler stores the result in `table`."""
 
     source: Source
     kernel: Kernel
@@ -102,7 +104,7 @@ class Collect:
 
 @dataclass(slots=True, eq=False)
 class Resolve:
-    """A request for the texts of fingerprints (64-bit hashes of the texts of one column).
+    """A request for the texts behind some fingerprints (64-bit hashes of one column's texts).
 
     The scheduler stores the answer in the field `texts`.
     """
@@ -116,8 +118,8 @@ class Resolve:
 class Branch(Generic[ResultT]):
     """A plan that runs in parallel with others; the scheduler stores its result in `result`.
 
-    `used_by` names the anomalies that the plan decides. If it is empty, they are those of the plan
-    that made the branch.
+    `used_by` names the anomalies that the plan decides. If it is empty, they are those of the
+    parent plan.
     """
 
     plan: Plan[ResultT]
@@ -137,7 +139,7 @@ Plan = Generator[Request, None, ResultT]
 
 
 def collect(stage: Stage[AnswerT]) -> Plan[AnswerT]:
-    """Runs the stage's kernel on all partitions of its source; returns the decoded result.
+    """Runs the stage's kernel on all partitions of its source, and returns the result.
 
     A kernel is a function from a batch of rows to a table.
     """
@@ -187,7 +189,7 @@ def in_parallel(*plans: Plan[Any]) -> Plan[tuple[Any, ...]]:
 
 
 def on_behalf_of(names: Iterable[str], plan: Plan[ResultT]) -> Plan[ResultT]:
-    """Executes a plan that the checks of the anomalies `names` need, and returns its result.
+    """Executes a plan for the anomalies `names`, and returns its result.
 
     The scheduler reports each pass over a dataset, with the kernels that it runs. For each kernel
     of this plan, the report has these names (`Pass.used_by`).

@@ -3,8 +3,8 @@
     kafka://HOST:PORT/TOPIC
     kafka://HOST:PORT,HOST:PORT/TOPIC
 
-An address is printed and kept in run folders, so it has no credentials. A client configuration file
-has them.
+An address is printed and kept in run folders, so it must not contain credentials. The client
+configuration file contains them.
 """
 
 from __future__ import annotations

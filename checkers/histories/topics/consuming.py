@@ -1,7 +1,7 @@
-"""Reads the records of a topic, from chosen offsets to the present end of each partition.
+"""Reads the records of a topic, from chosen offsets to the current end of each partition.
 
-The partitions are assigned, so no member joins a group. Transactions: only committed records are
-read, unless the client configuration has another isolation.level.
+The reader is assigned its partitions, so it joins no group. It reads only committed records, unless
+the client configuration has another isolation.level.
 
 Source: librdkafka, `enable.partition.eof`: the end of a partition for a reader at read_committed is
 its last stable offset.
@@ -46,7 +46,7 @@ _FIXED: Final[Mapping[str, Any]] = {
 
 @dataclass(slots=True)
 class TopicReader:
-    """A consumer of all partitions of one topic; `id` is the topic's id, as text."""
+    """A consumer that reads all partitions of one topic; `id` is the topic's id, as text."""
 
     topic: Topic
     id: str
@@ -56,7 +56,7 @@ class TopicReader:
     _broker_error: list[str] = field(repr=False)  # the last error, as one text
 
     def ends(self) -> dict[int, tuple[int, int]]:
-        """Returns the first and the end offset of each partition, as they are now."""
+        """Returns the first offset and the end offset of each partition at this moment."""
         with _explained(self.topic):
             return {
                 number: self._consumer.get_watermark_offsets(
@@ -68,10 +68,10 @@ class TopicReader:
     def records(
         self, positions: Mapping[int, int], ends: Mapping[int, int]
     ) -> Iterator[tuple[list[Any], dict[int, int]]]:
-        """Yields batches of records, each with the next offset to read of each partition.
+        """Yields batches of records, each with the next offset to read in every partition.
 
-        Reads each partition from its position up to its end offset, or to its last stable offset
-        if that is lower. Raises InputFault if no broker answers.
+        Reads each partition from its position up to its end offset, or to its last stable offset if
+        that is lower. Raises InputFault if no broker answers.
         """
         now = dict(positions)
         open_ones = {number for number in now if now[number] < ends[number]}

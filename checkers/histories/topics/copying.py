@@ -81,9 +81,9 @@ class TopicCopy:
         return sum(pq.read_metadata(part).num_rows for part in parts)
 
     def read_on(self, watch: Watcher = unwatched) -> int:
-        """Copies the records up to the ends of the topic as they are now; returns the new rows.
+        """Copies the records up to the current ends of the topic; returns the number of new rows.
 
-        Raises UnreadableHistory for a record that is no operation. Raises InputFault if records
+        Raises UnreadableHistory for a record that is not an operation. Raises InputFault if records
         were deleted before they were copied.
         """
         bounds = self.reader.ends()

@@ -44,7 +44,7 @@ _LENIENT: Final = pa.schema([field.with_nullable(nullable=True) for field in SCH
 
 
 class Message(Protocol):
-    """The part of confluent-kafka's Message that this module reads."""
+    """The methods of confluent-kafka's `Message` that this module uses."""
 
     def partition(self) -> int | None: ...
     def offset(self) -> int | None: ...
@@ -55,7 +55,7 @@ class Message(Protocol):
 class RowReader:
     """Reads records of a topic as tables with exactly the columns in `COLUMNS`.
 
-    If `unmapped` is None, a field that is no column is refused. Otherwise such fields are left out,
+    If `unmapped` is None, a field without a column is an error. Otherwise such fields are left out,
     and `unmapped` counts them. `schemas` has the schemas of records in Avro.
     """
 
@@ -103,7 +103,7 @@ class RowReader:
         return table
 
     def _parsed(self, values: Sequence[bytes]) -> pa.Table:
-        """Returns the rows of the values: first those in JSON, then those in Avro by schema."""
+        """Returns the rows in the values of records: first those in JSON, then those in Avro."""
         lines = [value for value in values if not _is_avro(value)]
         of_schema: dict[int, list[bytes]] = {}
         for value in values:
@@ -134,7 +134,7 @@ def _is_avro(value: bytes) -> bool:
 
 
 def _of_json(values: Sequence[bytes]) -> pa.Table:
-    """Returns the history rows in `values`, which are lines of JSON; a missing column is null."""
+    """Returns the history rows in `values`, one line of JSON each; a missing column is null."""
     table = paj.read_json(
         io.BytesIO(b"\n".join(values)),
         read_options=paj.ReadOptions(block_size=LONGEST_LINE),

@@ -49,7 +49,7 @@ class ValueSchemas:
 
 
 def schemas_at(text: str) -> ValueSchemas:
-    """Returns the schemas of a folder, or of a registry if the text is an address.
+    """Returns the schemas in a folder, or in a registry if the text is the address of one.
 
     Raises InputFault for an address with credentials, and if there is no such folder.
     """

@@ -1,4 +1,7 @@
-"""Cycles of operations that must precede each other, by the kinds of dependency on the cycle.
+"""Cycles of operations that must precede each other, classified by the dependencies on the cycle.
+
+Each row has the name of a form, the dependencies that a cycle of this form may have, and the
+meaning:
 
     G0            ww                         writes of two operations interleave, in both orders
     G1c           ww, wr                     information flows in a cycle
@@ -93,7 +96,7 @@ class Cycle:
 
     @property
     def size(self) -> int:
-        """The negated number of operations, so that reports list shorter cycles first."""
+        """Minus the number of operations: reports list larger sizes first, so shorter cycles."""
         return -len(self.ops)
 
 
@@ -104,7 +107,8 @@ Between = Mapping[tuple[int, int], list[Dependency]]
 def dependencies(history: History, declared: Declarations) -> tuple[Dependency, ...]:
     """Returns the dependencies between operations that the cycle search uses.
 
-    ww dependencies are left out unless `declared.ww_deps` is true, rw unless `declared.rw_deps` is.
+    Those of kind ww are included only if `declared.ww_deps` is true. Those of kind rw are included
+    only if `declared.rw_deps` is true.
     """
     records = [
         *read_dependencies(history),

@@ -68,8 +68,9 @@ def sender_of(history: History) -> dict[KeyValue, int]:
 
 @remembered
 def next_values(history: History) -> tuple[tuple[str, int, str, str], ...]:
-    """Returns (key, offset of the value, value, next value) for every two neighbouring records of a
-    log.
+    """Returns (key, offset, value, next value) for every two neighbouring values of a log.
+
+    The offset is that of the first value.
     """
     log: defaultdict[str, defaultdict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     located = locations(history)

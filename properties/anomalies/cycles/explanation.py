@@ -50,7 +50,7 @@ def _concerned(
 
 
 def because(step: Dependency, names: Mapping[int, str], operations: Mapping[int, Operation]) -> str:
-    """Explains in words why the first operation of a dependency must precede the second.
+    """Returns a sentence: why the first operation of a dependency must precede the second.
 
     `names` maps each operation to its short name.
     """

@@ -124,7 +124,10 @@ def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int
 
 
 def _parts(history: History, declared: Declarations) -> set[tuple[str, int]]:
-    """Returns each observed offset of a transaction's record, except the last one of each key."""
+    """Returns (key, offset) of each observed transactional record, without its last of the key.
+
+    The last record of a transaction and key is left out: it has the highest offset.
+    """
     kept, located, seen = kept_from(history, declared), locations(history), observations(history)
     parts: set[tuple[str, int]] = set()
     for operation in history:

@@ -4,7 +4,7 @@ Three facts show this. The record is in the log. A transaction that ended `ok` c
 offset, so the group will not read the record again. No operation of the group polled the record,
 except operations that failed.
 
-There is no fault in four cases:
+The record is not reported in four cases:
 - The record is below every offset of the group.
 - The application itself committed a higher offset outside transactions.
 - The log may have dropped the record (`retention`).

@@ -61,7 +61,7 @@ class OffsetWithoutOutput:
 
 
 def _proofs(history: History) -> Iterator[tuple[Fetch, Commit]]:
-    """Yields (fetch, commit) for each fetch whose offset only this commit can have set."""
+    """Yields (fetch, commit) for each fetch that returned an offset of this transaction only."""
     for fetch in fetches(history):
         possible = [c for c in commits_of(history, fetch) if c.outcome != "fail"]
         alone = len({c.op for c in possible}) == 1 and possible[0].in_transaction

@@ -95,7 +95,7 @@ def fetches(history: History) -> tuple[Fetch, ...]:
 
 @remembered
 def facts(history: History) -> tuple[Commit | Fetch, ...]:
-    """Returns all commits of group offsets, followed by all fetches."""
+    """Returns all commits and all fetches of group offsets, the commits first."""
     return (*commits(history), *fetches(history))
 
 

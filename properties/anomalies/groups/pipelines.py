@@ -1,9 +1,9 @@
 """Pipelines: transactions that consume input, send output and commit the offset they reached.
 
-A step of a pipeline is a transaction that commits an offset of a group in an input partition (a
-key). The step's input is the records that it polled from this partition, at offsets below the
-committed offset. A step that ended `ok` consumed its input; a step that ended `fail` did not. A
-step that ended `info` may have consumed its input.
+A step of a pipeline is a transaction that commits a group's offset for an input partition (a key).
+The step's input is the records that it polled from this partition, at offsets below the committed
+offset. A step that ended `ok` consumed its input; a step that ended `fail` did not. A step that
+ended `info` may have consumed its input.
 
 Source: KIP-98, KIP-447: sendOffsetsToTransaction; D2 consume, process, produce.
 """
@@ -47,7 +47,10 @@ def steps(history: History) -> Iterator[Step]:
 
 
 def rewinds(history: History, register: Register, offset: int) -> list[Commit]:
-    """Returns the commits that may have set the group's offset to `offset` or lower."""
+    """Returns the commits that may have set the group's offset to `offset` or lower.
+
+    A commit that failed has set nothing.
+    """
     return [
         commit
         for commit in commits(history)

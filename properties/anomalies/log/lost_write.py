@@ -57,9 +57,10 @@ class LostWrite:
 
 
 def highest_reads(history: History) -> dict[str, tuple[int, str, int]]:
-    """Maps each log to (highest offset read, the value at it, first operation that read it).
+    """Maps each log to (highest offset read, value there, first operation that read the value).
 
-    If a value was observed at offsets 3 and 9, only 3 counts. Logs without a read are left out.
+    If a value was observed at several offsets, only the lowest counts. Logs without a read are left
+    out.
     """
     located, readers = locations(history), read_values(history)
     highest: dict[str, tuple[int, int, str]] = {}

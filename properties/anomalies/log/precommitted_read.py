@@ -20,7 +20,7 @@ from properties.anomalies.rendering import render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class PrecommittedRead:
-    """A value that the same operation sent and polled."""
+    """A value that one operation both sent and polled."""
 
     key: str
     value: str

@@ -5,12 +5,12 @@
     c1 poll      -> ok k=b@1
     c1 poll      -> ok k=a@5
 
-A poll has the offset at which its reader received the value, wherever else the log has the value.
-So the reader above went forward with each poll. A send that took effect has the offset of its
-acknowledgement. A send that failed has no offset.
+The offset of a poll is the one at which the reader received the value, even if the log has the
+value at other offsets too. So the reader above went forward with each poll. The offset of a send
+that took effect is the acknowledged one. A send that failed has no offset.
 
-Some polls and sends show no offset. If their value was observed at exactly one offset, they have
-this offset. Otherwise their offset is unknown.
+Some polls and sends have no recorded offset. If their value was observed at exactly one offset,
+they get this offset. Otherwise their offset is unknown.
 
 Jepsen has one offset for each value, its last one: see `ranking`.
 """

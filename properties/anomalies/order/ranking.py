@@ -1,12 +1,12 @@
-"""Jepsen's rule: chooses one value for each offset of a log, and one offset for each value.
+"""Jepsen's rule for values and offsets: one value for each offset of a log, one offset per value.
 
 This rule applies only with the option `--jepsen`. Without the option, the rule of `own_offsets`
 applies.
 
-A history may show several values at one offset; one of them is chosen. If all are integers, the
-chosen value is the one that Jepsen uses (the first of a Clojure hash set), so that the verdicts
-agree. Otherwise the least value is chosen. If a value is chosen at several offsets, its offset is
-the last of them.
+A history may show several values at one offset; the rule chooses one of them. If all are integers,
+it chooses the one that Jepsen uses (the first of a Clojure hash set), so that the verdicts agree.
+Otherwise it chooses the least value. If a value is chosen at several offsets, its offset is the
+last of them.
 
 Source: jepsen.tests.kafka version-orders; Clojure: clojure.lang.PersistentHashSet and Murmur3, for
 longs.

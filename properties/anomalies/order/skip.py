@@ -1,8 +1,8 @@
 """A process skipped records that are surely in the log.
 
-A process polled or sent two values one after the other (`steps`). These two values are a skip if
-the history shows a record between their offsets. Otherwise the gap may be transaction markers or
-compacted records.
+A process polled or sent two values one directly after the other (`steps`). These two values are a
+skip if the history shows a record between their offsets. Otherwise the gap may be transaction
+markers or compacted records.
 
 Some records do not count, because a poll may legally skip them:
 

@@ -1,4 +1,4 @@
-"""Steps: two values of a log that one process polled, or sent, one after the other.
+"""Steps: two values of a log that one process polled, or sent, one directly after the other.
 
 The checks for skipped and reordered records look at steps. Inside an operation, every two
 consecutive records of a key that it polled (or sent) are a step. There is one exception: if a
@@ -64,7 +64,7 @@ class Step:
 
 
 class Steps(Protocol):
-    """A function from a history to pairs of consecutive values, such as `polls_within`.
+    """A function that returns the pairs of consecutive values in a history, such as `polls_within`.
 
     The values were polled or sent, by one operation or by two successive operations of a process.
     """
@@ -149,7 +149,7 @@ def polls_within(history: History, declared: Declarations = NOTHING_DECLARED) ->
 
 @remembered
 def sends_within(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Step, ...]:
-    """Returns every two consecutive records of one log that one operation sent."""
+    """Returns every two records of one log that one operation sent in direct succession."""
     return tuple(_located(history, declared, _within(history, Send)))
 
 

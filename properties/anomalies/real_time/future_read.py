@@ -19,7 +19,7 @@ from properties.anomalies.rendering import in_ms, render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class FutureRead:
-    """The first poll of a value, and the first operation to send the value, which began later."""
+    """A value whose first poll completed before any operation began to send the value."""
 
     key: str
     value: str

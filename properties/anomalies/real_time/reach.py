@@ -1,7 +1,8 @@
 """The facts of a history that prove how far a log had reached at some time.
 
-A log reaches e if every record appended from now on gets offset e or higher. A key stands for a
-topic partition. An operation that ended ok proves such a *fact*, from its completion on:
+"The log reaches e" means that every record appended from now on gets offset e or higher. A key
+stands for a topic partition. An operation that ended ok proves such a *fact*, from its completion
+on:
 
     a send acknowledged at o    the log reaches o + 1
     a record polled at o        the log reaches o + 1
@@ -28,7 +29,7 @@ By = Literal["send", "poll", "end_offset"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
-    """A proof that the log of the key reaches `end` from the time `completed_ns` on."""
+    """A proof that the log `key` ended at `end` or higher from the time `completed_ns` on."""
 
     key: str
     end: int
@@ -97,9 +98,9 @@ def transactional_keys(history: History) -> frozenset[str]:
 def is_known(
     facts: Collection[Reached], key: str, invoked_ns: int, *, stable: bool = False
 ) -> bool:
-    """Returns True if a fact about the key's log had been observed when an operation was invoked.
+    """Returns True if the history proved how far the log had reached, before an operation began.
 
-    A fact proves how far the log had reached. With `stable`, only facts that prove how far the last
+    The operation was invoked at `invoked_ns`. With `stable`, only facts that prove how far the last
     stable offset had reached count.
     """
     return any(

@@ -52,7 +52,7 @@ def fenced(operation: Operation) -> bool:
 
 
 def fenced_transaction_reads(history: History) -> tuple[FencedTransactionRead, ...]:
-    """Returns one row per record that was read although only fenced transactions sent it."""
+    """Returns one row per record that was read, although only fenced transactions sent it."""
     readers = first_readers(history)
     return tuple(
         sorted(

@@ -80,9 +80,9 @@ def missing_of(history: History, declared: Declarations) -> Callable[[int, int],
 def passed_of(history: History, declared: Declarations) -> Callable[[int, int], int]:
     """Returns a function that counts the records of one transaction that readers passed.
 
-    Readers passed a record if one of them received it, or if it is missing. The function's
-    arguments are the transaction's operation number, and a time at which the records were in the
-    log.
+    Readers passed a record if one of them received it, or if it is missing: they read beyond it.
+    The function takes the operation number of the transaction, and a time at which its records were
+    in the log.
     """
     readers, missing = first_readers(history), missing_of(history, declared)
 
@@ -104,11 +104,11 @@ def _location(history: History, send: Send) -> tuple[int, int] | None:
 
 
 def _bound(history: History, key: str, in_log_ns: int) -> tuple[int, int] | None:
-    """Returns the least upper bound of a record's offset, and the operation that proves it.
+    """Returns the highest offset that a record can have, and the operation that proves this bound.
 
-    The record of the key `key` is in the log since `in_log_ns`; its offset is unknown.
-
-    Returns None if no operation gives a bound.
+    The record of the topic partition `key` was in the log at the time `in_log_ns`; its offset is
+    unknown. A send or an end offset observed after this time lies above it. Returns None if no
+    operation gives a bound.
     """
     bounds = [
         (micro.offset - 1, number)

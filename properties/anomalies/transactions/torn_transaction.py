@@ -57,7 +57,7 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields, for each transaction with several records, the first record that was read."""
+    """Yields the first read of each transaction with several records, of which one was read."""
     readers = first_readers(history)
     for number, operation in enumerate(history):
         sent = sent_by(operation)

@@ -66,7 +66,7 @@ def writers(history: History) -> dict[KeyValue, int]:
 
 
 def end_requested_ns(operation: Operation) -> int:
-    """Returns the earliest time at which the client can have requested the transaction's end."""
+    """Returns the earliest time at which the client can have requested commit or abort."""
     if operation.end_asked_ns is None:
         return operation.invoked_ns
     ended_ns = operation.completed_ns

@@ -67,7 +67,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
 
 
 def cells(harness: ClassicGroupHarness) -> Mapping[Cell, Value]:
-    """Returns the group's members and the joining processes as values of the spec's variables."""
+    """Returns the group's members and the joining processes as values of spec variables."""
     read: dict[Cell, Value] = {
         ("group.generation", ()): harness.group.generation,
         ("is_rebalancing", ()): harness.group.state is GroupState.PREPARING,

@@ -75,7 +75,7 @@ def _consumers() -> tuple[Consumer, ...]:
 
 @dataclass(slots=True, kw_only=True)
 class ConsumerGroupHarness:
-    """A consumer group on the reference broker, and its consumers."""
+    """A consumer group on the reference broker, and the consumers that are its members."""
 
     bugs: Bugs
     group: ConsumerGroup = ConsumerGroup(group="g")  # noqa: RUF009 - a frozen value
@@ -102,9 +102,9 @@ class ConsumerGroupHarness:
         self._write(after)
 
     def receive(self, m: int) -> None:
-        """Makes member `m` adopt the epoch and partitions of its unread response.
+        """Makes member `m` adopt the epoch and the partitions of its unread response.
 
-        Raises ValueError if no response is unread.
+        Raises ValueError if there is no unread response.
         """
         consumer = self.consumers[m]
         answer, consumer.answer = consumer.answer, None
@@ -117,7 +117,7 @@ class ConsumerGroupHarness:
         self.consumers[m].owned &= self.consumers[m].assigned
 
     def rejoin(self, m: int) -> None:
-        """Makes consumer `m` drop its partitions and epoch, so that its next heartbeat joins."""
+        """Makes consumer `m` drop its partitions and epoch; its next heartbeat joins the group."""
         consumer = self.consumers[m]
         consumer.epoch, consumer.answer = 0, None
         consumer.assigned = consumer.owned = frozenset()

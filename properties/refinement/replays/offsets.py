@@ -64,7 +64,7 @@ class OffsetHarness:
         self.group, _ = join(self.group, self._context(), MEMBER, request)
 
     def expire(self) -> None:
-        """Lets the retention time of offsets pass, and runs the expiry of offsets."""
+        """Lets the retention time of offsets pass, and lets the coordinator expire offsets."""
         self.now_ms += KAFKA_SETTINGS.offsets_retention_ms
         groups = {GROUP: self.group}
         self._write(expired_offsets(self.offsets, groups, {}, frozenset(), self._context()))

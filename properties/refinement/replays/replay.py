@@ -31,7 +31,7 @@ Effect = Callable[..., None]  # takes the harness, and the arguments of the acti
 
 
 class Defect(NamedTuple):
-    """The defect that a broker gets: its seeded bugs, and whether it allows unclean elections."""
+    """The seeded bugs of a broker, and whether it allows unclean elections."""
 
     bugs: Bugs = NO_BUGS
     unclean_election: bool = False
@@ -81,7 +81,7 @@ class Replay(Generic[HarnessT]):
     read: Callable[[HarnessT], Reading]
 
     def run(self, actions: Iterable[Action], *, defective: bool) -> HarnessT:
-        """Carries out the actions on a new harness (the driven part of the broker); returns it.
+        """Returns a new harness (the driven part of the broker) after the actions.
 
         Raises KeyError for an action that is neither in `effects` nor in `by_itself`.
         """

@@ -153,7 +153,7 @@ class RetentionHarness:
         self.asked = self.deleted
 
     def expire(self, r: int) -> None:
-        """Lets the retention time pass, and runs the retention of replica `r`."""
+        """Lets the retention time pass, and lets replica `r` delete expired records."""
         self.now_ms += RETENTION_MS + 1
         self.marks[r] = self.replicas[r].log.high_watermark
         self._clean(r)

@@ -138,17 +138,17 @@ class TransactionHarness:
         self._end(TxnResult.ABORT)
 
     def commit_with_late_marker(self) -> None:
-        """Commits; the first marker is delayed, and the coordinator sends a second marker."""
+        """Commits; the first marker is delayed, so the coordinator sends a second one."""
         self.cluster.apply(On(api="WriteTxnMarker", moment="before", does=Hold(LATE_MS)))
         self.commit()
 
     def commit_with_late_copy(self) -> None:
-        """Commits; the first EndTxn is delayed, and the client sends a second EndTxn."""
+        """Commits; the first EndTxn is delayed, so the client sends a second one."""
         self.cluster.apply(On(api="EndTxn", moment="before", does=Hold(LATE_MS)))
         self.commit()
 
     def fence_while_isolated(self) -> None:
-        """Isolates a replica, and starts a newer instance, which aborts the open transaction."""
+        """Isolates a follower, and starts a newer producer, which aborts the open transaction."""
         leader = self.cluster.leader(WRITTEN)
         (laggard,) = {*self.cluster.in_sync(WRITTEN)} - {leader}
         self.cluster.isolate(laggard)

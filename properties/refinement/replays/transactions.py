@@ -1,5 +1,7 @@
 """Counterexamples of buggy transactions, replayed on a cluster with the same bug.
 
+Each row has a spec with its variant, the bug of the broker in the replay, and the violated claim:
+
     spec and variant                    bug of the broker       claim
     transactions-abstract lax-markers   late-marker-accepted    faithful
     transactions-abstract v1            late-produce-accepted   no_hanging_transaction
@@ -49,8 +51,8 @@ def _start(defect: Defect, version: TransactionVersion) -> TransactionHarness:
 def read_abstract(harness: TransactionHarness) -> Reading:
     """Returns the cluster as a state of the spec `transactions-abstract`.
 
-    The transaction log has the decision of each transaction. The outcome of a record is that of the
-    next marker after it; without a marker, the record is pending.
+    The state has each transaction's decision from the transaction log. The outcome of a record is
+    that of the producer's next marker; without a marker, the record is pending.
     """
     entries = harness.entries()
     closed = {

@@ -3,8 +3,8 @@
     spec and variant           bug of the broker             claim
     election admits-unclean    unclean-shutdown-unnoticed    leader_completeness
 
-The harness is a cluster of two brokers with min.insync.replicas=2. One broker leads; the other is
-isolated after it has copied the acknowledged record. Then the leader loses power, and its copy of
+The harness is a cluster of two brokers with min.insync.replicas=2. One broker leads. The other
+copies the acknowledged record, and is then isolated. Then the leader loses power, and its copy of
 the record is gone. The claim depends only on the leader, the brokers that are up, the logs and the
 committed records. So only these are read from the cluster.
 

@@ -53,7 +53,7 @@ def processing_first(at: Instance) -> Program:
 
 
 def rewinding(at: Instance, *, by_commit: bool = False) -> Program:
-    """Processes records, and rewinds when the suite requests it.
+    """Processes records, and goes back to a lower position when the suite requests it.
 
     By default it seeks to the lower position. If `by_commit` is true, it only commits the lower
     position, and reads on.
@@ -119,7 +119,7 @@ def committing_in_background(at: Instance) -> Program:
 
 
 def handing_over(at: Instance) -> Program:
-    """Polls again before the records are processed, because another thread processes them."""
+    """Polls again before the previous records are processed: another thread processes them."""
     while True:
         at.waiting += (record.value for record in (yield from at.consumer.poll()))
         yield from at.consumer.commit_due(AUTO_COMMIT_MS)
@@ -203,7 +203,7 @@ def two_phase_commit(at: Instance) -> Program:
 def pipeline(
     at: Instance, *, sends_generation: bool = True, transactional_id: str | None = None
 ) -> Program:
-    """Consumes, processes, sends the output and commits the position in one transaction."""
+    """Consumes records; sends their outputs and commits the position in one transaction."""
     producer = at.producer(transactional_id)
     yield from producer.init_transactions()
     while producer.over is None:
@@ -255,9 +255,9 @@ def kafka_then_database(at: Instance, *, repairs: bool = False) -> Program:
     """Commits the Kafka transaction, then the database transaction.
 
     After a death between the two commits, the database lacks records below the committed position.
-    If `repairs` is true, the application starts again at the position that the database has. It
-    sends all results from this position on to Kafka again, but stores no effect that the database
-    already has.
+    If `repairs` is true, the application starts again at the position in the database. It sends all
+    results from this position on to Kafka again, but stores no effect that the database already
+    has.
     """
     producer = at.producer()
     yield from producer.init_transactions()
@@ -287,7 +287,8 @@ def database_then_kafka(
 ) -> Program:
     """Commits the database transaction, then the Kafka transaction.
 
-    If the process dies in between, the next process receives the message again. That process then
+    If the process dies between the two commits, the next process receives the message again. What
+    it does then depends on the parameters:
 
         by default                         stores a second effect, and sends the result
         with `is_idempotent`               stores no second effect, and sends the result

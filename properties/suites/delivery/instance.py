@@ -1,8 +1,8 @@
 """One process of a consumer application: its consumer, its producers and its databases.
 
-Nothing interrupts an application between two `yield`s. The suite may kill or pause it at each call
-of `step()`. A paused application does not notice that its group removes it. It later continues as a
-zombie.
+The process runs without interruption between two `yield`s. The suite may kill or pause it at each
+call of `step()`. A paused process does not notice that its group removes it; later it continues as
+a zombie.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Instance:
         )
 
     def step(self) -> Steps:
-        """Lets the suite kill or pause the application at this point, and then sends a heartbeat.
+        """Lets the suite kill or pause the application here, and then sends a heartbeat.
 
         An application calls this between two actions, such as processing and committing.
         """

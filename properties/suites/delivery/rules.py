@@ -40,7 +40,7 @@ CATCH_UP_MS: Final = 20_000
 
 
 class DeliveryMachine(ClusterMachine):
-    """A producer, a cluster, and the instances of one application.
+    """A cluster, a producer, and the instances of one consumer application.
 
     The rules act on the newest instance.
     """
@@ -121,7 +121,7 @@ class DeliveryMachine(ClusterMachine):
     @precondition(lambda self: self.cluster.is_over(self._current))
     @rule()
     def start(self) -> None:
-        """Starts the application again."""
+        """Starts the application again after its death."""
         self._current = self._start()
 
     @precondition(lambda self: self._may_be_replaced())
@@ -144,7 +144,7 @@ class DeliveryMachine(ClusterMachine):
     @precondition(lambda self: self._may_be_replaced())
     @rule()
     def rebalance(self) -> None:
-        """Starts another instance, which joins the group."""
+        """Starts another instance of the application, which joins its consumer group."""
         self._current = self._start()
 
     @precondition(lambda self: self.setting.is_rewound)

@@ -1,6 +1,6 @@
-"""The settings of the suite `delivery`: the conditions under which runs are made.
+"""The settings of the suite `delivery`, each a configuration of its runs.
 
-A setting is an application, the producer of its input and the reader of its output.
+A setting has an application, the producer of its input and the reader of its output.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class ElectionsMachine(ReplicationMachine):
     @precondition(lambda self: self.leads_well())
     @rule()
     def leave_alone(self) -> None:
-        """Crashes all brokers but the leader, and waits until the controller has noticed."""
+        """Crashes all brokers except the leader, and waits until the controller has noticed."""
         leader = self.cluster.leader()
         for broker in self.cluster.broker_ids:
             if broker != leader:
@@ -81,7 +81,7 @@ class ElectionsMachine(ReplicationMachine):
 
     @rule()
     def crash_all(self) -> None:
-        """Crashes all brokers, one right after the other."""
+        """Crashes all brokers, one directly after the other."""
         for broker in self.cluster.broker_ids:
             self.fail(Crash(broker))
 
@@ -105,7 +105,7 @@ class ElectionsMachine(ReplicationMachine):
         return self._setting.loses_power
 
     def end(self) -> Watched:
-        """Recovers the cluster, reads the log, and extracts the replica states from the trace."""
+        """Recovers the cluster, and returns the final log and the replica states from the trace."""
         published = self.publish()
         cluster = self.cluster
         assert isinstance(cluster, Cluster | ShowsReplicas), "no look inside"

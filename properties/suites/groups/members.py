@@ -1,4 +1,4 @@
-"""The members of the suite `groups`: each raises its position in a partition, and commits it.
+"""The programs of group members in the suite `groups`: each raises its positions and commits them.
 
 Members read no records. A member that raises its position by one simulates a processed record.
 """
@@ -27,7 +27,7 @@ Positions = dict[TopicPartition, Offset]
 
 @dataclass(slots=True, kw_only=True)
 class Worker:
-    """A member of the group: the partitions that it began to process, and its commits."""
+    """A member of a group, with the partitions that it began to process, and its commits."""
 
     app: Application
     began: list[Began] = field(default_factory=list[Began])
@@ -96,7 +96,7 @@ class Worker:
         epoch: int,
         commit: Callable[[Positions], Generator[Call | Pause, Response | None, bool]],
     ) -> Steps:
-        """Commits the positions, and records the commit if the coordinator accepts it."""
+        """Commits the positions; if the coordinator accepts them, the history gets the commit."""
         positions, requested_ns = dict(self.positions), self.app.now_ns
         if positions and (yield from commit(positions)):
             self.committed += [

@@ -1,4 +1,4 @@
-"""The settings of the suite `groups`: the conditions under which runs are made."""
+"""The settings of the suite `groups`, each a configuration of its runs."""
 
 from __future__ import annotations
 

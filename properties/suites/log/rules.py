@@ -102,7 +102,7 @@ class LogMachine(LeaderFaultsMachine):
     @precondition(lambda self: self.deletes_records)
     @rule(offset=st.integers(1, 3))
     def delete_records(self, offset: int) -> None:
-        """Deletes the records below the offset on all replicas."""
+        """Deletes all records below the offset on all replicas."""
         self.cluster.run_program(self._deletes(offset))
         self.cluster.run_for(400)
 

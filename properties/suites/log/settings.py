@@ -1,4 +1,4 @@
-"""The settings of the suite `log`: the conditions under which runs are made."""
+"""The settings of the suite `log`, each a configuration of its runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """The numbers of writers, readers and topic partitions, and whether records are deleted."""
+    """The numbers of writers, readers and topic partitions; whether a run deletes records."""
 
     condition: str
     topic_partitions: int = 1

@@ -96,7 +96,7 @@ class DrivenCluster(Protocol):
 
 @runtime_checkable
 class PausesBrokers(Protocol):
-    """A cluster, not a simulated one, that can pause the process of a broker, and resume it.
+    """A cluster that can pause and resume the process of a broker; the simulation cannot.
 
     The paused process does not notice the pause.
     """
@@ -107,9 +107,9 @@ class PausesBrokers(Protocol):
 
 @runtime_checkable
 class Administers(Protocol):
-    """A cluster, not a simulated one, that offers the changes of an administrator as methods.
+    """A cluster on which an administrator can change topics and replicas; the simulation is none.
 
-    Rules of a Hypothesis machine call these methods. Internal topics are never changed.
+    Rules of a Hypothesis machine call its methods. They never change internal topics.
     """
 
     def move_away(self, broker: BrokerId) -> None: ...

@@ -1,4 +1,4 @@
-"""Describes in words what happened in a simulated cluster, for the comments of a counterexample.
+"""Describes the events in a simulated cluster as text, for the comments of a counterexample.
 
     broker 1 crashes
     broker 2 is elected leader of orders-0 in leader epoch 1

@@ -31,7 +31,7 @@ PROGRESS: Final = "progress"  # the cluster recovers in bounded virtual time aft
 
 
 class Shown(Exception):
-    """Raised when a run shows what the search looks for: a broken claim, a goal or an anomaly.
+    """Raised when a run breaks a claim, reaches a goal or has an anomaly that the search looks for.
 
     `name` is the claim, goal or anomaly; `how` describes the evidence.
     """
@@ -61,7 +61,7 @@ class Tally:
 
 
 class Setting(Protocol):
-    """The configuration of a run, such as the producer's settings; each suite adds its own fields.
+    """The configuration of a run, such as the producer's settings; each suite adds fields.
 
     `condition` describes the configuration in words.
     """
@@ -110,7 +110,7 @@ class JudgedMachine(RuleBasedStateMachine):
         raise NotImplementedError
 
     def events(self) -> tuple[Traced, ...]:
-        """Returns all events of a run on a simulated cluster; on other systems there are none."""
+        """Returns all events of a run on a simulated cluster; other clusters record none."""
         return ()
 
     def steps(self) -> int:
@@ -154,9 +154,9 @@ class JudgedMachine(RuleBasedStateMachine):
         return not (self.bugs and len(self._judge) == 1)
 
     def shows(self, name: str) -> str | None:
-        """Returns a text if the run breaks the claim, reaches the goal or has the anomaly `name`.
+        """Returns evidence of the broken claim, the reached goal or the anomaly called `name`.
 
-        Returns None otherwise.
+        Returns None if the run shows no such evidence.
         """
         if name in self.ALWAYS:
             return next((breach.why for breach in self.ALWAYS[name](self.observed)), None)

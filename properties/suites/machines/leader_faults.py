@@ -81,7 +81,7 @@ class LeaderFaultsMachine(ClusterMachine):
     @precondition(lambda self: not self.leads_well())
     @rule()
     def await_election(self) -> None:
-        """Waits until another leader is elected, at most 600 ms."""
+        """Waits until a new leader is elected, at most 600 ms."""
         before = self.cluster.leader_epoch()
         self.cluster.run_until(
             lambda: self.cluster.leader_epoch() > before and self.cluster.leader() != NO_BROKER,
@@ -99,7 +99,7 @@ class LeaderFaultsMachine(ClusterMachine):
     @precondition(lambda self: not self.leads_well())
     @rule()
     def crash_leader_at_election(self) -> None:
-        """Waits for the next leader and crashes its process at the election."""
+        """Waits for the election of the next leader, and then crashes its process at once."""
         self.await_election()
         self.fail(Crash(self.cluster.leader()))
 
@@ -164,7 +164,7 @@ class LeaderFaultsMachine(ClusterMachine):
         cluster.move_back(leader)
 
     def elect_preferred(self) -> None:
-        """Makes the first replica of each partition its leader, if it is in sync."""
+        """Makes the first replica of each partition the leader, if this replica is in sync."""
         self._administered().elect_preferred()
 
     def roll_segments(self) -> None:

@@ -84,7 +84,7 @@ class ReplicationMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 3))
     def send(self, count: int) -> None:
-        """Queues values at the producer; no time passes."""
+        """Queues values at the producer; the simulated clock does not advance."""
         self._send(count)
 
     @rule(count=st.integers(1, 3))
@@ -102,7 +102,7 @@ class ReplicationMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 2))
     def send_and_lose_requests(self, count: int) -> None:
-        """Sends values; their requests are lost."""
+        """Sends values; their requests never reach a broker."""
         self.cut_requests_of(self._producer)
         self._send(count)
         self.cluster.run_for(10)
@@ -166,10 +166,7 @@ class ReplicationMachine(LeaderFaultsMachine):
         return self.publish()
 
     def stuck(self) -> str | None:
-        """Returns the error that ended the producer session; None if the session continues.
-
-        Also returns None in a setting in which the session may end.
-        """
+        """Returns the error that ended the producer session; None if it continues, or may end."""
         over = self.cluster.producer(self._producer).over
         if not self._setting.session_lasts or over is None:
             return None

@@ -1,4 +1,4 @@
-"""The settings of the suite `replication`: the conditions under which runs are made.
+"""The settings of the suite `replication`, each a configuration of its runs.
 
 In some settings the condition of a claim is true, and no run may break the claim. In others it is
 false, and some run breaks the claim.

@@ -88,7 +88,7 @@ class RetentionMachine(LeaderFaultsMachine):
 
     @rule(away_ms=st.sampled_from(AWAY_MS))
     def leave(self, away_ms: int) -> None:
-        """Makes the reader leave when it has read to the log end, and return after `away_ms`."""
+        """Makes the reader leave when it has read to the log end, and return `away_ms` later."""
         self._leaves.append(away_ms)
         self.cluster.run_for(IDLE_MS)
 

@@ -1,4 +1,4 @@
-"""The settings of the suite `retention`: the conditions under which runs are made."""
+"""The settings of the suite `retention`, each a configuration of its runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEEPS: Final = LogConfig(retention_ms=LIMIT_MS, segment_bytes=SEGMENT_BYTES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """The retention of the topic, and how long readers expect to find their records."""
+    """The retention of the topic, and the time for which its readers expect to find records."""
 
     condition: str
     log_config: LogConfig = KEEPS

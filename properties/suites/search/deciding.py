@@ -25,10 +25,10 @@ RUNS_FOR_A_GOAL: Final = 10  # times the runs, if some run must exist: the searc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimVerdict:
-    """The verdict of a search on one claim, with the runs that show it.
+    """The verdict of a search on one claim, and the runs that are its evidence.
 
-    The runs are printed as programs. They break the claim, or show that something can happen.
-    `events` has every event of a run that breaks the claim.
+    A run is printed as a program. It breaks the claim, or reaches a goal. `events` has every event
+    of a run that breaks the claim.
     """
 
     claim: str
@@ -40,7 +40,7 @@ class ClaimVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteResult:
-    """The verdicts of a whole suite, and the cost of the searches."""
+    """The verdicts of a suite on all its claims, and the cost of the searches."""
 
     suite: str
     bugs: Bugs
@@ -157,11 +157,11 @@ def decide(
     shrinks: bool = True,
     progress: Callable[[Tally], None] | None = None,
 ) -> ClaimVerdict:
-    """Searches the runs of a suite, and returns the verdict on one claim.
+    """Returns the verdict of a search on one claim.
 
-    `side` names the claim, the setting of the runs and the seeded bugs of the broker. If the side
-    is outside the condition of the claim, the search makes ten times as many runs. If none of them
-    breaks the claim, the verdict is undecided.
+    `side` names the claim, the setting of the runs and the seeded bugs of the broker. If the
+    setting or a bug violates the condition of the claim, the search makes ten times as many runs.
+    If none of them breaks the claim, the verdict is undecided.
     """
     tally = Tally(progress=progress)
     where = Search(suite=suite, seed=seed, runs=runs, rules=rules, tally=tally, shrinks=shrinks)
@@ -214,7 +214,7 @@ def _verdict(claim: str, ended: JudgedMachine, found: Found) -> ClaimVerdict:
 
 
 def _decide_goals(where: Search, side: Side) -> ClaimVerdict:
-    """Decides a claim "X can happen", which has one or more goals."""
+    """Returns the verdict on a claim "X can happen", which has one or more goals."""
     is_inside = side.expected == "holds"
     if is_inside:
         where = replace(where, runs=where.runs * RUNS_FOR_A_GOAL)

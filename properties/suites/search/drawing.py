@@ -37,7 +37,7 @@ def drawn(machine: JudgedMachine, coins: Random, powers: Collection[Power]) -> C
 
 
 def undrawn(machine: type[JudgedMachine], powers: Collection[Power]) -> dict[str, Power]:
-    """Returns the rules that are never drawn, each with the ability that the cluster lacks."""
+    """Returns the rules that this cluster never runs, each with the ability that it lacks."""
     return {rule: power for rule, power in machine.NEEDS.items() if power not in powers}
 
 

@@ -1,7 +1,8 @@
 """The clients of the suite `transactions`: instances of a transactional id, readers, and checks.
 
-An instance is one application with one transactional producer. It runs the actions that the rules
-queue. It ends when its producer is fenced or has failed; then the rules start another instance.
+An instance is one application with one transactional producer. The Hypothesis rules queue its
+actions, and it runs them. It ends when its producer is fenced or has failed; then the rules start
+another instance.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ Action = Callable[[TransactionalProducer], Steps[Any]]
 
 @dataclass(slots=True, kw_only=True)
 class Instance:
-    """An application with one transactional producer: its actions to do, and their outcomes."""
+    """An application with one transactional producer: its queued actions, and their outcomes."""
 
     transactional_id: str
     version: TransactionVersion

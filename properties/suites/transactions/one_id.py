@@ -52,7 +52,7 @@ CALM_FOLLOWERS: Final = replace(
 
 
 class OneIdMachine(LeaderFaultsMachine):
-    """A cluster, and the producers that use one transactional id, one after the other."""
+    """A cluster, and producers with one transactional id; each one replaces the previous one."""
 
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
@@ -129,7 +129,7 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule()
     def send_offset(self) -> None:
-        """Sends the next group offset in the open or a new transaction."""
+        """Sends the next group offset in the open transaction, or else in a new one."""
         instance = self._newest()
         begins = self._begins(instance)
         self._offset += 1
@@ -172,10 +172,9 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 2))
     def zombie_commits(self, count: int) -> None:
-        """Lets a replaced producer send and commit.
+        """Makes a zombie, a producer that a newer one has replaced, send and commit.
 
-        If no replaced producer runs any more, the newest producer is replaced first; then it sends
-        and commits.
+        If no zombie runs, the newest producer is replaced first; then it is the zombie.
         """
         if self._zombie() is None:
             self._newest()

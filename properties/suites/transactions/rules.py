@@ -69,7 +69,10 @@ class TransactionsMachine(OneIdMachine):
     @precondition(lambda self: "ends" in self.setting.late)
     @rule(commits=st.integers(0, 1))
     def end_late(self, commits: int) -> None:
-        """Delays an EndTxn until its retry has ended the transaction and the next one is open."""
+        """Ends a transaction by an EndTxn that arrives late, when the next transaction is open.
+
+        Before that, a retry of the EndTxn has ended the transaction.
+        """
         self.calm_down()
         self.send(1)
         self._delay(_requests("EndTxn", topic=None), 300)
@@ -92,7 +95,7 @@ class TransactionsMachine(OneIdMachine):
     @precondition(lambda self: self.setting.replicas == 1)
     @rule()
     def lose_newest_instance(self) -> None:
-        """Makes the coordinator forget the newest producer, and remember the producer before it.
+        """Makes the coordinator forget the newest producer, but not the producer before it.
 
         The coordinator's broker stops cleanly, which flushes its log, and starts again. Then a new
         producer starts, and the broker loses power.
@@ -131,7 +134,7 @@ class TransactionsMachine(OneIdMachine):
     @precondition(lambda self: self.setting.replicas == 1)
     @rule()
     def lose_group_coordinator(self) -> None:
-        """Commits a group offset, and restarts its coordinator's broker with an empty disk."""
+        """Commits a group offset, and restarts the group's coordinator with an empty disk."""
         self.calm_down()
         self.send_offset()
         self.commit()
@@ -139,7 +142,7 @@ class TransactionsMachine(OneIdMachine):
 
     @rule()
     def commit_and_crash_leader_of_marker(self) -> None:
-        """Crashes a leader before its followers have fetched the marker of a commit."""
+        """Commits, and crashes a leader before its followers have fetched the commit marker."""
         self.calm_down()
         place = self._outputs[0]
         leader = self.cluster.leader(place)

@@ -1,4 +1,4 @@
-"""The settings of the suite `transactions`: the conditions under which runs are made.
+"""The settings of the suite `transactions`, each a configuration of its runs.
 
 In some settings the condition of a claim is true, and no run may break the claim. In others it is
 false, and some run breaks the claim.
@@ -17,7 +17,7 @@ V1, V2 = TransactionVersion.V1, TransactionVersion.V2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """The configuration of producers, readers and cluster.
+    """The configuration of the producers, the readers and the cluster.
 
     `late` names the kinds of requests that later requests may overtake.
     """

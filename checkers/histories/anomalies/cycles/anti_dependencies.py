@@ -260,7 +260,7 @@ def _row(
 def anti_dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
     """Returns one finding for each form of cycle with anti-dependencies (a reader missed a record).
 
-    The search runs only if the user requests it; otherwise the findings are empty.
+    If the user did not request these forms, the plan searches nothing and the findings are empty.
     """
     if not context.declared.rw_deps:
         none = schema_of(Cycle).empty_table()

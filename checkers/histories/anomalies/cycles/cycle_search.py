@@ -65,9 +65,9 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A dependency graph of operations: edge `i` leads from `first[i]` to `second[i]`.
+    """A graph of dependencies between operations: edge `i` leads from `first[i]` to `second[i]`.
 
-    An edge means that the second operation depends on the first through a record.
+    An edge means that its second operation depends on its first through a record.
     """
 
     of: Operations
@@ -156,7 +156,10 @@ def _by_group(numbers: Ints, groups: Ints) -> list[Ints]:
 
 
 def _precedence(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray[np.bool_]:
-    """Returns a matrix of operations: True if the row's operation must precede the column's."""
+    """Returns a matrix: True if the operation of the row must precede that of the column.
+
+    `kinds` are the kinds of order that count, such as the order of a process.
+    """
     first, second = members[:, None], members[None, :]
     led = np.zeros((len(members), len(members)), dtype=np.bool_)
     if "process" in kinds:
@@ -234,7 +237,7 @@ def _precede(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -
 def _first_predecessors(
     of: Operations, kinds: tuple[str, ...], frontier: Ints, rest: Ints, first: Ints, second: Ints
 ) -> Ints:
-    """Returns, for each operation in `rest`, the position of its first predecessor in `frontier`.
+    """Returns, for each operation in `rest`, the position in `frontier` of its first predecessor.
 
     A predecessor has an edge to the operation. If there is none, the position is the length of
     `frontier`.

@@ -1,10 +1,10 @@
 """The query plan that finds cycles of dependencies: operations that must come before each other.
 
-Most dependencies lead forward in time: from an operation to one that ended later. Some dependencies
-lead back. For example, a send ended at 8, and a poll of its record ended at 3. The dependency leads
-from the send to the poll: back in time, over the time range 3 to 8. A cycle returns to its start,
-so some of its dependencies lead back. The union of their time ranges covers all operations of the
-cycle. So the plan looks for cycles only inside the time ranges, in four stages:
+Most dependencies lead forward in time: from an operation to one that ended later. Some lead back.
+For example, a send ended at 8, and a poll of its record ended at 3. The dependency leads from the
+send to the poll: back in time, over the time range 3 to 8. A cycle returns to its start, so some of
+its dependencies lead back. The union of their time ranges covers all operations of the cycle. So
+the plan looks for cycles only inside the time ranges, in four stages:
 
 1. It collects the dependencies that lead back.
 2. It collects all dependencies inside the union of their time ranges.
@@ -209,7 +209,7 @@ def _row(
 
 
 def cycle_of(ops: tuple[int, ...], component: int, observed: list[Step]) -> Cycle:
-    """Returns the cycle to report: its operations, and a dependency from each one to the next."""
+    """Returns the cycle: its operations, and for each a dependency on the next."""
     kinds, keys, values, following = zip(*observed, strict=True)
     return Cycle(
         first_op=ops[0],

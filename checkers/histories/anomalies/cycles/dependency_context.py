@@ -56,7 +56,7 @@ class UnconfirmedSenders:
 
 @dataclass(frozen=True, slots=True)
 class DependencyContext:
-    """Data about the whole history that is needed to find the dependencies in one batch."""
+    """The facts about the whole history that a search for dependencies in one batch needs."""
 
     # The name of the query plan that needs the dependencies. Each batch caches them under this
     # name.

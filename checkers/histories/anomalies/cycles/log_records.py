@@ -1,4 +1,4 @@
-"""The log as the history shows it: for each value, its offsets and its sender.
+"""The log that the history proves: for each value, its offsets and its sender.
 
     p1 send k=a -> ok @0      op 0
     p2 send k=b -> ok @1      op 1
@@ -43,7 +43,7 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
 @dataclass(frozen=True, slots=True)
 class LogRecords:
-    """The records of each log (key), ordered by log and offset: a row for each offset and value."""
+    """The records of each log (key): one row per offset and value, ordered by log and offset."""
 
     key: Ints
     offset: Ints
@@ -111,8 +111,8 @@ def ww_pairs(
     """Returns the ww dependencies between values at consecutive offsets.
 
     The result is two arrays of row numbers in `log`: the earlier value of each dependency, and the
-    later one. Two values have no dependency if they have the same sender, or an unknown one. They
-    also have none if the later value occurs again at a higher offset.
+    later one. Two values have no dependency if they have the same sender, or if a sender is
+    unknown. They also have none if the later value occurs again at a higher offset.
     """
     many = sizes[first] * sizes[second]
     before, after = starts[first], starts[second]

@@ -1,4 +1,4 @@
-"""Finds the dependencies between operations that one batch (a part) of a history shows.
+"""Finds the dependencies between operations that are visible in one batch (a part) of a history.
 
     p1 send k=a -> ok @0      op 0
     p2 send k=b -> ok @1      op 1
@@ -7,8 +7,8 @@
     wr  op 0 -> op 2    op 2 polled a, which op 0 sent
     ww  op 0 -> op 1    b follows a in the log
 
-A block is a range of 65,536 offsets of a key, with all sends and all polls at these offsets. So one
-block alone shows most dependencies. Two kinds of dependencies need more than one block:
+A block is a range of 65,536 offsets of a key, with all sends and all polls at these offsets. So
+most dependencies are inside one block. Two kinds need more than one block:
 
 - between the last record of a block and the first record of the next one: see `block_ends`;
 - through unconfirmed values: the Spark driver finds these. A value is unconfirmed if it was polled
@@ -70,9 +70,9 @@ class Dependents:
     after: Ints
 
     def edges(self, some: Ints) -> pa.Table:
-        """Returns a table of some dependencies; `some` has their indexes.
+        """Returns some dependencies as rows of two operations and a kind (wr or ww), none twice.
 
-        A row of the table has two operations and a kind (wr or ww). No row occurs twice.
+        `some` has the indexes of the chosen dependencies.
         """
         first, second = self.first.take(some), self.second.take(some)
         kind = np.where(some < len(self.polls), WR, WW)
@@ -173,10 +173,10 @@ def inside_time_ranges(
 
 
 def with_records(dependencies: DependencyContext, pairs: Pairs, batch: Batch) -> pa.Table:
-    """Returns the dependencies between the two operations of each pair in `pairs`.
+    """Returns the dependencies between the two operations of each pair, with their records.
 
-    Each dependency has one row, with the topic partition (`key`) and the values of the records that
-    cause it: one value for wr, two for ww.
+    The table has one row for each dependency: the topic partition (`key`) and the values of the
+    records that cause it. A wr dependency has one value, a ww dependency two.
     """
     if not dependencies.ww_deps:
         batch = _locations_polled_by(pairs.values, batch)
@@ -197,8 +197,8 @@ def unconfirmed_wr(
     """Returns the wr dependencies through unconfirmed values, and a mask of those that count.
 
     A value is unconfirmed if it was polled at an offset where no send of it was acknowledged. A
-    reader of the value depends on its sender. The dependency counts if the reader ended ok, or if a
-    value that the reader sent was polled.
+    reader of the value depends on its sender. The dependency counts if the reader ended ok, or if
+    some operation polled a value that the reader sent.
     """
     senders, polls = (
         dependencies.senders,

@@ -26,7 +26,7 @@ _SENT: Final = pa.schema([*int64_schema("op", "key", "value", "offset"), ("text"
 
 
 def records_sent_by(committed: Ints, ops: Ints) -> Plan[Batch]:
-    """Returns the sends of those operations in `ops` that are transactions and did not fail.
+    """Returns the sends of the transactions in `ops`, except failed transactions.
 
     `committed` has the operations that took effect although they ended `info`. If it is not certain
     that an operation took effect, the offsets of its sends are UNKNOWN_OFFSET.
@@ -58,7 +58,7 @@ def _sent(committed: Ints, ops: Ints, batch: Batch) -> pa.Table:
 
 
 def last_offsets(sent: Batch, senders: UnconfirmedSenders) -> Ints:
-    """Returns the last observed offset of each sent record, or UNKNOWN_OFFSET."""
+    """Returns the last offset at which each sent record was observed, or UNKNOWN_OFFSET."""
     offsets = sent.ints("offset").copy()
     pairs = hash_of_pair(sent.ints("key"), sent.ints("value"))
     is_unconfirmed = np.flatnonzero(member(pairs, senders.pairs))

@@ -69,8 +69,8 @@ class TimeRanges:
     def of(cls, back: Batch, info_senders: InfoSenders) -> TimeRanges:
         """Returns the ranges of logical time that the dependencies in `back` cover.
 
-        In each dependency in `back`, the first operation ended after the second. The range of the
-        dependency is from the end of the second operation to the end of the first. Overlapping
+        Each dependency in `back` leads back in time: its first operation ended after its second.
+        Its range is from the end of the second operation to the end of the first. Overlapping
         ranges are joined: 0..4 and 2..6 become 0..6.
         """
         begin, end = info_senders.time(back.ints("second")), info_senders.time(back.ints("first"))

@@ -46,7 +46,8 @@ _READS: Final = ("op", "f", "outcome", "kind", "key", "offset")
 def transaction_parts(context: Context) -> Plan[OffsetCounts]:
     """Returns the offsets of transactional records, except the last of each transaction and key.
 
-    A transaction is left out if retention may have deleted its last record.
+    The last record is the one with the highest offset. A transaction is left out if retention may
+    have deleted its last record.
     """
     sends = context.unconfirmed.sends
     ops = np.unique(sends.ints("op")[sends.ints("role") != SEND_FAIL])

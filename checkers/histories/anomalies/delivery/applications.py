@@ -25,7 +25,7 @@ DeliveredAt = tuple[int, int, int]  # operation, position, offset (may be UNKNOW
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A record that an application received a second time.
+    """A record that an application received twice, at its second delivery.
 
     `first` is the first delivery, or None as long as the search has not found it.
     """

@@ -1,8 +1,8 @@
-"""Kernels that find the offsets that each application polled, as one bit for each offset.
+"""Kernels that collect the offsets that each application polled, as bitsets.
 
 A kernel is a function from a batch of rows to a table. An application is a consumer group, or a
-process without a group. Its bits for a topic partition are in 64-bit words: offset 70 is bit 6 of
-word 1.
+process without a group. Its bitset for a topic partition has one bit per offset, in 64-bit words:
+offset 70 is bit 6 of word 1.
 """
 
 from __future__ import annotations

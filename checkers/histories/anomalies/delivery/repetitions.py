@@ -1,11 +1,11 @@
-"""The first record that was delivered twice to each application, with both deliveries.
+"""Finds, for each application, the first record that was delivered twice, with both deliveries.
 
-    batch 0   c1 poll -> ok k=a@0      op 0   offset 0 is delivered
-    batch 1   c1 poll -> ok k=a@0      op 1   offset 0 is delivered again: first here
+    batch 0   c1 poll -> ok k=a@0      op 0   delivers offset 0
+    batch 1   c1 poll -> ok k=a@0      op 1   delivers offset 0 a second time
 
-The history is processed in batches. For each application, an earlier stage of the query plan has
-found the first batch that repeats an offset. This batch is searched for the second delivery. Then
-the whole history is searched for the first delivery of the same offset.
+The history is processed in batches. An earlier stage of the query plan has found, for each
+application, the first batch that repeats an offset. In this batch, the plan finds the second
+delivery. Then it searches the whole history for the first delivery of the same offset.
 
 Source: `properties.delivery`.
 """
@@ -45,7 +45,7 @@ from checkers.histories.plan.stage import (
 def find_repetitions(
     applications: dict[int, Application], ok: pa.Table, delivered: OwnerOffsets
 ) -> Plan[None]:
-    """Stores in each application the first record that the application received twice.
+    """Finds and stores, for each application, the first record that it received twice.
 
     Both deliveries of the record are stored.
     """

@@ -28,10 +28,7 @@ from checkers.histories.plan.batch import Batch
 
 
 def expected_from(context: Context, reach: Batch) -> Ints:
-    """Returns, for each application and log, the lowest offset that the application must receive.
-
-    From this offset on, the application must receive every record.
-    """
+    """Returns, for each application and log, the offset from which it must receive every record."""
     # An application may begin above the start of the log, and need not get deleted records.
     return np.maximum(reach.ints("low"), context.log_starts.of(reach.ints("key")))
 
@@ -44,7 +41,7 @@ def count_skipped(
     delivered: OwnerOffsets,
     unknown: OwnerOffsets,
 ) -> None:
-    """Counts the acknowledged records that each application skipped, with an example for each log.
+    """Counts the acknowledged records that each application skipped; keeps an example per log.
 
     The counts are added to the objects in `applications`. An offset in `unknown` does not count,
     because a poll with the outcome `info` may have delivered it.

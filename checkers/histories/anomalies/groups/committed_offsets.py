@@ -2,7 +2,9 @@
 
     c1 commit_offset{group=g} +k@1 -> ok      op 0
     c1 commit_offset{group=g} +k@5 -> ok      op 1
-    c2 fetch_offset{group=g} k     -> ok @1   op 2     less than 5; op 1 ended before op 2
+    c2 fetch_offset{group=g} k     -> ok @1   op 2
+
+Here op 2 fetched 1, although op 1 had committed 5 before op 2 began.
 
 A *register* is the committed offset of one group and one key (a topic partition). In the tables,
 the column `register` has the register's number and replaces the columns `group` and `key`.
@@ -77,12 +79,10 @@ def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def count_aborted(fetches: Batch, batch: Batch) -> pa.Table:
-    """Returns one row: how many offsets the failed transactions in `batch` tried to commit.
+    """Returns one row: how many offsets the failed transactions in this batch tried to commit.
 
-    `batch` is a part of the history.
-
-    An offset counts only if a fetch of the same group and topic partition completed after the
-    transaction began.
+    `batch` is a part of the history. An offset counts only if a fetch of the same group and topic
+    partition completed after the transaction began.
     """
     of = commits(batch)
     aborted = of.where((of.ints("staged") == 1) & (of.ints("outcome") == FAIL))
@@ -184,7 +184,7 @@ def first_commits(registers: Ints, batch: Batch) -> pa.Table:
 
 
 def first_two(of: Batch) -> Batch:
-    """Returns, for each group and log, the first row, and the first row with another offset.
+    """Returns two rows per group and log: the first, and the first with another offset.
 
     Example: for the offsets 3, 3, 7, 9, in the order of `ended_ns`, these are the first 3 and the
     7. The offsets 3, 3 give only the first 3.
@@ -279,10 +279,10 @@ def _commits_with_output(batch: Batch) -> Batch:
 
 
 def first_output(batch: Batch) -> pa.Table:
-    """Returns, for each group and log, when the group's first transaction with output began.
+    """Returns, for each group and log, the start time of the group's first transaction with output.
 
-    A transaction with output sends records, commits an offset of the group in the log, and does not
-    fail.
+    A transaction with output sends records, commits an offset of the group for the log, and does
+    not fail.
     """
     # Such a transaction sends records, commits an offset for the group and key, and does not fail.
     of = _commits_with_output(batch)

@@ -8,10 +8,11 @@ second stage collects only these commits:
 - for each register, the commit that ended first, and the next one with a different offset;
 - for each fetch, the highest commit before it, if this commit is above the fetched offset.
 
-Such a higher commit contradicts the fetch, unless a commit of the fetched offset may be later:
+Such a higher commit contradicts the fetch, unless a commit of the fetched offset took effect after
+it:
 
     commit 7    |-----|
-    commit 3        |-----|             ended after commit 7 began, so it may have come later
+    commit 3        |-----|             overlaps commit 7, so it may have taken effect later
     fetch 3                  |--|       legal: commit 7 does not contradict it
 
 For such a fetch, a third stage looks for a higher commit that began after commit 3 ended.

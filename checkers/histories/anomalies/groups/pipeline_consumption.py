@@ -59,8 +59,8 @@ def delivered_words(batch: Batch) -> pa.Table:
 def steps_of(batch: Batch) -> Batch:
     """Returns, for each transaction and log, the highest offset that the transaction committed.
 
-    Such an offset is the committed position of a consumer group. Only transactions that ended ok
-    count.
+    Only transactions that ended ok count. Such an offset is a committed position of the
+    transaction's consumer group.
     """
     return batch.derived(("steps",), _made_steps)
 
@@ -154,7 +154,7 @@ def per_register(observed: pa.Table) -> pa.Table:
 
 
 def unreported_steps(batch: Batch) -> pa.Table:
-    """Returns, for each group, the time at which its first transaction with unknown polls began.
+    """Returns, for each group, the start time of its first transaction whose polls are unknown.
 
     The polls of a transaction are unknown if it ended `info` and the history has no poll of it. A
     group without such a transaction has no row.
@@ -175,14 +175,14 @@ def unreported_steps(batch: Batch) -> pa.Table:
 
 
 def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns commits in transactions that raise a group's committed offset of a topic partition.
+    """Returns the transactional commits that raise a group's committed offset of a topic partition.
 
     A transaction whose polls are not in the history may have consumed any input. So a commit can
     prove a skipped input only if it ended before the group's first such transaction began. Then the
     column `good` is 1, otherwise 0.
 
-    Of consecutive commits with the same `good`, only the last one is returned. For example, if the
-    commits of 3, 5 and 9 have `good` 1, and the commit of 12 has `good` 0, the result has the
+    Of consecutive commits with the same `good`, only the last one is returned. For example, the
+    commits of 3, 5 and 9 have `good` 1, and the commit of 12 has `good` 0: the result has the
     commits of 9 and 12.
     """
     steps = steps_of(batch)

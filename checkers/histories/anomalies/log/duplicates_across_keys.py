@@ -4,8 +4,8 @@
     c1 poll       -> ok k-0=a@0
     c1 poll       -> ok k-1=a@0      a is in partitions 0 and 1, and was sent to partition 0 only
 
-In partition 1, the value looks like a value without a sender. Such values are few. For each of
-them, the plan looks up the keys to which it was sent, and the logs of these keys.
+In partition 1, `a` looks like a value that nobody sent. Such values are few. For each of them, the
+plan looks up the keys to which it was sent, and the logs of these keys.
 
 Source: `properties.anomalies.log.duplicate_across_keys`.
 """

@@ -108,10 +108,9 @@ def _several_values(committed: Ints, batch: Batch) -> pa.Table:
 
 
 def _offsets(committed: Ints, batch: Batch) -> pa.Table:
-    """Returns one row: the number of offsets that two or more rows in this part of the history
-    prove.
+    """Returns one row: the number of offsets with two or more proofs in this batch of the history.
 
-    A row proves an offset if it is a poll, or a send that took effect.
+    A proof of an offset is a poll at it, or a send to it that took effect.
     """
     proofs = proves_location(batch, committed) & (batch.ints("offset") != UNKNOWN_OFFSET)
     starts = run_starts(*map(batch.ints, ("key", "offset")))

@@ -1,4 +1,4 @@
-"""The keys of a history, and the number of values of failed sends that a reader could receive.
+"""The keys of a history, and the values of failed sends that a reader could have received.
 
     p1 txn k=a  -> fail
     p2 txn j=b  -> fail
@@ -65,7 +65,10 @@ class RecordKeys:
 
 
 def record_keys(isolation: Isolation) -> Stage[RecordKeys]:
-    """Returns a query-plan stage that collects the topic partitions of all sends and polls."""
+    """Returns a query-plan stage that collects the topic partitions of all sends and polls.
+
+    It also collects which of them a reader polled at read_committed.
+    """
     kernel = Kernel("keys of records", _READS, _KEYS, partial(_keys, isolation))
     return Stage(Source.OPERATIONS, kernel, RecordKeys.of)
 

@@ -39,11 +39,11 @@ LOCATION_AND_OP: Final = pa.schema(
 
 
 def shown_locations(committed: Ints, batch: Batch) -> Ints:
-    """Returns the locations at which the history proves that the value is in the log.
+    """Returns the indexes of the locations whose value the history proves to be in the log.
 
-    Adjacent rows with the same topic partition, offset and value are one location. The locations of
-    a batch are numbered 0, 1, 2, ..., and the result has these numbers. Locations without an offset
-    are left out.
+    A location is a group of adjacent rows with the same topic partition, offset and value. The
+    locations of a batch are numbered 0, 1, 2, ..., and the result has these numbers. Locations
+    without an offset are left out.
     """
 
     def made(batch: Batch) -> Ints:

@@ -36,9 +36,9 @@ ASSIGNMENTS: Final = pa.schema([("process", pa.int64()), ("op", pa.int64()), ("k
 
 
 def assignments(batch: Batch) -> pa.Table:
-    """Returns the assignments that did not fail: one row for each assignment and each of its keys.
+    """Returns the partitions of each assignment that did not fail: one row per assignment and key.
 
-    Each assignment has one more row, with the key NULL. These rows are used to count assignments.
+    Each assignment also has one row with the key NULL, which serves to count the assignments.
     """
     rows = np.flatnonzero(batch.is_in("f", *ASSIGNING) & ~batch.is_in("outcome", "fail"))
     process, op = batch.ints("process")[rows], batch.ints("op")[rows]

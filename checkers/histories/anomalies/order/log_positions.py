@@ -37,7 +37,7 @@ from model.histories import Isolation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPositions:
-    """Finds the offsets of polled and sent records, and counts the records between two offsets."""
+    """Returns offsets of polled and sent records, and counts the records between two offsets."""
 
     isolation: Isolation
     committed: Ints  # operations that ended info and took effect

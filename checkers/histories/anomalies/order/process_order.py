@@ -5,7 +5,7 @@
     c1 poll     -> ok k=a@0 k=b@1
     c1 poll     -> ok k=a@0          a step from offset 1 to offset 0: nonmonotonic-poll
 
-A step is a pair of records of a key that a process polled (or sent) one after the other.
+A step is two records of a key that a process polled (or sent) one directly after the other.
 
 Source: `properties.anomalies.order`.
 """
@@ -86,8 +86,8 @@ _ASSIGNMENT_COLUMNS: Final = ("op", "process", "f", "outcome", "kind", "key")
 def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
     """Returns the findings of steps that skip records or go back, and of G1b.
 
-    A step is a pair of records of one log that a process polled (or sent) one after the other. G1b:
-    the process polled a part of a transaction, but never the transaction's last record.
+    A step is two records of one log that a process polled (or sent) one directly after the other.
+    G1b: the process polled a part of a transaction, but never the transaction's last record.
     """
     words, outranked, parts, assigned, worked = yield from in_parallel(
         collect(occupied_offsets.occupied_offsets(context.unconfirmed.committed, context.aborted)),

@@ -52,7 +52,7 @@ STEPS: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The polled records, or the sent records, in one batch of the history.
+    """The records that one batch of the history polled, or those that it sent.
 
     `row`, `offset` and `role` have one entry for each record. The other arrays have one entry for
     each row of the batch. So the key of record i is `key[row[i]]`.

@@ -71,11 +71,11 @@ _KINDS: Final = {POLLS: "poll", SENDS: "send"}
 
 
 def steps(positions: LogPositions, batch: Batch) -> pa.Table:
-    """Returns the wrong steps in this batch of the history, and the number of all steps.
+    """Returns the steps that skip records or go back, and the number of all steps.
 
-    A step is a pair of records of a log that a process polled (or sent) one after the other. A step
-    is wrong if it skips records or goes back. If a process occurs in other batches too, the table
-    also has the first and the last record of each of its logs in this batch (`HEAD`, `TAIL`).
+    A step is two records of one log that a process polled (or sent) one directly after the other.
+    The table covers this batch of the history only. If a process occurs in other batches too, the
+    table also has the first and the last record that it polled from each log here (`HEAD`, `TAIL`).
     """
     assigned = Batch(assignments(batch))
     tables_of_kinds = [_steps_of_kind(kind, positions, assigned, batch) for kind in (POLLS, SENDS)]

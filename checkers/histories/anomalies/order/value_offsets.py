@@ -45,7 +45,8 @@ class ValueOffsets:
     def only(cls, unconfirmed: UnconfirmedValues) -> Self:
         """Returns the offset of each unconfirmed value that was observed at exactly one offset.
 
-        A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
+        The offset of any other unconfirmed value is unknown. A value is unconfirmed if it was
+        polled at an offset where no send of it was acknowledged.
         """
         pairs = NumberSet.of(hash_of_pair(unconfirmed.keys, unconfirmed.values))
         pair, offset = _pairs_and_offsets(unconfirmed.locations())

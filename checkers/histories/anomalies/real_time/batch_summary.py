@@ -25,8 +25,8 @@ The tables of a summary:
     contradicted    the checks that an observation of this batch contradicts, each with the highest
                     such observation
     limits          for each key, the lowest offset of all checks that are neither in `early` nor in
-                    `contradicted`. Only if an earlier batch has a higher observation, these checks
-                    are read again
+                    `contradicted`. Only if an earlier batch has a higher observation, the plan
+                    reads these checks again
     without_offset  the sends without an acknowledged offset, each with the highest log end that
                     was observed in this batch before the send was invoked
 """
@@ -90,11 +90,10 @@ class _Summary:
 
 
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
-    """Returns the query-plan stages that collect the tables of the summary, one stage for each
-    table.
+    """Returns the query-plan stages that collect the tables of the summary, one stage per table.
 
-    One more stage, the last, collects the topic partitions to which transactions send. `isolation`
-    is assumed for rows without an isolation level.
+    The last stage is one more: it collects the topic partitions to which transactions send. The
+    isolation level `isolation` is assumed for rows that have none.
     """
     parts = (
         ("spans", _SPANS),
@@ -121,7 +120,7 @@ def offsets_stage(
 ) -> Stage[pa.Table]:
     """Returns a query-plan stage that calls `run` with each batch (part) of the history.
 
-    Only the columns that show observed offsets are read. `partitions` has the numbers of the
+    The stage reads only the columns about observed offsets. `partitions` has the numbers of the
     history's partitions to read; None reads all of them.
     """
     return Stage(Source.OPERATIONS, Kernel(title, COLUMNS, schema, run, partitions=partitions))
@@ -176,7 +175,7 @@ def _summarize(of: ObservedOffsets, batch: Batch) -> _Summary:
 
 
 def _first_ns(of: ObservedOffsets, log: int) -> Ints:
-    """Returns the time of the first observation of each key's log; NEVER_NS if there is none."""
+    """Returns the time at which each key's log was observed first; NEVER_NS if it never was."""
     rows = np.flatnonzero(of.committed) if log == STABLE else np.arange(len(of.row))
     first_ns = np.full(len(of.keys), NEVER_NS)
     first_ns[of.key[rows[::-1]]] = of.completed_ns[rows[::-1]]  # the first row is written last
@@ -251,10 +250,10 @@ def _first_rows_of_maximum(starts: Ints, end: Ints) -> Ints:
 
 
 def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]:
-    """Returns two arrays that identify the observations in the rows `fact` of the table `of`.
+    """Returns two arrays: the kind and the operation number of each observation in `fact`.
 
-    The first array has the kind of each observation: a send, a poll or an end offset. The second
-    array has the number of its operation in the history.
+    `fact` has the rows of the observations in `of`. A kind is a send, a poll or an end offset. The
+    operation number counts in the whole history.
     """
     return of.kind[fact], batch.ints("op")[of.row[fact]]
 

@@ -61,7 +61,7 @@ def _times(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def polls_at(keys: Ints, offsets: Ints) -> Stage[pa.Table]:
-    """Returns a query-plan stage that collects the successful polls of records at some offsets.
+    """Returns a query-plan stage that collects the successful polls at these offsets.
 
     Example: `keys` [k, j] and `offsets` [3, 5] select offset 3 of k, and offset 5 of j.
     """

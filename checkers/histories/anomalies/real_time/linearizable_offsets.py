@@ -120,7 +120,7 @@ def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) 
 
 
 def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
-    """Returns a check for each send without an acknowledged offset, if its record was polled.
+    """Returns a check for each polled send without an acknowledged offset.
 
     The check has the lowest offset at which the record was polled.
     """
@@ -197,9 +197,9 @@ def linearizable_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def offsets_without_shuffle(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns two findings without a shuffle: offset order inversions and stale end offsets.
+    """Returns the findings of offset order inversions and stale end offsets, without a shuffle.
 
-    The plan reads the history twice instead.
+    Instead of the shuffle, the plan reads the history a second time.
     """
     isolation = context.declared.isolation
     first, sends = yield from in_parallel(

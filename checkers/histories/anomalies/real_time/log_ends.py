@@ -110,7 +110,7 @@ class LogEnds:
         return applies
 
     def may_be_contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask: True for each check that an earlier log end may contradict.
+        """Returns a mask: True for each check that a log end observed earlier may contradict.
 
         A check compares the offset of an operation with log ends. If the mask is False, certainly
         no higher log end was observed before the operation was invoked.
@@ -205,7 +205,7 @@ class LogEnds:
 
 @dataclass(frozen=True, slots=True)
 class FirstObservations:
-    """The time at which each log's end was observed first.
+    """The time at which any operation first observed the end of each log.
 
     A check compares the offset of an operation with the log ends that were observed before the
     operation began. If the operation began before the first observation of its log, there is
@@ -217,9 +217,9 @@ class FirstObservations:
 
     @classmethod
     def of(cls, firsts: Batch) -> Self:
-        """Returns the time of the first observation of each log.
+        """Returns, for each log, the earliest time at which a client observed it.
 
-        `firsts` has, for each batch and log, the first observation of the log in the batch.
+        `firsts` has the earliest observation of each log in each batch of the history.
         """
         logs, group = np.unique(
             hash_of_pair(firsts.ints("key"), firsts.ints("log")), return_inverse=True
@@ -229,7 +229,10 @@ class FirstObservations:
         return cls(logs, completed_ns)
 
     def precede(self, checks: Batch) -> Mask:
-        """Returns a mask: True for each check whose log was observed before its operation began."""
+        """Returns a mask: True for each check whose log was observed before its operation began.
+
+        A check compares the offset of an operation with the end of a log.
+        """
         log = hash_of_pair(checks.ints("key"), LOG_OF[checks.ints("check")])
         observed: Mask = member(log, self.logs)
         observed[observed] = (
@@ -251,9 +254,9 @@ def find_contradictions(
 ) -> Plan[pa.Table]:
     """Returns the contradicted checks, each with the highest log end that contradicts it.
 
-    A check compares the offset of an operation with log ends. A higher log end that was observed
-    before the operation was invoked contradicts it. Only the history's partitions with a number in
-    `contradicting_partitions` are searched.
+    A check compares the offset of an operation with log ends. A higher log end contradicts the
+    check if it was observed before the operation was invoked. Only the history's partitions with a
+    number in `contradicting_partitions` are searched.
     """
     if not contradicting_partitions:
         return CONTRADICTED.empty_table()

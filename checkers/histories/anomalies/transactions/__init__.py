@@ -1,1 +1,1 @@
-"""Anomalies of transactions: read in part, read while open, or written by a replaced producer."""
+"""Anomalies of transactions: read in part, read while open, or sent by a replaced producer."""

@@ -205,7 +205,7 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
 
 @dataclass(frozen=True, slots=True)
 class TransactionReads:
-    """The records of transactions that readers at read_committed polled, and the skipped records.
+    """The records of transactions that readers at read_committed polled or skipped.
 
     A record is skipped if no reader polled it, although a reader polled a later record of the same
     log.

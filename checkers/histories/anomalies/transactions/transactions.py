@@ -199,7 +199,7 @@ def _open_reads(of: TransactionReads) -> Plan[Finding]:
 
 
 def fenced(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the polled records of fenced transactions, each with its first reader."""
+    """Returns the records of fenced transactions that were polled, each with its first reader."""
     columns = ("op", "f", "outcome", "error")
     observed = yield from collect(
         Stage(Source.OPERATIONS, Kernel("fenced transactions", columns, _OPS, _refused))

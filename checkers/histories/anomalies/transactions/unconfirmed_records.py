@@ -39,7 +39,7 @@ class UnconfirmedRecord:
     def writer(self) -> int:
         """Returns the first operation that sent the value and did not fail.
 
-        If all senders failed, the result is the first sender.
+        If all operations that sent it failed, the result is the first of them.
         """
         return min(self.sent_by, key=lambda it: (it[1] == SEND_FAIL, it[0]))[0]
 

@@ -20,7 +20,7 @@ _SERVER: Final = ContextVar[str | None]("the PostgreSQL server of --postgres", d
 
 @contextmanager
 def in_postgres(dsn: str | None) -> Generator[None]:
-    """Makes `open_store` use this PostgreSQL server; for None, the environment variable decides."""
+    """Makes `open_store` use the server `dsn`; if it is None, the environment decides."""
     before = _SERVER.set(dsn)
     try:
         yield
@@ -29,7 +29,10 @@ def in_postgres(dsn: str | None) -> Generator[None]:
 
 
 def chosen_server() -> str | None:
-    """Returns the PostgreSQL server set by `in_postgres`, or None; ignores the environment."""
+    """Returns the PostgreSQL server that `in_postgres` has set, or None.
+
+    The environment variable does not count.
+    """
     return _SERVER.get()
 
 

@@ -1,4 +1,4 @@
-"""A store in PostgreSQL: each store has its own schema, and drops it when it closes."""
+"""A store in PostgreSQL: a schema of its own, which is dropped when the store closes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TABLES: Final = (
 
 
 class PostgresStore:
-    """A connection to PostgreSQL that uses the schema `schema`, or a new one if none is passed."""
+    """A connection to PostgreSQL; it works in the schema `schema`, or in a new one."""
 
     def __init__(self, dsn: str, schema: str | None = None) -> None:
         self.schema = schema or f"urteil_{uuid.uuid4().hex}"

@@ -5,8 +5,8 @@
     consumed     the processed messages: an idempotent consumer looks them up
 
 A committed `transaction` is atomic and survives the death of the application. A transaction can
-also be prepared under a name. A prepared transaction survives too, but it stays invisible. Later it
-is committed or rolled back by its name.
+also be prepared under a name. A prepared transaction survives too, but it stays invisible. Later
+the application commits it or rolls it back by its name.
 
     PostgreSQL   has PREPARE TRANSACTION; the server needs max_prepared_transactions > 0.
     SQLite       has no PREPARE TRANSACTION. To prepare a transaction, this store rolls it back, and
@@ -39,7 +39,7 @@ class Conflict(Exception):
 class Store(Protocol):
     """A connection to a database with the tables `effects`, `positions` and `consumed`.
 
-    SQL statements have a `?` for each parameter.
+    SQL statements have a `?` for each of their parameters.
     """
 
     def execute(self, statement: str, *parameters: object) -> Sequence[Row]:
