@@ -230,7 +230,7 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
         """A process that has joined the rebalance is a member, and a rebalance is under way.
 
         True because a process that joins also becomes a member, and a removed member is no longer
-        joined. A generation begins with no joined process.
+        joined. When a generation begins, no process is joined any more.
         """
         return forall(implies(s.joined[m], s.group.members[m] & s.is_rebalancing) for m in Member)
 

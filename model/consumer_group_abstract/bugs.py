@@ -55,8 +55,8 @@ class TakesWhatIsOwned(AbstractConsumerGroup):
 class ReadsOnWhenFenced(AbstractConsumerGroup):
     """A fenced consumer keeps its partitions while it joins again.
 
-    Another member has got them since, and both read. The action `be_fenced` breaks the lemma
-    `joining_consumers_own_nothing`.
+    Another member has received them since, so two consumers read them. The action `be_fenced`
+    breaks the lemma `joining_consumers_own_nothing`.
     """
 
     def keeps_when_fenced(s, m: Member, p: TopicPartition) -> Bool:

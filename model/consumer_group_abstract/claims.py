@@ -123,8 +123,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @witness
     def a_fenced_consumer_owns(s) -> Bool:
-        """Reachable: two consumers own a partition, and one of them is fenced but does not know
-        this.
+        """Reachable: two consumers own one partition, and one of them does not know that it is
+        fenced.
         """
         return exists(
             all_of(a != b, s.owns[a][p], s.is_live_owner(b, p))
@@ -222,11 +222,10 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def owners_know_since_when(s) -> Bool:
-        """The epoch of a consumer that reads a partition is at least the epoch in which the
-        partition was assigned.
+        """A consumer that reads a partition has at least the epoch in which the partition was
+        assigned to it, if the coordinator has recorded the partition for this consumer.
 
-        This holds if the coordinator has recorded the partition for the consumer. True because the
-        response that assigned the partition carried this epoch.
+        True because the response that assigned the partition carried this epoch.
         """
         return forall(
             implies(s.owns[m][p] & s.has(m, p), s.since[m][p] <= s.consumer_epoch[m])

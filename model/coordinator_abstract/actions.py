@@ -1,4 +1,4 @@
-"""The actions of abstract coordinators: clients and partitions, besides the coordinator.
+"""The actions of clients and partitions; `coordinator.py` has those of the coordinator and its log.
 
 Requests, markers and responses may arrive late or twice: an action stays enabled until its guard is
 false. A failed coordinator and the next one may send markers at the same time.
@@ -78,19 +78,20 @@ class AbstractCoordinatorActions(Coordinator):
     def answers_from(s, x: Transaction) -> Metadata:
         """Returns the last committed record: the coordinator's answer to EndTxn depends on it.
 
-        If the coordinator answers before its decision is committed, the variant `answers-early`
-        breaks the claim `an_acknowledged_commit_stays` in 8 steps.
+        If the coordinator answers before its commit or abort is committed to the log, the variant
+        `answers-early` breaks the claim `an_acknowledged_commit_stays` in 8 steps.
         """
         return s.metadata_of(x)
 
     @action
     def receive_end(s, x: Transaction) -> None:
-        """A client learns that its transaction was decided as requested, and gets its next epoch.
+        """A client learns that its transaction was committed or aborted as requested, and gets its
+        next epoch.
 
         A request whose response was lost is repeated; the coordinator detects this retry by its
         producer id and epoch. Kafka: TransactionCoordinator.endTransaction. Simplified: the
-        coordinator may answer before it has all markers. Without the guard that the decision was
-        made for this producer id and epoch (`is_decided_under`), the claim
+        coordinator may answer before it has all markers. Without the guard that the commit or abort
+        has this producer id and epoch (`is_decided_under`), the claim
         `an_acknowledged_commit_stays` breaks in 12 steps.
         """
         m, i = s.answers_from(x), s.client[x]
@@ -145,7 +146,7 @@ class AbstractCoordinatorActions(Coordinator):
         Kafka: WriteTxnMarkers, ProducerAppendInfo.appendEndTxnMarker. Simplified: the present
         coordinator or any earlier one may have sent the marker. Every claim also holds without the
         rule `accepts_coordinator`: the producer epochs suffice. Without the guard that the
-        transaction is decided, the claim `no_hanging_transaction` breaks in 11 steps.
+        transaction is committed or aborted, the claim `no_hanging_transaction` breaks in 11 steps.
         """
         p = s.stamp[x].producer_id
         when(

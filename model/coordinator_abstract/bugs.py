@@ -52,7 +52,7 @@ class LaxMarkers(AbstractCoordinator):
     in_force=kafka("0.11", "3.5"),
 )
 class KeepsEpoch(LaxMarkers):
-    """A decision does not raise the producer epoch, as before KIP-890 (KAFKA-14402).
+    """A commit or abort does not raise the producer epoch, as before KIP-890 (KAFKA-14402).
 
     A partition accepts a late record after the marker of its transaction, and nothing ends this
     record: the transaction hangs. A late request ends the next transaction. The actions
@@ -157,10 +157,10 @@ class DecidesAgain(AbstractCoordinator):
 
 @bug("answers-early", breaks="an_acknowledged_commit_stays", steps=8, in_force=UNRELEASED)
 class AnswersEarly(AbstractCoordinator):
-    """The coordinator answers EndTxn before its decision is committed in its log.
+    """The coordinator answers EndTxn before its commit or abort is committed in its log.
 
-    If the coordinator then fails, the decision is lost. The action `receive_end` breaks the lemma
-    `an_acknowledged_commit_is_decided`.
+    If the coordinator then fails, the commit or abort is lost. The action `receive_end` breaks the
+    lemma `an_acknowledged_commit_is_decided`.
     """
 
     def answers_from(s, x: Transaction) -> Metadata:
@@ -170,10 +170,10 @@ class AnswersEarly(AbstractCoordinator):
 
 @bug("writes-after-failover", breaks="a_decision_survives", steps=9, in_force=UNRELEASED)
 class WritesAfterFailover(AbstractCoordinator):
-    """An append of a failed coordinator is committed after the next one has read the log.
+    """An append of a failed coordinator is committed after the next coordinator has read the log.
 
-    Two coordinators decide the same transaction. The action `commit_late_append` breaks the claim
-    `a_decision_survives`.
+    So both coordinators may commit or abort the same transaction. The action `commit_late_append`
+    breaks the claim `a_decision_survives`.
     """
 
     late: Map[TransactionalId, Metadata]

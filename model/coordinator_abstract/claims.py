@@ -53,7 +53,9 @@ class AbstractCoordinatorClaims(CoordinatorLemmas):
 
     @invariant
     def a_decision_survives(s) -> Bool:
-        """A decision in the coordinator's log is never changed, also by the next coordinator."""
+        """A commit or abort in the coordinator's log is never changed, not even by the next
+        coordinator.
+        """
         return forall(
             all_of(
                 ~(s.committed[x] & s.aborted[x]),
@@ -74,7 +76,7 @@ class AbstractCoordinatorClaims(CoordinatorLemmas):
     @invariant
     def an_acknowledged_commit_stays(s) -> Bool:
         """If a client has received the response that its transaction is committed, the log has this
-        decision, and no partition aborts a record of the transaction.
+        commit, and no partition aborts a record of the transaction.
         """
         return forall(
             implies(s.confirmed[x] & s.commit_requested[x], s.committed[x] & ~s.dropped[x][t])
@@ -106,8 +108,8 @@ class AbstractCoordinatorClaims(CoordinatorLemmas):
 
     @invariant
     def only_the_newest_epoch_writes(s) -> Bool:
-        """A partition has a pending record of an undecided transaction only if the transaction's
-        producer id and epoch are the newest of its transactional id.
+        """If a transaction with a pending record is neither committed nor aborted, its producer id
+        and epoch are the newest of its transactional id.
         """
         return forall(
             implies(s.pending[x][t], s.decided(x) | s.is_current(x))
@@ -117,7 +119,9 @@ class AbstractCoordinatorClaims(CoordinatorLemmas):
 
     @invariant
     def no_instance_has_the_last_epoch(s) -> Bool:
-        """No instance receives the last producer epoch, because no decision could raise it."""
+        """No instance receives the last producer epoch, because no commit or abort could raise
+        it.
+        """
         return forall(
             implies(s.is_ready[i], s.held[i].producer_epoch < s.last_epoch) for i in Instance
         )
@@ -141,8 +145,8 @@ class AbstractCoordinatorClaims(CoordinatorLemmas):
 
     @witness
     def the_next_coordinator_goes_on(s) -> Bool:
-        """Reachable: a partition has a marker of a failed coordinator, and the next one still has
-        to complete the transaction.
+        """Reachable: a partition has a marker of a failed coordinator, and the next coordinator
+        must still complete the transaction.
         """
         return exists(
             all_of(

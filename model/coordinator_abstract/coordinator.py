@@ -1,11 +1,11 @@
-"""The actions of the coordinator: its log has each decision before anybody learns it.
+"""The actions of the coordinator: its log has each commit or abort before any client learns it.
 
 The coordinator appends a record to its log, and acts when the record is committed. Until then it
 begins no other append for the transactional id. If it fails, the append is lost, and the next
 coordinator reads the log: it resumes a transaction that is prepared.
 
-A decision raises the producer epoch, and its markers carry the raised epoch. If that is the last
-epoch, the transactional id gets another producer id.
+A commit or abort raises the producer epoch, and its markers carry the raised epoch. If that is the
+last epoch, the transactional id gets another producer id.
 
 Source: KIP-98; KIP-890 part 2; TransactionCoordinator and TransactionMetadata of Apache Kafka 4.3.
 """
@@ -54,7 +54,9 @@ class Coordinator(AbstractCoordinatorState):
         s.answering[i] = answering
 
     def take_effect(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Updates the state for a record that is now committed, and answers `answering`."""
+        """Applies a record of the log that is now committed, and answers the instance
+        `answering`.
+        """
         x = m.transaction
         s.log[i] = m
         s.committed[x] = s.committed[x] | m.is_prepared & m.commits
@@ -176,7 +178,8 @@ class Coordinator(AbstractCoordinatorState):
 
     @action
     def add_partition(s, x: Transaction, t: TopicPartition) -> None:
-        """The coordinator adds a partition to a transaction; the first one opens it.
+        """The coordinator adds a partition to a transaction; the first partition opens the
+        transaction.
 
         Kafka: TransactionCoordinator.handleAddPartitionsToTransaction. Simplified: one partition
         per request. Without the guard that the producer id and epoch are current, the claim
@@ -204,7 +207,8 @@ class Coordinator(AbstractCoordinatorState):
         )
 
     def raises_epoch(s, m: Metadata, marker_epoch: ProducerEpoch) -> Bool:
-        """True if the markers of a decision may have this epoch: it is above the producer's epoch.
+        """True if the markers of a commit or abort may have the epoch `marker_epoch`: it is above
+        the producer's epoch.
 
         If markers had the producer's own epoch, partitions would accept late records: the variant
         `keeps-epoch` breaks the claim `no_hanging_transaction` in 11 steps.
@@ -216,7 +220,7 @@ class Coordinator(AbstractCoordinatorState):
         return marker_epoch == s.last_epoch
 
     def next_epoch(s, marker_epoch: ProducerEpoch, another: Bool) -> ProducerEpoch:
-        """Returns the producer's epoch after a decision: the epoch of the decision's markers.
+        """Returns the producer's epoch after a commit or abort, which its markers carry.
 
         If the producer gets another producer id, the result is the least epoch. A producer id must
         not get the least epoch twice: the variant `wraps-epochs` breaks the claim
@@ -232,10 +236,11 @@ class Coordinator(AbstractCoordinatorState):
         next_id: ProducerId,
         another: Bool,
     ) -> None:
-        """Appends a decision to the log: a transaction, and whether to commit it.
+        """Appends a commit or abort to the log; `decision` has the transaction, and whether to
+        commit it.
 
-        `next_id` is the producer's id after the decision. If `another` is true, `next_id` is a new
-        id, which no transactional id has.
+        `next_id` is the producer's id afterwards. If `another` is true, `next_id` is a new id,
+        which no transactional id has.
         """
         m, (transaction, commits) = s.log[i], decision
         when(
@@ -301,7 +306,7 @@ class Coordinator(AbstractCoordinatorState):
         return m.is_ongoing
 
     def fence_needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
-        """True if a fence, like any decision, must give the producer another producer id.
+        """True if a fence must give the producer another producer id, because the epochs run out.
 
         Without this rule, the variant `fence-keeps-id` breaks the claim
         `no_instance_has_the_last_epoch` in 9 steps (KAFKA-20090).
@@ -333,8 +338,8 @@ class Coordinator(AbstractCoordinatorState):
         """The coordinator completes a transaction after every partition has its marker.
 
         Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
-        sees which partitions have a marker of any coordinator. Without the guard that a decision is
-        in the log, the claim `a_decision_survives` breaks in 14 steps.
+        sees which partitions have a marker of any coordinator. Without the guard that the log has
+        prepared a commit or abort, the claim `a_decision_survives` breaks in 14 steps.
         """
         m = s.log[i]
         when(m.is_prepared, s.may_complete(m))

@@ -48,8 +48,9 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         """A record with a transaction has the producer id and epoch with which the transaction
         began.
 
-        If the record has a decision, these are the producer id and epoch before the decision. True
-        because the coordinator compares the producer id and epoch of each request with the log.
+        If the record commits or aborts, these are the producer id and epoch before the commit or
+        abort. True because the coordinator compares the producer id and epoch of each request with
+        the log.
         """
         return forall(
             s.has_begun(i, s.log[i]) & implies(s.is_appending[i], s.has_begun(i, s.appended[i]))
@@ -83,10 +84,10 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def the_log_has_the_decision(s) -> Bool:
-        """A transaction that is ongoing in the log is undecided; the spec's state has each decision
-        of the log.
+        """A transaction that is ongoing in the log is neither committed nor aborted.
 
-        True because the spec decides a transaction when the decision's record is committed.
+        The spec's state has each commit and abort of the log. True because the spec commits or
+        aborts a transaction when the log's record of this is committed.
         """
         return forall(
             all_of(
@@ -131,8 +132,10 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def an_empty_record_follows(s) -> Bool:
-        """An append without a transaction follows a record without an open transaction. The append
-        is a tombstone, or has a producer id and epoch that nobody has.
+        """The coordinator appends a record without a transaction only after a record without an
+        open transaction.
+
+        The appended record is a tombstone, or it has a producer id and epoch that no instance has.
         """
         return forall(
             implies(
@@ -150,8 +153,10 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def an_ongoing_record_follows(s) -> Bool:
-        """An append of an ongoing transaction keeps the log's producer id and epoch, its ongoing
-        transaction and its partitions.
+        """A record of an ongoing transaction that is appended keeps the log's producer id, epoch,
+        ongoing transaction and partitions.
+
+        It may add partitions.
         """
         return forall(
             implies(
@@ -173,10 +178,10 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def a_decision_follows(s) -> Bool:
-        """An append of a decision has the log's ongoing transaction and its partitions, and a
-        producer id and epoch that nobody has.
+        """A record of a commit or abort that is appended has the log's ongoing transaction and its
+        partitions, and a producer id and epoch that no instance has.
 
-        If the log has no ongoing transaction, the decision aborts a transaction without partitions.
+        If the log has no ongoing transaction, the record aborts a transaction without partitions.
         """
         return forall(
             implies(
@@ -204,8 +209,8 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def a_completion_follows(s) -> Bool:
-        """An append that completes a transaction repeats the log's decision, and each partition of
-        the transaction has the marker.
+        """An append that completes a transaction keeps the commit or abort that the log has, and
+        each partition of the transaction has the marker.
         """
         return forall(
             implies(

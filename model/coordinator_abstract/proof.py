@@ -1,10 +1,10 @@
 """The lemmas that make the claims about abstract coordinators inductive.
 
 A *stamp* is a transactional id with a producer id and a producer epoch. The argument: the
-coordinator gives each stamp to one instance, which begins one transaction with it. A decision uses
-up the epochs from the transaction's epoch to the epoch of its markers; no other stamp has one of
-these epochs. So partitions distinguish a transaction from those before and after it by epochs
-alone.
+coordinator gives each stamp to one instance, which begins one transaction with it. A commit or
+abort uses up the epochs from the transaction's epoch to the epoch of its markers; no other stamp
+has one of these epochs. So partitions distinguish a transaction from those before and after it by
+epochs alone.
 
 The coordinator completes a transaction only after each partition has its marker, and then accepts
 the next one. So the pending records of a producer id belong to the transaction of the log.
@@ -36,7 +36,7 @@ FOLLOW = {  # claim -> the claims from which it follows in every state
 
 
 class CoordinatorLemmas(CoordinatorLogLemmas):
-    """The lemmas about stamps, decisions and partitions."""
+    """The lemmas about producer epochs, about commits and aborts, and about partitions."""
 
     consequences: ClassVar[Mapping[str, tuple[str, ...]]] = FOLLOW
 
@@ -80,7 +80,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def no_stamp_is_newer_than_the_log(s) -> Bool:
-        """No transaction and no instance has a larger epoch of a producer id than the log.
+        """No transaction and no instance has a larger epoch of a producer id than the coordinator's
+        log.
 
         True because an instance gets an epoch only when the log has this epoch.
         """
@@ -115,7 +116,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def the_log_has_no_last_epoch(s) -> Bool:
         """The producer epoch of a record is below the last possible epoch.
 
-        True because a decision with the last epoch in its markers gives the producer another
+        True because a commit or abort whose markers have the last epoch gives the producer another
         producer id.
         """
         return forall(
@@ -168,8 +169,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def the_next_stamp_is_the_clients(s) -> Bool:
-        """After a decision in the log, only the client of the decided transaction has the producer
-        id and epoch in the log.
+        """If the log has a commit or abort, only the client of that transaction has the log's
+        producer id and epoch.
 
         True because the coordinator answers the request to end this transaction, and no other.
         """
@@ -215,7 +216,9 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def an_acknowledged_commit_is_decided(s) -> Bool:
-        """If a client has the response that its transaction committed, the commit was decided."""
+        """If a client has the response that its transaction committed, the coordinator has
+        committed it.
+        """
         return forall(
             implies(s.confirmed[x] & s.commit_requested[x], s.committed[x]) for x in Transaction
         )
@@ -224,9 +227,9 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def a_decision_raises_the_epoch(s) -> Bool:
         """The markers of a transaction have a larger epoch than its records.
 
-        The log's epoch is at least the epoch of these markers, unless the log has another producer
-        id. If the log has the decision of a later transaction, the epoch of the later transaction
-        is at least the epoch of these markers, too.
+        The epoch in the coordinator's log is at least the epoch of these markers, unless the log
+        has another producer id. If the log has the commit or abort of a later transaction, the
+        later transaction's epoch is at least the epoch of these markers, too.
         """
         return forall(
             implies(
@@ -254,10 +257,10 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def no_transaction_is_between(s) -> Bool:
-        """No other transaction has an epoch in the range that a decided transaction has used up.
+        """No other transaction has an epoch between that of a committed or aborted transaction and
+        that of its markers.
 
-        This range begins at the epoch of the decided transaction, and ends before the epoch of its
-        markers. True because the decision moves the log from the first epoch to the second.
+        True because the commit or abort moves the log from the first epoch to the second.
         """
         return forall(
             implies(
@@ -278,9 +281,10 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def no_instance_is_between(s) -> Bool:
-        """No instance has an epoch between that of a decided transaction and that of its markers.
+        """No instance has an epoch between that of a committed or aborted transaction and that of
+        its markers.
 
-        True because the decision moves the log from the first epoch to the second.
+        True because the commit or abort moves the log from the first epoch to the second.
         """
         return forall(
             implies(
@@ -345,7 +349,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def a_marked_partition_has_seen_the_marker(s) -> Bool:
         """If a partition has a transaction's marker, the partition has seen the marker's epoch.
 
-        The transaction is then decided.
+        The transaction is then committed or aborted.
         """
         return forall(
             implies(
@@ -362,8 +366,9 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def partitions_see_no_newer_epoch(s) -> Bool:
-        """No partition has seen a larger epoch than the log's, or than the epoch of the markers
-        that the log has prepared.
+        """No partition has seen a larger epoch of a producer id than the coordinator's log has.
+
+        If the log has prepared a commit or abort, the epoch of its markers is the upper limit.
         """
         return forall(
             all_of(

@@ -182,8 +182,8 @@ class AbstractCoordinatorState(Spec):
         )
 
     def is_decided_under(s, m: Metadata, x: Transaction) -> Bool:
-        """True if the record has a decision that was made for the transaction's producer id and
-        epoch.
+        """True if the record commits or aborts a transaction with the producer id and epoch of
+        `x`.
         """
         return all_of(
             s.has_decision(m),

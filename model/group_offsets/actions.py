@@ -24,9 +24,9 @@ Actions without a mark are not fair.
                  commit_too_much, end_commit, WF end_abort, SF write_marker
     operator     reset_offset, expire_offset, delete_group
 
-Simplified: a transaction is decided in one step, and its marker follows. A consumer has sent its
-offset before it ends the transaction. Requests are answered at once, but the consumer may use an
-answer when it is old.
+Simplified: a transaction commits or aborts in one step, and its marker follows. A consumer has sent
+its offset before it ends the transaction. Requests are answered at once, but the consumer may use
+an answer when it is old.
 """
 
 from __future__ import annotations
@@ -297,9 +297,9 @@ class GroupOffsetsActions(GroupOffsetsState):
         """The consumer's transaction commits: its outputs count, and its marker COMMIT is in
         flight.
 
-        Kafka: KafkaProducer.commitTransaction. Simplified: the coordinator decides at once; the
-        spec `transactions` has the rest. Without the guard that the transaction has not ended yet,
-        the claim `no_input_is_skipped` breaks in 9 steps.
+        Kafka: KafkaProducer.commitTransaction. Simplified: the coordinator commits in one step; the
+        spec `transactions` has the single steps. Without the guard that the transaction has not
+        ended yet, the claim `no_input_is_skipped` breaks in 9 steps.
         """
         c = s.consumer[m]
         when(c.sent, ~c.ended)
@@ -329,8 +329,8 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action(fair="strong")
     def write_marker(s, m: Member) -> None:
-        """The coordinator's log receives the transaction's marker, which decides the pending
-        offset.
+        """The coordinator appends the transaction's marker to its log, and commits or drops the
+        pending offset.
 
         Kafka: WriteTxnMarkers to `__consumer_offsets`. Simplified: exactly one marker. An ABORT
         must drop the offset. Without this rule, the variant `counts-aborted` breaks the claim

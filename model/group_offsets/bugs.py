@@ -124,7 +124,7 @@ class RanksByMarker(GroupOffsets):
 
 @bug("counts-aborted", breaks="no_input_is_skipped", steps=8, in_force=UNRELEASED)
 class CountsAborted(GroupOffsets):
-    """A marker makes the pending offset count, even if the marker is an ABORT.
+    """A marker commits the pending offset, even if the marker is an ABORT.
 
     Then inputs below the committed offset have no output. This bug breaks the claim
     `no_input_is_skipped`.

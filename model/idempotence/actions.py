@@ -63,7 +63,7 @@ class IdempotenceActions(IdempotenceState):
         return o < s.log[p].end_offset
 
     def is_duplicate(s, p: TopicPartition, b: Batch) -> Bool:
-        """True if the leader detects the batch as a duplicate: the batch is in its window."""
+        """True if the leader detects the batch as a duplicate: its window still has the batch."""
         known = s.leader_knows[p]
         return all_of(
             known.is_known,

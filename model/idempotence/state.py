@@ -30,7 +30,7 @@ class TopicPartition(Sort):
 
 
 class Batch(Int):
-    """A batch of the application, numbered from 0."""
+    """A batch that the application gives to the client; the first one is 0, the next one is 1."""
 
 
 class ProducerEpoch(Int):

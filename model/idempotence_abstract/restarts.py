@@ -49,7 +49,7 @@ from model.language import (
 
 
 class Batch(Sort):
-    """A batch of the application."""
+    """A batch that the application gives to the client."""
 
 
 class RestartsState(AbstractIdempotenceClaims):
@@ -245,10 +245,10 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def the_window_has_the_log(s) -> Bool:
-        """Every record of the leader's log is in its window, so a retry is detected as a duplicate.
+        """Every record of the leader's log is in the leader's window.
 
-        True because a leader adds each record that it appends to its window. A restart keeps the
-        records of the log in the window.
+        So the leader detects every retry as a duplicate. True because a leader adds each record
+        that it appends to its window. A restart keeps the records of the log in the window.
         """
         return forall(implies(o < s.end_offset, s.is_in_window[o]) for o in Offset)
 
@@ -285,10 +285,10 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def a_batch_has_one_number(s) -> Bool:
-        """A batch has at most one number that is not replaced.
+        """A batch has at most one current number: a producer, a producer epoch and a sequence.
 
-        A number is a producer, a producer epoch and a sequence. It is replaced when the client
-        gives its batch a new number.
+        When the client gives a batch a new number, the old number is replaced, and is not current
+        any more.
         """
         return forall(
             implies(
@@ -343,7 +343,7 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def unanswered_batches_of_older_epochs_are_not_there(s) -> Bool:
-        """The log has no unanswered record of an epoch before the client's present one.
+        """The log has no unanswered batch of an epoch before the client's present one.
 
         True because the client moves to a larger epoch only if its lowest unanswered batch is not
         in the log. Then no later batch of the old epoch is in the log either. So the client can

@@ -149,9 +149,9 @@ class RowState(Mapping[Cell, Value]):
         return found
 
     def part(self, name: str, keys: tuple[int, ...]) -> Held:
-        """Returns the value of a variable; with some of its keys, the row of values below them.
+        """Returns a variable's value for all of its keys, or a row of values for some of its keys.
 
-        Two states that share the row have the same values in it.
+        If two states share the same row object, its values are equal in both states.
         """
         found = self.held[name]
         for key, start in zip(keys, self.starts[name], strict=False):

@@ -115,7 +115,7 @@ class Script:
 
     @classmethod
     def of(cls, roots: Iterable[t.Node], in_spec: Names, params: Iterable[t.Local] = ()) -> Script:
-        """Returns a name for each large term that occurs more than once.
+        """Returns a script with a name for each large term that occurs more than once.
 
         A name that the spec gives to a term is preferred.
         """

@@ -149,9 +149,11 @@ class Writer:
         return list(changed.items())
 
     def _same(self, before: State, after: State) -> Skip:
-        """Returns a function that returns True for a part that both states share, as one object.
+        """Returns a function that is true for a part of the state if both states share it as one
+        object.
 
-        A shared part needs no comparison. This makes the comparison of large states fast."""
+        A shared part needs no comparison. This makes the comparison of large states fast.
+        """
         if not (isinstance(before, RowState) and isinstance(after, RowState)):
             return lambda path, keys: False
         below: dict[str, list[str]] = {}

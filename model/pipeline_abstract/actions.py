@@ -2,7 +2,7 @@
 
 An instance fetches the committed offset of a partition and processes inputs from this offset on. It
 writes their output records in its transaction, sends its position in the same transaction, and
-commits. Two markers, in either order, bring the decision to the output and to the group
+commits. Two markers, in either order, bring the commit or abort to the output and to the group
 coordinator. The group may give the partition to another instance before the first one learns of it.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
@@ -183,9 +183,9 @@ class PipelineActions(PipelineState):
         """An instance sends its position in the transaction, and the offset is pending.
 
         Kafka: KafkaProducer.sendOffsetsToTransaction, OffsetMetadataManager. Simplified: a request
-        has one partition. An offset outside of the transaction counts at once: the variant
+        has one partition. An offset outside of the transaction is committed at once: the variant
         `commits-outside` breaks the claim `position_is_exact` in 5 steps. Every claim also holds
-        without the guard that the transaction is undecided.
+        without the guard that the transaction is neither committed nor aborted.
         """
         when(s.reads[i][p], s.may_use(i, x), ~s.is_decided(x), s.accepts_offset(i, p))
         s.pending[x][p] = True
@@ -207,9 +207,9 @@ class PipelineActions(PipelineState):
         transaction.
 
         Kafka: KafkaProducer.commitTransaction, TransactionCoordinator.handleEndTransaction.
-        Simplified: the decision is one step. The group coordinator is not asked again: a rebalance
-        may have happened since it accepted the offsets. Without the guard that the transaction is
-        open, the claim `position_is_exact` breaks in 8 steps.
+        Simplified: the commit is one step. The coordinator sends no second request to the group
+        coordinator: a rebalance may have happened since it accepted the offsets. Without the guard
+        that the transaction is open, the claim `position_is_exact` breaks in 8 steps.
         """
         when(s.is_open(x), s.may_use(i, x), s.has_sent_offsets(x))
         s.committed[x] = True
@@ -242,7 +242,8 @@ class PipelineActions(PipelineState):
     # ---- markers
 
     def delivers(s, x: TransactionalId) -> Bool:
-        """True if a reader of the output receives the transaction's records: it is committed.
+        """True if a reader of the output receives the transaction's records: the transaction is
+        committed.
 
         The spec `read-committed-abstract` proves that read_committed does this. Without this rule,
         the variant `reads-uncommitted` breaks the claim `each_input_at_most_once` in 11 steps.
@@ -255,8 +256,8 @@ class PipelineActions(PipelineState):
         transaction.
 
         Kafka: WriteTxnMarkers to the output partitions. Simplified: the reader receives all output
-        records in one step. Without the guard that the transaction is decided, the claim
-        `position_is_exact` breaks in 7 steps.
+        records in one step. Without the guard that the transaction is committed or aborted, the
+        claim `position_is_exact` breaks in 7 steps.
         """
         when(s.is_decided(x), ~s.output_marked[x])
         s.output_marked[x] = True
@@ -270,7 +271,7 @@ class PipelineActions(PipelineState):
                 s.doubled[x][p][o] = False
 
     def counts(s, x: TransactionalId) -> Bool:
-        """True if the marker makes the pending offsets count: it is a COMMIT.
+        """True if the marker commits the pending offsets: the marker is a COMMIT.
 
         Without this rule, the variant `counts-aborted` breaks the claim `position_is_exact` in 7
         steps.
@@ -279,12 +280,12 @@ class PipelineActions(PipelineState):
 
     @action
     def write_offset_marker(s, x: TransactionalId) -> None:
-        """The group coordinator gets the marker, and the pending offsets count or are dropped.
+        """The group coordinator gets the marker, and commits or drops the pending offsets.
 
         Kafka: WriteTxnMarkers to `__consumer_offsets`. Simplified: a pending offset replaces the
         committed one. In Kafka it does so only if no later offset is committed; in this spec none
-        is. Without the guard that the transaction is decided, the claim `position_is_exact` breaks
-        in 9 steps.
+        is. Without the guard that the transaction is committed or aborted, the claim
+        `position_is_exact` breaks in 9 steps.
         """
         when(s.is_decided(x), ~s.offsets_marked[x])
         s.offsets_marked[x] = True

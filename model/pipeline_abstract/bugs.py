@@ -46,8 +46,8 @@ class ForgetsGeneration(Pipeline):
 class ReturnsUnstable(Pipeline):
     """Before KIP-447: OffsetFetch returns the committed offset while a later one is pending.
 
-    The new owner of a partition processes inputs of a transaction that then commits. The action
-    `fetch_offset` breaks the lemma `only_the_reader_sends_offsets`.
+    The new owner of a partition processes inputs again, because their transaction commits only
+    afterwards. The action `fetch_offset` breaks the lemma `only_the_reader_sends_offsets`.
     """
 
     def may_fetch(s, i: Instance, p: TopicPartition) -> Bool:
@@ -85,13 +85,13 @@ class IgnoresEpoch(Pipeline):
 class CommitsOutside(Pipeline):
     """The application commits its position with the consumer, outside of the transaction.
 
-    The position counts before the output records are committed. If the transaction aborts, the
-    inputs are lost. The claim `position_is_exact` breaks at the action `send_offset`.
+    The position is committed before the output records are. If the transaction aborts, the inputs
+    are lost. The claim `position_is_exact` breaks at the action `send_offset`.
     """
 
     @action
     def send_offset(s, i: Instance, x: TransactionalId, p: TopicPartition) -> None:
-        """An instance sends its position, which counts at once."""
+        """An instance sends its position, which becomes the committed offset at once."""
         super().send_offset(i, x, p)
         s.committed_offset[p] = s.position[i][p]
 
@@ -191,7 +191,7 @@ class SkipsMarker(Pipeline):
 
 @bug("counts-aborted", breaks="position_is_exact", steps=7, in_force=UNRELEASED)
 class CountsAborted(Pipeline):
-    """A marker makes pending offsets count, even if the marker is an ABORT.
+    """A marker commits pending offsets, even if the marker is an ABORT.
 
     The inputs of the aborted transaction are never processed again. The claim `position_is_exact`
     breaks at the action `write_offset_marker`.

@@ -61,8 +61,8 @@ class PipelineClaims(PipelineActions):
         )
 
     def has_committed_effect(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if a reader has received the input's output record, or will receive it after a
-        commit marker.
+        """True if a reader has received the output record of the input at offset `o`, or will
+        receive it after a commit marker.
         """
         return s.received[p][o] | exists(
             s.committed[x] & s.written[x][p][o] for x in TransactionalId

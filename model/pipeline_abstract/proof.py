@@ -31,10 +31,11 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def one_decision(s) -> Bool:
-        """A transaction is decided at most once, and only a decided one has markers.
+        """No transaction is both committed and aborted, and only a committed or aborted one has
+        markers.
 
-        True because the coordinator decides only an open transaction, and forgets the markers when
-        the transaction is complete.
+        True because the coordinator commits or aborts only an ongoing transaction, and forgets the
+        markers when the transaction is complete.
         """
         return forall(
             all_of(
@@ -49,7 +50,7 @@ class PipelineProof(PipelineClaims):
         """After the output's marker, no output record of the transaction is pending; after the
         group coordinator's marker, no offset is pending.
 
-        True because a decided transaction gets neither output records nor offsets.
+        True because a committed or aborted transaction gets neither output records nor offsets.
         """
         return forall(
             all_of(

@@ -53,7 +53,7 @@ class IdPerPartition(Pipeline):
 
     @action
     def choose_id(s, p: TopicPartition, x: TransactionalId) -> None:
-        """The application names the transactional id of a partition, once.
+        """The application chooses the transactional id of a partition, and never changes it.
 
         Kafka: the application id and the task id in Kafka Streams. Simplified: partitions may share
         an id. Without the guard that the partition has no id yet, the claim
@@ -95,9 +95,8 @@ class IdPerPartition(Pipeline):
 
     @lemma
     def only_the_id_has_content(s) -> Bool:
-        """Effects and pending offsets of a partition are in transactions of the partition's id.
-
-        True because only instances that use this id read the partition.
+        """Only the transactional id of a partition has output records and pending offsets of the
+        partition.
         """
         return forall(
             implies(s.pending[x][p] | s.written[x][p][o], s.id_of[p] == x)

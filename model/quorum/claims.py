@@ -116,7 +116,7 @@ class QuorumClaims(QuorumActions):
 
     @liveness
     def a_leader_without_followers_resigns(s, r: Replica) -> Temporal:
-        """A leader that is cut off stops leading."""
+        """A leader without a connection to the other replicas eventually stops leading."""
         return leads_to(s.leads(r) & (s.cut_off == r), ~s.leads(r))
 
     # ---- witnesses
@@ -138,5 +138,5 @@ class QuorumClaims(QuorumActions):
 
     @witness
     def a_second_leader_commits(s) -> Bool:
-        """Reachable: the leader of a later epoch commits a record."""
+        """Reachable: a leader commits a record of an epoch that is not the first one."""
         return exists((x < s.committed_end) & (s.committed[x] > 0) for x in Offset)

@@ -52,9 +52,9 @@ class Kafka43(Quorum):
 class WithoutPreVote(Kafka43):
     """Kafka before KIP-996: a replica that has no leader becomes candidate without pre-votes.
 
-    A replica that is cut off becomes candidate again and again. When it is back, its larger epoch
-    deposes the leader, although a majority follows this leader. This version breaks the claim
-    `no_candidate_is_cut_off`.
+    A replica without a connection to the others becomes candidate again and again. When the
+    connection is back, the replica's larger epoch deposes a leader that a majority follows. This
+    version breaks the claim `no_candidate_is_cut_off`.
     """
 
     def has_enough_pre_votes(s, r: Replica) -> Bool:

@@ -243,8 +243,8 @@ class AbstractQuorumActions(AbstractQuorumState):
     def fetch(s, r: Replica, latest: Offset, end: Offset) -> None:
         """A follower appends the leader's next record, and flushes its log.
 
-        Kafka: KafkaRaftClient.appendAsFollower. Simplified: one record in each answer; a late
-        answer is a late read of the leader's log. In the explored scope, one guard is not
+        Kafka: KafkaRaftClient.appendAsFollower. Simplified: one record in each answer; the follower
+        reads the leader's log when the answer arrives. In the explored scope, one guard is not
         needed: every claim holds without it.
         """
         at = s.replica[r].end_offset

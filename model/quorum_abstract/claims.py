@@ -73,7 +73,9 @@ class AbstractQuorum(AbstractQuorumActions):
 
     @witness
     def a_record_outlives_its_leader(s) -> Bool:
-        """Reachable: a replica leads with a record that a leader of an earlier epoch committed."""
+        """Reachable: a leader of an earlier epoch has committed a record, and a new leader has
+        begun to lead.
+        """
         return exists(
             all_of(older < e, s.led[e].begun, o < s.led[older].high_watermark)
             for e in Epoch

@@ -100,7 +100,9 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def a_leader_has_the_log_of_its_epoch(s) -> Bool:
-        """A replica that leads was elected, and its log is the log of its epoch."""
+        """A replica that leads was elected, and its log is the log recorded in `led` for its
+        epoch.
+        """
         return all_of(
             forall(
                 implies(
@@ -124,9 +126,9 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def a_leadership_is_well_formed(s) -> Bool:
-        """The start offset and all acknowledged offsets of an epoch are at most the end of its log.
+        """The start offset and all acknowledged offsets of a leader are at most the end of its log.
 
-        A replica has flushed at most up to the end of its log.
+        No replica has flushed beyond the end of its log.
         """
         return all_of(
             forall(s.led[e].start_offset <= s.led[e].end_offset for e in Epoch),
@@ -138,10 +140,10 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def no_record_is_of_a_later_epoch(s) -> Bool:
-        """The log of a replica in an epoch has no record of a later epoch.
+        """A replica's log has no record of an epoch later than the replica's own epoch.
 
-        The same is true of the log of each epoch's leader (`led`). From the offset at which the
-        epoch began, all records of this log have this epoch.
+        The same is true of the log that `led` has for each epoch's leader. From the offset at which
+        the epoch began, all records of that log have that epoch.
         """
         return all_of(
             forall(
@@ -182,8 +184,8 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def epoch_logs_share_a_prefix(s) -> Bool:
-        """If the log of an epoch has a record of an earlier epoch, the logs of both epochs are
-        equal up to this record.
+        """If the log of an epoch's leader has a record of an earlier epoch, it equals the log of
+        the earlier epoch's leader up to this record.
         """
         return forall(
             implies(
@@ -197,8 +199,8 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def replica_logs_share_a_prefix(s) -> Bool:
-        """If a replica has a record of an epoch, its log is equal to the epoch's log up to this
-        record.
+        """If a replica has a record of an epoch, its log equals the log of the epoch's leader up to
+        this record.
         """
         return forall(
             implies(

@@ -4,8 +4,8 @@ The main idea of the proof is that of Paxos and Raft. A record of a leader is *d
 can never commit it: a majority has moved to newer epochs, and has not acknowledged the record. A
 later leader has the votes of a majority, which has moved on from all earlier epochs. So each record
 of an earlier leader is dead, or one of the voters has acknowledged it. Such a voter still has the
-record, and votes only for a candidate that has it. So each leader begins with all records that are
-not dead.
+record, and votes only for a candidate that has it. So each new leader has all records that are not
+dead.
 
 In this argument, only a record of the leader's own epoch counts as *acknowledged*. A log that keeps
 such a record keeps all records before it, too. Some claims follow from others in the same state
@@ -122,10 +122,10 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def an_epochs_log_is_complete(s) -> Bool:
-        """A leader begins with every record of earlier leaders, except records that can never be
+        """When a leader begins to lead, it has every record of earlier leaders that may be
         committed.
 
-        `is_dead` defines these exceptions.
+        The other records can never be committed (`is_dead`).
         """
         return forall(
             implies(
@@ -176,10 +176,8 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def a_replicas_log_is_complete(s) -> Bool:
-        """If a replica's log has a record of an epoch, it has every record of earlier epochs, at a
-        smaller offset.
-
-        Only records that can never be committed (`is_dead`) may be missing.
+        """If a replica's log has a record, it has each record of an earlier epoch at a smaller
+        offset, unless that earlier record can never be committed (`is_dead`).
         """
         return forall(
             implies(
@@ -197,8 +195,8 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def a_deposed_leader_appends_dead_records(s) -> Bool:
-        """Once the leader of a later epoch has begun, no record that an earlier leader appends can
-        be committed (`is_dead`).
+        """When a leader begins to lead, no record that an earlier leader appends afterwards can be
+        committed (`is_dead`).
         """
         return forall(
             implies((older < e) & s.led[e].begun, s.is_dead(older, s.led[older].end_offset))

@@ -1,7 +1,7 @@
-"""The actions of abstract reads at read_committed: clients, a coordinator, a leader, a reader.
+"""The actions of the spec `read-committed-abstract`: clients, a coordinator, a leader, a reader.
 
-A leader appends records and markers. The reader receives the records below the last stable
-offset, except those that the index of aborted transactions names.
+A leader appends records and markers. The reader receives the records below the last stable offset,
+except those that the index of aborted transactions names.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 
@@ -59,8 +59,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
     def commit(s, x: Transaction) -> None:
         """The coordinator decides to commit a transaction.
 
-        Kafka: TransactionCoordinator.handleEndTransaction. Simplified: the decision is never lost.
-        Without the guard that the transaction is undecided, the claim
+        Kafka: TransactionCoordinator.handleEndTransaction. Simplified: the commit is never lost.
+        Without the guard that the transaction is neither committed nor aborted, the claim
         `nothing_committed_is_skipped` breaks in 7 steps.
         """
         when(s.begun[x], ~s.is_decided(x))
@@ -71,8 +71,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         """The coordinator decides to abort a transaction.
 
         Kafka: TransactionCoordinator.handleEndTransaction and abortTimedOutTransactions.
-        Simplified: the decision is never lost. Without the guard that the transaction is undecided,
-        the claim `nothing_committed_is_skipped` breaks in 7 steps.
+        Simplified: the abort is never lost. Without the guard that the transaction is neither
+        committed nor aborted, the claim `nothing_committed_is_skipped` breaks in 7 steps.
         """
         when(s.begun[x], ~s.is_decided(x))
         s.aborted[x] = True
@@ -90,7 +90,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
 
     @action
     def append_first(s, x: Transaction, end: Offset) -> None:
-        """The leader appends the first record of a transaction, which may already be decided.
+        """The leader appends the first record of a transaction, even if the coordinator has already
+        committed or aborted it.
 
         Kafka: ProducerAppendInfo.append. Simplified: the guards replace Kafka's verification and
         its check of epochs (`transactions-abstract`). Without the guard that the log has no record
@@ -103,7 +104,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
 
     @action
     def append_next(s, x: Transaction, end: Offset) -> None:
-        """The leader appends another record of an open transaction, which may already be decided.
+        """The leader appends another record of an open transaction, even if the coordinator has
+        already committed or aborted it.
 
         Kafka: ProducerAppendInfo.append. Simplified: no sequences. Without the guard that the
         transaction is open, the claim `stable_offset_stops_at_open` breaks in 2 steps.
@@ -141,8 +143,9 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         A marker may be repeated; without an open transaction it ends nothing. Kafka:
         ProducerAppendInfo.appendEndTxnMarker, ProducerStateManager.completeTxn and
         LogSegment.updateTxnIndex. Simplified: a marker stores no COMMIT or ABORT; the spec reads
-        the coordinator's decision instead. Without the guard that the transaction is decided, the
-        claim `only_committed_is_delivered` breaks in 5 steps.
+        from the coordinator whether the transaction is committed. Without the guard that the
+        transaction is committed or aborted, the claim `only_committed_is_delivered` breaks in 5
+        steps.
         """
         when(s.is_decided(x), s.may_mark(x))
         for y in Transaction:
@@ -182,8 +185,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         """A replica whose log ends at `end` becomes leader; its log may lack markers.
 
         Kafka: Partition.makeLeader. Simplified: the new leader rebuilds its producer state and its
-        index from its whole log. Without the guard that the log does not grow, the claim
-        `stable_offset_stops_at_open` breaks in 2 steps.
+        index from its whole log. Without the guard that the new leader's log is not longer than the
+        old leader's, the claim `stable_offset_stops_at_open` breaks in 2 steps.
         """
         when(s.may_lead_with(end), end <= s.end_offset)
         s.end_offset = end

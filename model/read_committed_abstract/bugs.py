@@ -89,7 +89,7 @@ class IgnoresAbortedList(ReadCommitted):
     in_force=UNRELEASED,
 )
 class ListsFromFetchOffset(ReadCommitted):
-    """A fetch response lists only the aborted transactions that begin at or after its offset.
+    """A fetch response lists only the aborted transactions that begin at or after the fetch offset.
 
     The reader drops the first record of an aborted transaction, and receives the next one. The
     claim `only_committed_is_delivered` breaks at the action `read`.

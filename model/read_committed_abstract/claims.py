@@ -19,7 +19,8 @@ from model.read_committed_abstract.state import Offset, Transaction
 
 
 class AbstractDeliveries(AbstractReadCommittedActions):
-    """Three claims that Kafka 4.3 keeps, and the lemmas that prove them for any number of records.
+    """Three claims that hold in Kafka 4.3, and the lemmas that prove them for any number of
+    records.
 
     The first two claims imply: below its position, the reader has received exactly the valid
     records (`is_valid`). So the received records are a prefix of the committed records, in log
@@ -124,10 +125,10 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @lemma
     def one_decision(s) -> Bool:
-        """A transaction is decided at most once, after it began.
+        """A transaction that is committed or aborted has begun, and it is never both.
 
-        True because the coordinator decides only a transaction that has begun and is undecided. A
-        record outside of transactions begins no transaction.
+        True because the coordinator commits or aborts only a transaction that has begun, and only
+        once. A record outside of transactions begins no transaction.
         """
         return forall(
             all_of(
@@ -220,8 +221,9 @@ class AbstractDeliveries(AbstractReadCommittedActions):
         """A transaction whose marker is in the log is committed or aborted, and it is in the
         transaction index if and only if it is aborted.
 
-        True because the leader appends a marker only for a decided transaction, and only if no
-        other transaction of its producer is open. So the marker ends no other transaction.
+        True because the leader appends a marker only for a committed or aborted transaction, and
+        only if no other transaction of its producer is open. So the marker ends no other
+        transaction.
         """
         return forall(
             implies(s.closed[x], s.is_decided(x) & iff(s.listed[x], s.aborted[x]))
@@ -238,10 +240,11 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @lemma
     def passed_is_decided(s) -> Bool:
-        """Records that the reader has passed are replicated, and their transactions are decided.
+        """Each record below the reader's position is replicated, and its transaction is committed
+        or aborted.
 
-        True because the reader passes only stable offsets, and a decision is final. The marker may
-        be lost with its leader; then the coordinator writes it again.
+        True because the reader passes only stable offsets, and a commit or abort is final. The
+        marker may be lost with its leader; then the coordinator writes it again.
         """
         return (s.position <= s.high_watermark) & forall(
             implies(

@@ -1,4 +1,4 @@
-"""The state of abstract reads at read_committed: one partition, its coordinator, and one reader.
+"""The state of the spec `read-committed-abstract`: one partition, its coordinator, and one reader.
 
 The partition has one log, that of its present leader. For each transaction, the state has the
 offsets of its first record and of the marker that closes it. The last stable offset is no variable:

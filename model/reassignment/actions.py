@@ -93,9 +93,9 @@ class Reassignments(ReassignedPartition):
         reassigns: Bool = false,
         removes: Bool = false,
     ) -> None:
-        """Changes the ISR and elects a leader if none is valid; the replicas stay the same.
+        """Changes the ISR, and elects another leader if the present one is not eligible any more.
 
-        Only `change_replicas` completes a reassignment.
+        The set of replicas stays the same. Only `change_replicas` completes a reassignment.
         """
         s.change_members(isr, alive, unclean, s.assignment.replicas, reassigns, removes)
 
@@ -108,9 +108,10 @@ class Reassignments(ReassignedPartition):
         reassigns: Bool,
         removes: Bool,
     ) -> None:
-        """Changes the ISR and the ELR, and elects one of the replicas if no leader is valid.
+        """Changes the ISR and the ELR, and elects another leader if the present one is not eligible
+        any more.
 
-        Kafka: PartitionChangeBuilder.build.
+        The new leader is one of the replicas. Kafka: PartitionChangeBuilder.build.
         """
         super().change_partition(
             isr,
@@ -143,7 +144,9 @@ class Reassignments(ReassignedPartition):
     def write_replicas(
         s, isr: Set[Replica], replicas: Set[Replica], adding: Set[Replica], removing: Set[Replica]
     ) -> None:
-        """Writes the ISR and the replicas, and elects a leader if none is valid."""
+        """Writes the ISR and the replicas, and elects another leader if the present one is not
+        eligible any more.
+        """
         before = s.assignment
         differs = any_of(
             before.replicas != replicas, before.adding != adding, before.removing != removing

@@ -128,7 +128,9 @@ class AbstractPartitionActions(Registration):
 
     @action
     def commit(s, r: Replica, x: RecordId) -> None:
-        """A leader commits a record that its maximal ISR has acknowledged; acks=all answers now.
+        """A leader commits a record that its maximal ISR has acknowledged.
+
+        With acks=all, the producer receives its answer now.
 
         Kafka: Partition.maybeIncrementLeaderHW. Simplified: each record is committed alone.
         """
@@ -158,8 +160,8 @@ class AbstractPartitionActions(Registration):
     def copy(s, r: Replica, x: RecordId) -> None:
         """A follower appends a record of its leader.
 
-        Kafka: ReplicaFetcherThread.processPartitionData. Simplified: any record of the leader; a
-        late response is a late read of the leader's log.
+        Kafka: ReplicaFetcherThread.processPartitionData. Simplified: the record may be any record
+        of the leader, at any time, so the spec needs no responses in flight.
         """
         when(s.is_up(r), s.follows(r), s.led[s.broker[r].leader_epoch].log[x])
         s.broker[r].log[x] = True
@@ -206,11 +208,13 @@ class AbstractPartitionActions(Registration):
         s.send_fetch(r)
 
     def has_caught_up(s, r: Replica, e: LeaderEpoch) -> Bool:
-        """True if the replica has the records that the leader has committed or began with.
+        """True if the replica has every record that the leader committed, or had when its epoch
+        began.
 
         If only the committed records count, the variant `joins-before-epoch` breaks the claim
         `eligible_replicas_have_committed_records` in 10 steps. If only the records that the leader
-        began with count, the variant `joins-below-high-watermark` breaks it in 7 steps.
+        had at the start of its epoch count, the variant `joins-below-high-watermark` breaks it in 7
+        steps.
         """
         led = s.led[e]
         return forall(
@@ -295,6 +299,6 @@ class AbstractPartitionActions(Registration):
 
     @action
     def start(s, r: Replica) -> None:
-        """A broker has started after an unclean stop."""
+        """A broker that stopped uncleanly has started, and may fetch again."""
         when(s.broker[r].is_starting)
         s.broker[r].is_starting = false

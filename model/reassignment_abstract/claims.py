@@ -24,7 +24,9 @@ class AbstractPartition(AbstractPartitionActions):
 
     @invariant
     def leaders_begin_with_committed_records(s) -> Bool:
-        """Every leader begins with each record that a leader of an earlier epoch commits."""
+        """When a leader begins to lead, it has each record that a leader of an earlier epoch has
+        committed or will commit.
+        """
         return forall(
             implies(all_of(older < e, s.led[e].begun, s.led[older].committed[x]), s.led[e].start[x])
             for e in LeaderEpoch
@@ -78,7 +80,9 @@ class AbstractPartition(AbstractPartitionActions):
 
     @witness
     def a_record_outlives_its_leader(s) -> Bool:
-        """Reachable: a leader begins with a record that a leader of an earlier epoch committed."""
+        """Reachable: a leader of an earlier epoch has committed a record, and a new leader has
+        begun to lead.
+        """
         return exists(
             all_of(older < e, s.led[e].begun, s.led[older].committed[x])
             for e in LeaderEpoch

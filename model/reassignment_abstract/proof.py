@@ -1,9 +1,9 @@
 """The lemmas that make the claims about the abstract partition inductive.
 
-A leader commits a record only when every member of its epoch has acknowledged the record. The
-members of a newer epoch come from the members of the older one. A member that has moved to a newer
-epoch acknowledges nothing more to the older leader. So the older leader never commits a record that
-this member lacked (`is_blocked`).
+A *member* of an epoch is a broker in its ISR or its ELR. A leader commits a record only when every
+member of its epoch has acknowledged the record. The members of a newer epoch come from the members
+of the older one. A member that has moved to a newer epoch acknowledges nothing more to the older
+leader. So the older leader never commits a record that this member lacked (`is_blocked`).
 
 A log is *complete* if it has all records that the leaders of earlier epochs have committed or can
 still commit. The lemmas whose names end in `_is_complete` state that the logs of leaders and
@@ -31,24 +31,31 @@ class PartitionLemmas(AbstractPartition):
     # ---- predicates
 
     def has_left(s, e: LeaderEpoch, r: Replica) -> Bool:
-        """True if the broker is a member of the epoch `e`, and has moved to a newer epoch."""
+        """True if the broker is in the ISR or ELR of the epoch `e`, and has moved to a newer
+        epoch.
+        """
         return s.is_member(e, r) & (e < s.broker[r].leader_epoch)
 
     def is_superseded(s, e: LeaderEpoch) -> Bool:
-        """True if a member of the epoch has moved to a newer epoch."""
+        """True if a member of the epoch (`is_member`) has moved to a newer epoch."""
         return exists(s.has_left(e, r) for r in Replica)
 
     def is_blocked(s, e: LeaderEpoch, x: RecordId) -> Bool:
-        """True if the epoch's leader can never commit the record: a member left without it."""
+        """True if the epoch's leader can never commit the record.
+
+        The reason: a member of the epoch's ISR or ELR has moved to a newer epoch without this
+        record.
+        """
         return exists(s.has_left(e, r) & ~s.led[e].acknowledged[r][x] for r in Replica)
 
     # ---- the registration
 
     @lemma
     def epochs_are_elected(s) -> Bool:
-        """The newest epoch is the largest one that was elected, and its leader is in its ISR.
+        """The newest epoch is the largest one that the controller has started, and its leader is in
+        its ISR.
 
-        Only elected epochs have members and a leader, and no broker is in a newer epoch.
+        Only started epochs have an ISR, an ELR and a leader, and no broker is in a newer epoch.
         """
         return all_of(
             s.elected[s.newest],
@@ -100,7 +107,9 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_leader_has_the_log_of_its_epoch(s) -> Bool:
-        """The log of a broker that leads has exactly the records of its epoch's log."""
+        """A broker that leads has exactly the records that `led` has for the leader of its
+        epoch.
+        """
         return forall(
             implies(
                 s.broker[r].is_leader,
@@ -112,9 +121,10 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_leadership_is_well_formed(s) -> Bool:
-        """A leader's log has the records that it began with, and the records that it committed.
+        """A leader's log has the records that it had at the start of its epoch, and those that it
+        committed.
 
-        The log of an epoch that has not begun is empty.
+        If an epoch has not begun, its leader's log is empty.
         """
         return forall(
             all_of(
@@ -156,7 +166,9 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_leader_that_commits_waits_for_every_member(s) -> Bool:
-        """If a leader may commit, its maximal ISR includes every member of its epoch."""
+        """If a leader may commit, its maximal ISR includes every member of its epoch
+        (`is_member`).
+        """
         return forall(
             implies(
                 all_of(s.led[e].begun, s.is_member(e, r), s.is_enough(s.led[e].isr)),
@@ -168,7 +180,11 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def proposals_are_of_the_known_isr(s) -> Bool:
-        """A leader that proposes a replica waits for this replica, and knows the present ISR."""
+        """A leader that proposes to add a replica to the ISR commits only records that this replica
+        has.
+
+        If this leader is the newest one, it knows the present ISR.
+        """
         return forall(
             implies(
                 s.led[e].proposed[r],
@@ -185,7 +201,9 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def proposed_replicas_have_caught_up(s) -> Bool:
-        """A proposed replica has acknowledged the records its leader committed or began with."""
+        """If the newest leader proposes to add a replica to the ISR, the replica has acknowledged
+        every record that the leader committed, or had when its epoch began.
+        """
         return forall(
             implies(
                 all_of(
@@ -201,7 +219,9 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def proposed_replicas_have_the_epoch(s) -> Bool:
-        """A replica that the newest leader proposes is in the newest epoch."""
+        """If the newest leader proposes to add a replica to the ISR, the replica is in the newest
+        epoch.
+        """
         return forall(
             implies(s.led[s.newest].proposed[r], s.broker[r].leader_epoch == s.newest)
             for r in Replica
@@ -216,8 +236,8 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def starting_brokers_are_no_members(s) -> Bool:
-        """A starting broker is no member of its epoch or a newer one, and is not proposed in these
-        epochs.
+        """In its own epoch and in newer ones, a starting broker is outside the ISR and the ELR, and
+        no leader proposes it for the ISR.
         """
         return forall(
             implies(
@@ -254,7 +274,9 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def members_acknowledged_what_is_committed(s) -> Bool:
-        """Every member of an epoch has acknowledged each record that its leader committed."""
+        """Every member of an epoch (`is_member`) has acknowledged each record that the epoch's
+        leader committed.
+        """
         return forall(
             implies(s.led[e].committed[x] & s.is_member(e, r), s.led[e].acknowledged[r][x])
             for e in LeaderEpoch
@@ -264,7 +286,9 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def members_come_from_older_epochs(s) -> Bool:
-        """A member of an epoch is a member of each older epoch that is not superseded."""
+        """A member of an epoch (`is_member`) is a member of each older epoch that is not superseded
+        (`is_superseded`).
+        """
         return forall(
             implies(
                 all_of(s.is_member(e, r), s.elected[old], old < e),
@@ -288,7 +312,9 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def an_epochs_log_is_complete(s) -> Bool:
-        """A leader begins with every record that an older leader has committed or may commit."""
+        """When a leader begins to lead, it has every record that an older leader has committed or
+        may still commit.
+        """
         return forall(
             implies(
                 all_of(s.led[e].begun, old < e, s.led[old].log[x]),
@@ -301,7 +327,8 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_members_log_is_complete(s) -> Bool:
-        """A member lacks a leader's record only if that leader cannot commit it now.
+        """A member of an epoch (`is_member`) lacks a leader's record only if that leader cannot
+        commit it now.
 
         Either that leader can never commit it (`is_blocked`), or this member must acknowledge it
         first.

@@ -44,14 +44,15 @@ class Registration(AbstractPartitionState):
         return ~replicas[r]
 
     def may_complete(s, isr: Set[Replica], replicas: Set[Replica]) -> Bool:
-        """True if a reassignment may complete with this ISR and these replicas.
+        """True if a reassignment may complete: its ISR `isr` has enough members to commit records.
 
         Kafka lacks this rule, but Vanlightly's specification of KIP-966 has it.
         """
         return s.is_enough(isr)
 
     def may_cancel(s, isr: Set[Replica]) -> Bool:
-        """True if a reassignment may be cancelled, and leave this ISR.
+        """True if a reassignment may be cancelled: the ISR `isr` that remains has enough members to
+        commit.
 
         Kafka lacks this rule. Without it, the version `elr-of-replicas` breaks the claim
         `enough_members_remain` in 5 steps.
@@ -172,9 +173,10 @@ class Registration(AbstractPartitionState):
         s.forget_proposals()
 
     def may_drop(s, e: LeaderEpoch) -> Bool:
-        """True if a refusal means that the proposed replica was not added.
+        """True if the leader may drop its proposal after a refusal, because the replica was not
+        added.
 
-        Kafka: only the error INELIGIBLE_REPLICA means that, and it needs the present partition
+        Kafka: only the error INELIGIBLE_REPLICA shows that, and only with the present partition
         epoch. Without this rule, the variant `falls-back-on-any-refusal` breaks the claim
         `eligible_replicas_have_committed_records` in 8 steps.
         """
@@ -200,12 +202,16 @@ class Registration(AbstractPartitionState):
     # ---- the operator
 
     def disturb(s, number: Disturbance) -> None:
-        """Gives a number to a request or an unclean stop; a scope limits these numbers."""
+        """Gives the next request or unclean stop a larger number than all before; a scope limits
+        the numbers.
+        """
         when(s.last_disturbance < number)
         s.last_disturbance = number
 
     def count(s, request: Disturbance) -> None:
-        """Gives a number to a request of the operator, which makes the leader's metadata old."""
+        """Counts a request of the operator, and drops the leader's proposals, because they are now
+        out of date.
+        """
         s.disturb(request)
         s.forget_proposals()
 

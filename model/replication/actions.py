@@ -176,9 +176,7 @@ class TruncateToHighWatermark(ReplicationClaims):
         s.replica[leader].high_watermark = hw + 1
 
     def set_isr(s, leader: Replica, isr: Set[Replica]) -> None:
-        """Writes the ISR; only the true leader can do so, so a deposed leader cannot change the
-        ISR.
-        """
+        """Sets the ISR at the controller and at the leader; a deposed leader cannot do this."""
         when(s.is_true_leader(leader))
         s.registration.isr = isr
         s.replica[leader].isr = isr

@@ -87,7 +87,8 @@ class TruncatesEarly(Kip320):
     in_force=kafka("0.8", "2.0.0"),
 )
 class JoinsBeforeEpoch(Kip320):
-    """A follower joins the ISR before the high watermark has reached the leader's own epoch.
+    """A follower joins the ISR before the high watermark has reached the start of the leader's
+    epoch.
 
     A new leader's high watermark may be lower than the previous leader's, so the follower may lack
     a committed record (KAFKA-7128). This bug breaks the claim `strong_isr`.

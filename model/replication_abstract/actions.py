@@ -235,9 +235,9 @@ class AbstractReplicationActions(AbstractReplicationState):
     def fetch_response(s, r: Replica, latest: Offset, end: Offset) -> None:
         """A follower appends the leader's next record from a fetch response.
 
-        Kafka: ReplicaFetcherThread.processPartitionData. Simplified: one record; a late response is
-        a late read of the leader's log. In the explored scope, every claim also holds without the
-        guard of this action.
+        Kafka: ReplicaFetcherThread.processPartitionData. Simplified: one record; the follower reads
+        the leader's log when the response arrives. In the explored scope, every claim also holds
+        without the guard of this action.
         """
         at = s.replica[r].end_offset
         led = s.led[s.replica[r].leader_epoch]
@@ -247,7 +247,8 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def follower_high_watermark(s, r: Replica, latest: Offset, mark: Offset) -> None:
-        """A follower adopts a present or earlier high watermark of its leader.
+        """A follower sets its high watermark to its leader's high watermark, or to an earlier value
+        of it.
 
         Kafka: ReplicaFetcherThread.processPartitionData. Simplified: this is a separate step, and
         the follower's high watermark may also fall. Without the guard that the high watermark is at

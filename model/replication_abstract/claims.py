@@ -13,7 +13,7 @@ class AbstractReplication(AbstractReplicationActions):
     # ---- claims
 
     def has_committed(s, r: Replica, offset: Offset) -> Bool:
-        """True if the replica has the committed record at the offset."""
+        """True if the replica's record at the offset is the committed record."""
         return all_of(
             offset < s.replica[r].end_offset,
             s.replica[r].entry[offset] == s.committed[offset],

@@ -68,9 +68,9 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def a_leader_is_its_leadership(s) -> Bool:
-        """The end offset and high watermark of a leader are the recorded ones of its leader epoch.
+        """A leader's end offset and high watermark are those that `led` has for its epoch.
 
-        The record `Leadership` has them for each epoch.
+        The leader itself counts as fetched up to its end offset.
         """
         return forall(
             implies(
@@ -86,7 +86,9 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def a_leader_has_the_log_of_its_epoch(s) -> Bool:
-        """A replica that leads has exactly the records of its epoch's log."""
+        """A replica that leads has exactly the records that `led` has for the leader of its
+        epoch.
+        """
         return forall(
             implies(
                 s.replica[r].is_leader & s.in_log(r, o),
@@ -100,7 +102,7 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def records_come_from_their_epoch(s) -> Bool:
-        """Every record in a log is also in the log of the record's leader epoch, at the same
+        """Every record in a log is also in the log of the leader that appended it, at the same
         offset.
         """
 
@@ -134,8 +136,8 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def epoch_logs_share_a_prefix(s) -> Bool:
-        """If the log of an epoch has a record of an earlier epoch, the logs of both epochs are
-        equal up to this record.
+        """If the log of an epoch's leader has a record of an earlier epoch, it equals the log of
+        the earlier epoch's leader up to this record.
 
         True because a leader only appends records.
         """
@@ -169,7 +171,7 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def a_leadership_is_well_formed(s) -> Bool:
-        """The start offset and the high watermark of an epoch are not beyond the end of the epoch's
+        """Neither the start offset of a leader nor its high watermark is beyond the end of its
         log.
         """
         return forall(
@@ -183,8 +185,8 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def own_records_begin_at_the_start(s) -> Bool:
-        """In an epoch's log, the records below the epoch's start offset have earlier epochs, and
-        all later records have this epoch.
+        """In the log of an epoch's leader, the records below the epoch's start offset have earlier
+        epochs, and all later records have this epoch.
         """
         return forall(
             implies(

@@ -268,8 +268,9 @@ class LossyReplication(AbstractReplication):
     def may_join(s, f: Replica, own: LeaderEpoch) -> Bool:
         """True if the follower has fetched enough in the leader's epoch to join the ISR.
 
-        The follower has fetched up to the leader's high watermark and start offset. If the follower
-        has fetched nothing in this epoch, its log must agree with the leader's.
+        The follower has fetched up to the leader's high watermark, and up to the offset at which
+        the leader's epoch began. If the follower has fetched nothing in this epoch, its log must
+        agree with the leader's.
         """
         is_copy = all_of(
             s.replica[f].leader_epoch == own,

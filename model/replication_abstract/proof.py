@@ -1,10 +1,10 @@
 """The lemmas that make the claims about abstract replication inductive.
 
-The logs of all epochs and replicas share prefixes (`history.py`). The main idea of the proof: a
-leader begins with every record that an earlier leader has committed or can still commit. The reason
-is that the new leader comes from the ISR of the earlier leader. A member of this ISR may move to a
-newer epoch. This member then fetches no more from the earlier leader. So the earlier leader can
-never commit the records that this member has not fetched (`departure`).
+The logs of all epochs and replicas share prefixes (`history.py`). The main idea of the proof: a new
+leader has every record that an earlier leader has committed or can still commit. The reason is that
+the new leader comes from the ISR of the earlier leader. A member of this ISR may move to a newer
+epoch. This member then fetches no more from the earlier leader. So the earlier leader can never
+commit the records that this member has not fetched (`departure`).
 
 A log is *complete* if it has all records that the leaders of earlier epochs have committed or can
 still commit. In each epoch, the leader's log and the logs of the ISR members are complete. The
@@ -108,7 +108,8 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def an_epochs_log_is_complete(s) -> Bool:
-        """A leader begins with every record that an earlier leader has committed or may yet commit.
+        """When a leader begins to lead, it has every record that an earlier leader has committed or
+        may still commit.
 
         The other records of an earlier leader can never be committed (`is_blocked`).
         """

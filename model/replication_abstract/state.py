@@ -55,10 +55,10 @@ class Leadership(Record):
 
 
 class Departure(Record):
-    """The ISR member of a leader epoch that moved to a newer epoch with the smallest fetched
-    offset.
+    """The ISR member with the smallest fetched offset, among those that have moved to a newer
+    epoch.
 
-    A member leaves an epoch when it moves to a newer one. If no member has left, `happened` is
+    Each leader epoch has its own record. If no ISR member of the epoch has moved, `happened` is
     false.
     """
 

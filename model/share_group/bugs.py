@@ -41,7 +41,7 @@ class SkipsGaps(ShareGroup):
     """
 
     def is_gap(s, x: Offset) -> Bool:
-        """True if the record is NOT_FETCHED, but a later record is not."""
+        """True if the record is NOT_FETCHED, and a later record has another state."""
         later = exists((x < y) & (s.record[y].state != NOT_FETCHED) for y in Offset)
         return all_of(s.record[x].state == NOT_FETCHED, later)
 
@@ -49,7 +49,9 @@ class SkipsGaps(ShareGroup):
         return super().may_acquire(x) & ~s.is_gap(x)
 
     def is_passed(s, x: Offset) -> Bool:
-        """True if the record is final, or is a gap above the start offset (`is_gap`)."""
+        """True if the record is acknowledged or archived, or is a gap above the start offset
+        (`is_gap`).
+        """
         return s.is_final(x) | ((s.start < x) & s.is_gap(x))
 
     def is_passed_when_read(s, x: Offset) -> Bool:
@@ -86,11 +88,8 @@ class KeepsExpiredLock(ShareGroup):
     in_force=kafka("4.0", LATEST, "not tried on real brokers"),
 )
 class StartOffsetWaits(MovesStartAfterWrites):
-    """The leader moves its start offset only when a write succeeds or a lock has timed out.
-
-    A failed acknowledgement whose lock has timed out may archive a record, and the topic may delete
-    the records before a final record. Then the start offset stays before this record until another
-    write of the share partition ends. This bug breaks the claim `start_offset_reaches_the_end`.
+    """A failed acknowledgement whose lock has timed out may archive a record. Or the topic may
+    delete all records before an acknowledged or archived record.
     """
 
 

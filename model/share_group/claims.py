@@ -80,8 +80,8 @@ class ShareGroupClaims(ShareGroupActions):
 
     @invariant
     def acknowledgements_last(s) -> Bool:
-        """After a member has received the answer that its accept or reject succeeded, no member has
-        the record.
+        """After a member has received the answer that its accept or reject succeeded, no member
+        acquires the record again.
         """
         return forall(
             implies(s.outcome[x] == CONFIRMED, s.record[x].state != ACQUIRED) for x in Offset
@@ -126,7 +126,7 @@ class ShareGroupClaims(ShareGroupActions):
 
     @liveness
     def records_are_settled(s, x: Offset) -> Temporal:
-        """Each record is acknowledged, archived or deleted in the end."""
+        """Each record is eventually acknowledged, archived or deleted."""
         return always_eventually(
             any_of(x == s.end_offset, s.is_active & any_of(x < s.start, s.is_final(x)))
         )
@@ -169,8 +169,8 @@ class ShareGroupClaims(ShareGroupActions):
 
     @witness
     def archived_at_the_limit(s) -> Bool:
-        """Reachable: a lock has timed out at the limit of deliveries, and the record is
-        archived.
+        """Reachable: the leader archives a record, because its lock timed out at the delivery
+        limit.
         """
         return exists(
             all_of(

@@ -102,10 +102,11 @@ def is_final_state(state: RecordState) -> Bool:
 
 
 class Outcome(Int):
-    """What has become of a record; only claims read this field.
+    """The outcome of a record's deliveries; only claims read this field.
 
     DECIDED: a member has accepted or rejected the record, or the leader has archived it at the
-    limit. CONFIRMED: the member has also received the answer that this is stored.
+    delivery limit. CONFIRMED: the member has also received the answer that the coordinator has
+    stored this.
     """
 
     labels = ("OPEN", "DECIDED", "CONFIRMED")

@@ -26,17 +26,24 @@ class ShareGroup(ShareGroupClaims):
 
 
 class MovesStartAfterWrites(ShareGroup):
-    """The leader moves its start offset when a write succeeds, or when a lock has timed out."""
+    """The leader looks for a new start offset only when a write succeeds or a lock has timed
+    out.
+    """
 
     def moves_start(s, w: Slot, *, succeeds: bool) -> Bool:
-        """True unless an acknowledgement has failed.
+        """True if the leader looks for a new start offset after the write: unless an
+        acknowledgement failed.
 
         Kafka: SharePartition.rollbackOrProcessStateUpdates.
         """
         return true if succeeds else s.write[w].member == nothing
 
     def start_after_deletion(s) -> Offset:
-        """Returns the log start (Kafka: SharePartition.updateCacheAndOffsets)."""
+        """Returns the log start: the leader does not skip acknowledged or archived records after
+        it.
+
+        Kafka: SharePartition.updateCacheAndOffsets.
+        """
         return s.log_start
 
 
@@ -60,7 +67,7 @@ class Kafka43(MovesStartAfterWrites):
     """
 
     def start_to_store(s, w: Slot) -> Offset:
-        """Returns the start offset of the write.
+        """Returns the start offset of the write, even if the stored start offset is larger.
 
         Kafka: ShareCoordinatorShard.merge, generateShareStateRecord.
         """

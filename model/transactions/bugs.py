@@ -232,11 +232,11 @@ class ConfirmsWhenIdle(Verification):
     in_force=kafka(None, "3.9"),
 )
 class EpochBeforePending(Transactions):
-    """The coordinator checks the epoch of a call before it checks whether it is busy.
+    """The coordinator checks the epoch of a request before it checks whether it is busy.
 
-    A decision moves the client to a new epoch before the markers are written. If the client begins
-    the next transaction at once, the coordinator refuses the new epoch: the client has fenced
-    itself (KAFKA-18464, KAFKA-18660). This bug breaks the claim `no_instance_fences_itself`.
+    A commit or abort moves the client to a new epoch before the markers are written. If the client
+    begins the next transaction at once, the coordinator refuses the new epoch: the client has
+    fenced itself (KAFKA-18464, KAFKA-18660). This bug breaks the claim `no_instance_fences_itself`.
     """
 
     def is_turned_away(s) -> Bool:

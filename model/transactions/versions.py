@@ -100,11 +100,13 @@ class Version1(Transactions):
         return s.is_waiting(k) & ~s.sent[k][p]
 
     def ends_epochs(s) -> Bool:
-        """Always false: in transaction version 1, a decision does not change the epoch."""
+        """Always false: in transaction version 1, a commit or abort does not change the epoch."""
         return false
 
     def epoch_of_decision(s) -> ProducerEpoch:
-        """Returns the producer's present epoch: in version 1, a decision does not change it."""
+        """Returns the producer's present epoch: in version 1, a commit or abort does not change
+        it.
+        """
         return s.metadata.producer_epoch
 
     def epoch_of_fence(s) -> ProducerEpoch:
@@ -185,10 +187,10 @@ class Version1(Transactions):
         return s.has_added(k, p)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the client may request the end of the transaction, though it may be empty.
+        """True if the transaction is not empty, so the client may request its end.
 
-        In this version an empty transaction may not be ended: it must have a record or an added
-        partition.
+        A transaction is empty if it has no record and no added partition. The other versions let a
+        client end an empty transaction.
         """
         return exists(s.sent[k][p] | s.has_added(k, p) for p in TopicPartition)
 
@@ -200,9 +202,9 @@ class Version1(Transactions):
         return s.is_current(k) & (s.metadata.state == ONGOING)
 
     def is_decided_under(s, k: Transaction) -> Bool:
-        """True if the coordinator's last decision may be about this transaction.
+        """True if the coordinator's last commit or abort may be that of this transaction.
 
-        In transaction version 1, a decision changes neither producer id nor epoch. So the
+        In transaction version 1, a commit or abort changes neither producer id nor epoch. So the
         coordinator's producer id and epoch must be those of the transaction.
         """
         return s.is_current(k)

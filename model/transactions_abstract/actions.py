@@ -1,9 +1,9 @@
 """The actions of abstract transactions: producer and coordinator, then partitions.
 
-The coordinator decides each transaction. A partition keeps records pending until a marker with the
-decision arrives. A request may arrive late or twice. So an action stays enabled until its guard is
-false, for example because of a larger epoch. A marker carries a producer and an epoch but no
-transaction, so only epochs distinguish the transactions of a producer.
+The coordinator commits or aborts each transaction. A partition keeps records pending until a commit
+or abort marker arrives. A request may arrive late or twice. So an action stays enabled until its
+guard is false, for example because of a larger epoch. A marker carries a producer and an epoch but
+no transaction, so only epochs distinguish the transactions of a producer.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 
@@ -30,7 +30,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
     # ---- rules that versions replace
 
     def may_end_under(s, x: Transaction, marker_epoch: ProducerEpoch) -> Bool:
-        """True if a decision may move the producer to `marker_epoch`, the epoch of its markers.
+        """True if a commit or abort may move the producer to `marker_epoch`, the epoch of its
+        markers.
 
         This epoch must be larger than the producer's present epoch.
         """
@@ -81,8 +82,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         """The coordinator adds a partition to the transaction.
 
         Kafka: TransactionCoordinator.handleAddPartitionsToTransaction. Simplified: the request
-        always arrives in time. Without the guard that the transaction is not decided yet, the claim
-        `no_hanging_transaction` breaks in 5 steps.
+        always arrives in time. Without the guard that the transaction is neither committed nor
+        aborted, the claim `no_hanging_transaction` breaks in 5 steps.
         """
         when(s.begun[x], ~s.decided(x))
         s.added[x][t] = True
@@ -91,8 +92,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
     def end_commit(s, x: Transaction, marker_epoch: ProducerEpoch) -> None:
         """The coordinator decides to commit a transaction.
 
-        Kafka: TransactionCoordinator.handleEndTransaction. Simplified: the decision is one step,
-        and no coordinator fails. If markers carry the epoch of the records, a partition accepts a
+        Kafka: TransactionCoordinator.handleEndTransaction. Simplified: the commit is one step, and
+        no coordinator fails. If markers carry the epoch of the records, a partition accepts a
         record after the marker: the variant `v1` breaks the claim `no_hanging_transaction` in 6
         steps.
         """
@@ -104,9 +105,9 @@ class AbstractTransactionsActions(AbstractTransactionsState):
     def end_abort(s, x: Transaction, marker_epoch: ProducerEpoch) -> None:
         """The coordinator decides to abort a transaction.
 
-        Kafka: TransactionCoordinator.handleEndTransaction. Simplified: the decision is one step,
-        and no coordinator fails. Without the guard that the transaction is not decided yet, the
-        claim `atomic` breaks in 6 steps.
+        Kafka: TransactionCoordinator.handleEndTransaction. Simplified: the abort is one step, and
+        no coordinator fails. Without the guard that the transaction is neither committed nor
+        aborted, the claim `atomic` breaks in 6 steps.
         """
         when(s.begun[x], ~s.decided(x), s.may_end_under(x, marker_epoch))
         s.aborted[x] = True
@@ -117,8 +118,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         """The coordinator aborts an open transaction, because of a new instance or a timeout.
 
         Kafka: TransactionCoordinator.handleInitProducerId and abortTimedOutTransactions.
-        Simplified: this may happen at any time. Without the guard that the transaction is not
-        decided yet, the claim `atomic` breaks in 6 steps.
+        Simplified: this may happen at any time. Without the guard that the transaction is neither
+        committed nor aborted, the claim `atomic` breaks in 6 steps.
         """
         when(s.begun[x], ~s.decided(x), s.current_epoch[s.producer[x]] < marker_epoch)
         s.aborted[x] = True

@@ -79,9 +79,11 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def one_decision(s) -> Bool:
-        """A transaction is decided at most once, after it began and before it is complete.
+        """The coordinator commits or aborts a transaction at most once, after it began and before
+        it is complete.
 
-        True because only a transaction that has begun and is undecided can be decided.
+        True because only a transaction that has begun, and is neither committed nor aborted, can be
+        committed or aborted.
         """
         return forall(
             all_of(
@@ -98,7 +100,7 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
         producer.
 
         True because a transaction begins with its producer's epoch, which only grows. Its markers
-        carry the epoch to which the decision moves the producer.
+        carry the epoch to which the commit or abort moves the producer.
         """
         return forall(
             all_of(
@@ -135,8 +137,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
         """A producer's next transaction has at least the epoch of the previous transaction's
         markers.
 
-        True because the next transaction begins only after the earlier one is complete. The
-        decision on the earlier transaction moved the producer to the epoch of its markers. The next
+        True because the next transaction begins only after the earlier one is complete. The commit
+        or abort of the earlier transaction moved the producer to the epoch of its markers. The next
         transaction has this epoch or a larger one.
         """
         return forall(
@@ -179,8 +181,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
         """If a partition has a transaction's marker, the partition was added to the transaction,
         and has seen the marker's epoch.
 
-        True because markers are sent only for decided transactions and only to added partitions.
-        The epochs that a partition has seen only grow.
+        True because the coordinator sends markers only for committed or aborted transactions, and
+        only to added partitions. The epochs that a partition has seen only grow.
         """
         return forall(
             implies(
@@ -199,8 +201,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
     def complete_is_marked(s) -> Bool:
         """A complete transaction has its marker on every partition that was added to it.
 
-        True because the coordinator completes a transaction only after each added partition has
-        the marker, and adds no partition after the decision.
+        True because the coordinator completes a transaction only after each added partition has the
+        marker, and adds no partition after the commit or abort.
         """
         return forall(
             implies(s.complete[x], s.marked[x][t]) for x in Transaction for t in s.added[x]

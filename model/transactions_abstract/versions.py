@@ -19,7 +19,9 @@ from model.variants import bug, version
 
 @version("v2", in_force=kafka("4.2", LATEST), default=True)
 class Transactions(AbstractTransactionsClaims):
-    """Version 2: a decision moves the producer to a larger epoch, and markers carry that epoch."""
+    """Version 2: a commit or abort moves the producer to a larger epoch, and its markers carry that
+    epoch.
+    """
 
 
 @bug("lax-markers", breaks="faithful", steps=9, in_force=kafka("4.0", "4.1"))

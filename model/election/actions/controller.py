@@ -7,10 +7,9 @@ the replica still has every committed record.
 The spec has one partition. Every action that changes it elects a leader, by the first of these
 rules that finds one:
 
-1. the current leader, if it is still valid;
-2. the first live member of the ISR, in the order of the replica list;
-3. if the ISR is empty, the first live member of the ELR;
-4. the last known leader, by the rule of the version.
+1. the current leader, if rule 2 or 3 permits it; 2. the first live member of the ISR, in the order
+of the replica list; 3. if the ISR is empty, the first live member of the ELR; 4. the last known
+leader, by the rule of the version.
 
 Source: Kafka's PartitionChangeBuilder and ReplicationControlManager; KIP-631, KIP-497, KIP-966.
 Simplified: a controlled shutdown is one step. The controller's log is never behind, and the
@@ -122,8 +121,8 @@ class Controller(Brokers):
         reassigns: Bool = false,
         removes: Bool = false,
     ) -> None:
-        """Changes the partition: sets the ISR, updates the ELR, and elects a leader if none is
-        valid.
+        """Sets the ISR, updates the ELR, and elects another leader if the present one is not
+        eligible any more.
 
         Every change raises the partition epoch, so the metadata that the leader knows becomes old.
         The parameter `reassigns` is true if the replicas change, `removes` if one is removed.

@@ -89,13 +89,15 @@ class Deliveries(ShareGroupState):
         )
 
     def decide(s, x: Offset, state: RecordState) -> None:
-        """Marks the record as decided, if the new state is final; only claims read this mark."""
+        """Sets the record's outcome to DECIDED if the new state is final; only claims read the
+        outcome.
+        """
         seen = s.outcome[x]
         s.outcome[x] = ite(is_final_state(state) & (seen == OPEN), DECIDED, seen)
 
     @action
     def accept(s, m: Member, x: Offset) -> None:
-        """A member has processed a record.
+        """A member accepts a record: it has processed the record.
 
         Kafka: SharePartition.acknowledge, InFlightState.startStateTransition.
         """
@@ -137,9 +139,10 @@ class Deliveries(ShareGroupState):
 
     @action(fair="weak")
     def time_out(s, x: Offset) -> None:
-        """A member's lock times out: the record is available again, or archived at the limit.
+        """A member's lock times out: the record is available again, or archived at the delivery
+        limit.
 
-        The leader does not wait until this is stored. Kafka:
+        The leader does not wait until the coordinator has stored the new state. Kafka:
         SharePartition.releaseAcquisitionLockOnTimeout.
         """
         when(s.record[x].state == ACQUIRED, ~s.record[x].expired, s.has_free_slot())

@@ -36,7 +36,9 @@ class ShareGroupActions(Writes):
         s.start = start
 
     def start_after_deletion(s) -> Offset:
-        """Returns the first record from the log start on that is not final."""
+        """Returns the first offset from the log start on whose record is neither acknowledged nor
+        archived.
+        """
         return first(Offset, lambda x: (s.log_start <= x) & ~s.is_passed(x), default=s.end_offset)
 
     # ---- the leader
@@ -85,7 +87,11 @@ class ShareGroupActions(Writes):
         s.stored_epoch = s.epoch_after_read()
 
     def is_passed_when_read(s, x: Offset) -> Bool:
-        """True if a new leader's start offset may move past the record."""
+        """True if a new leader may move its start offset past the record: its stored state is
+        final.
+
+        The final states are ACKNOWLEDGED and ARCHIVED.
+        """
         return is_final_state(s.stored[x].state)
 
     def epoch_after_read(s) -> LeaderEpoch:

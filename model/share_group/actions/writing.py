@@ -26,7 +26,8 @@ class Writes(Deliveries):
 
     @action(fair="weak")
     def persist(s, w: Slot) -> None:
-        """The coordinator stores a write, unless it knows a newer leader, and answers.
+        """The coordinator answers a write, and stores it unless the coordinator knows a newer
+        leader.
 
         If the leader still waits for the answer, the transition of the record is complete, and the
         member learns the result. Kafka: ShareCoordinatorShard.writeState,
@@ -64,7 +65,11 @@ class Writes(Deliveries):
         s.fail(w)
 
     def fail(s, w: Slot) -> None:
-        """The leader believes that the write failed; this may archive the record."""
+        """The leader treats a write as failed.
+
+        If the write was of an acknowledgement, the record returns to its member, or becomes
+        available or archived.
+        """
         x = s.write[w].offset
         waits = s.is_from_leader(w) & (s.write[w].member != nothing)
         s.decide(x, ite(waits, s.state_after_failure(x), ACQUIRED))
@@ -153,9 +158,9 @@ class Writes(Deliveries):
     def state_after_failure(s, x: Offset) -> RecordState:
         """Returns the state of a record whose acknowledgement failed.
 
-        If the lock has timed out meanwhile, the record is available, or archived at the limit. A
-        leader that forgets the timeout is the variant `keeps-expired-lock`, and one that forgets
-        the limit is `available-after-the-limit` (KAFKA-19476). Kafka:
+        If the lock has timed out meanwhile, the record is available, or archived at the delivery
+        limit. A leader that forgets the timeout is the variant `keeps-expired-lock`, and one that
+        forgets the limit is `available-after-the-limit` (KAFKA-19476). Kafka:
         InFlightState.completeStateTransition.
         """
         return ite(s.record[x].expired, s.state_after_delivery(x), ACQUIRED)
@@ -169,13 +174,16 @@ class Writes(Deliveries):
         return true
 
     def is_passed(s, x: Offset) -> Bool:
-        """True if the start offset may move past the record."""
+        """True if the leader may move its start offset past the record: it is acknowledged or
+        archived.
+        """
         return s.is_final(x)
 
     def start_after(s, x: Offset, is_final: Bool) -> Offset:
-        """Returns the first record from the start offset on that is not final.
+        """Returns the first offset from the start offset on whose record is neither acknowledged
+        nor archived.
 
-        `is_final` is true if the record `x` is final; the state has this fact for other records.
+        For the record `x`, the parameter `is_final` decides this instead of the state.
         """
         return first(
             Offset,

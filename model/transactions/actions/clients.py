@@ -129,13 +129,13 @@ class Clients(Markers):
 
     @action
     def end(s, k: Transaction, outcome: Outcome) -> None:
-        """The coordinator decides a transaction as its client asked.
+        """The coordinator commits or aborts a transaction, as its client has requested.
 
         Kafka: TransactionCoordinator.handleEndTransaction. Simplified: this action also covers a
-        copy of the request that arrives late. In transaction version 2, every decision raises the
-        epoch, so a late copy is refused. In transaction version 1, a decision does not raise the
-        epoch, so a late copy may end the next transaction: the variant `verification`, which has
-        transaction version 1, breaks the claim `the_client_decides` in 10 steps (KAFKA-17754).
+        copy of the request that arrives late. In transaction version 2, every commit or abort
+        raises the epoch, so a late copy is refused. In transaction version 1, it does not, so a
+        late copy may end the next transaction: the variant `verification`, which has transaction
+        version 1, breaks the claim `the_client_decides` in 10 steps (KAFKA-17754).
         """
         again = s.requested[k] == outcome
         if not s.ends_late:
@@ -147,10 +147,11 @@ class Clients(Markers):
         s.prepare(decided, outcome, s.epoch_of_decision(), s.ends_epochs())
 
     def is_decided_under(s, k: Transaction) -> Bool:
-        """True if the coordinator's last decision was made under this transaction's id and epoch.
+        """True if the coordinator's last commit or abort has this transaction's producer id and
+        epoch.
 
-        A decision raises the producer epoch by one, so the coordinator's epoch is now one larger
-        than the transaction's. If the transaction had the last epoch of its producer id, the
+        A commit or abort raises the producer epoch by one, so the coordinator's epoch is now one
+        larger than the transaction's. If the transaction had the last epoch of its producer id, the
         coordinator now has epoch 0 of another id.
         """
         m, stamp = s.metadata, s.stamp[k]
@@ -168,10 +169,10 @@ class Clients(Markers):
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
         """True if the coordinator answers the client's EndTxn (commit or abort) with success.
 
-        The coordinator's last decision must be this `outcome`, for the transaction's producer id
-        and epoch. If the client requested the decision, the coordinator answers before the markers
-        are written. If the coordinator decided without a request, as in a fence, it answers after
-        all markers are written.
+        The outcome of the coordinator's last commit or abort must be `outcome`, with the
+        transaction's producer id and epoch. If the client requested this outcome, the coordinator
+        answers before the markers are written. If the coordinator aborted without a request, as in
+        a fence, it answers after all markers are written.
         """
         m = s.metadata
         decides = (m.state == PREPARE) & (s.requested[k] == outcome)
@@ -210,7 +211,7 @@ class Clients(Markers):
         )
 
     def is_turned_away(s) -> Bool:
-        """True if the coordinator answers a call with CONCURRENT_TRANSACTIONS.
+        """True if the coordinator answers a request with CONCURRENT_TRANSACTIONS.
 
         This check comes before the check of the producer id and epoch.
         """

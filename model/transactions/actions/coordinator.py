@@ -68,10 +68,10 @@ class Coordinator(Partitions):
         return s.transaction_state.appended != s.transaction_state.committed
 
     def is_busy(s) -> Bool:
-        """True if the coordinator is busy: it answers calls with CONCURRENT_TRANSACTIONS.
+        """True if the coordinator is busy: it answers requests with CONCURRENT_TRANSACTIONS.
 
-        It is busy until an append to its log is committed, and until all markers of a decision are
-        written.
+        It is busy until an append to its log is committed, and until all markers of a commit or
+        abort are written.
         """
         return s.is_appending() | (s.metadata.state == PREPARE)
 
@@ -96,11 +96,11 @@ class Coordinator(Partitions):
             s.take_effect(metadata, answering)
 
     def take_effect(s, metadata: Metadata, answering: Instance | Nothing) -> None:
-        """Updates the coordinator after a record of its log is committed.
+        """Applies a record of the coordinator's log that is now committed.
 
-        The record becomes the coordinator's metadata. If the record is a decision,
-        the markers of the decision are sent.
-        The client `answering`, if any, receives the producer id and epoch of the record.
+        The record becomes the coordinator's metadata. If the record prepares a commit or abort, the
+        coordinator sends the markers. The client `answering`, if any, receives the producer id and
+        epoch of the record.
         """
         k, decides = metadata.transaction, metadata.state == PREPARE
         s.decided[k] = ite(decides, metadata.outcome, s.decided[k])
@@ -138,8 +138,8 @@ class Coordinator(Partitions):
         """A new coordinator reads the log; appends that are not committed are lost.
 
         Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: loading is
-        one step. If the log has a decision, the new coordinator sends the markers again, so
-        partitions must accept a marker twice. Without this rule, the variant
+        one step. If the log has prepared a commit or abort, the new coordinator sends the markers
+        again, so partitions must accept a marker twice. Without this rule, the variant
         `refuses-repeated-markers` breaks the claim `markers_are_accepted` in 10 steps.
         """
         when(epoch == s.coordinator_epoch + 1, epoch <= s.coordinator_failures)
@@ -207,7 +207,9 @@ class Coordinator(Partitions):
     def idle(
         s, state: TransactionState, producer_id: ProducerId, producer_epoch: ProducerEpoch
     ) -> Metadata:
-        """Returns metadata with the transaction state `state`, no partitions and no decision."""
+        """Returns metadata with this transaction state, producer id and epoch, and without
+        partitions.
+        """
         return Metadata(
             state=state,
             outcome=Outcome(0),
@@ -309,7 +311,7 @@ class Coordinator(Partitions):
         return s.is_exhausted(s.metadata.producer_epoch)
 
     def epoch_of_decision(s) -> ProducerEpoch:
-        """Returns the producer epoch of a decision (commit or abort) and of its markers.
+        """Returns the producer epoch of a commit or abort, which its markers carry too.
 
         It is the producer's epoch plus 1.
         """
@@ -318,8 +320,8 @@ class Coordinator(Partitions):
     def prepare(
         s, k: Transaction, outcome: Outcome, producer_epoch: ProducerEpoch, last: Bool
     ) -> None:
-        """Appends a decision on the transaction to the coordinator's log, with the epoch of its
-        markers.
+        """Appends the commit or abort of the transaction to the coordinator's log, with the epoch
+        of its markers.
 
         The parameter `last` is true if the producer must get another producer id.
         """

@@ -1,7 +1,8 @@
-"""The actions of markers: partitions append them, and then the coordinator completes.
+"""The actions of markers: partitions append them, then the coordinator completes the transaction.
 
-The coordinator sends the markers of a decision until every partition has appended its marker. So a
-marker may arrive twice, and the first copy may arrive during a later transaction.
+After the coordinator has decided to commit or abort, it sends markers until every partition has
+appended one. So a marker may arrive twice, and the first copy may arrive during a later
+transaction.
 
 Source: KIP-98; KIP-890; KAFKA-19446.
 """
@@ -37,7 +38,8 @@ class Markers(Coordinator):
 
     @action(fair="weak")
     def write_marker(s, p: TopicPartition, k: Transaction) -> None:
-        """A partition appends the marker of a decision.
+        """A partition appends the marker of a transaction that the coordinator has prepared to
+        commit or abort.
 
         Kafka: TransactionMarkerChannelManager, WriteTxnMarkers. Simplified: sending, appending and
         confirming are one step. Kafka's coordinator sends the marker until the partition confirms

@@ -129,8 +129,8 @@ class Agreement(Clients):
 
     @invariant
     def markers_are_accepted(s) -> Bool:
-        """After a decision, every partition of the transaction that still lacks the marker accepts
-        it.
+        """After the coordinator has prepared a commit or abort, every partition of the transaction
+        that still lacks the marker accepts it.
         """
         m = s.metadata
         return forall(
@@ -153,7 +153,9 @@ class Agreement(Clients):
 
     @action_property
     def decisions_are_final(s, after: Self) -> Bool:
-        """The decision on a transaction never changes."""
+        """Once the coordinator has prepared to commit or abort a transaction, this choice never
+        changes.
+        """
         return forall(
             implies(s.decided[k] != nothing, after.decided[k] == s.decided[k]) for k in Transaction
         )

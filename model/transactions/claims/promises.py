@@ -53,7 +53,7 @@ class TransactionsClaims(Agreement):
     @invariant
     def answers_are_true(s) -> Bool:
         """If a client receives the answer that its commit or abort succeeded, the coordinator has
-        made this decision.
+        committed or aborted the transaction accordingly.
         """
         return forall(
             implies(
@@ -165,7 +165,9 @@ class TransactionsClaims(Agreement):
 
     @liveness
     def decided_transactions_complete(s) -> Temporal:
-        """Every decided transaction is eventually complete."""
+        """If the coordinator has prepared to commit or abort a transaction, the transaction
+        eventually completes.
+        """
         return leads_to(s.metadata.state == PREPARE, s.metadata.state != PREPARE)
 
     @liveness
@@ -200,13 +202,15 @@ class TransactionsClaims(Agreement):
 
     @witness
     def epochs_ran_out(s) -> Bool:
-        """Reachable: the producer's epochs ran out, and it has another producer id."""
+        """Reachable: the epochs of a producer id ran out, and the producer got another producer
+        id.
+        """
         return s.metadata.previous_id != s.metadata.producer_id
 
     @witness
     def an_open_transaction_is_behind_the_decision(s) -> Bool:
-        """Reachable: a transaction is decided, but its record in a partition still waits for the
-        marker.
+        """Reachable: the coordinator has committed or aborted a transaction, but a partition has
+        not received its marker yet.
         """
         return exists(
             s.is_open(p, o) & (s.metadata.state == PREPARE) for p in TopicPartition for o in Offset
