@@ -63,7 +63,7 @@ MIN_INSYNC: Final = 2  # transaction.state.log.min.isr; here for both internal t
 
 
 class Loading(NamedTuple):
-    """A coordinator whose log is being loaded until a point in time."""
+    """A coordinator that cannot serve requests yet, because it loads its log until `until_ms`."""
 
     coordinator_epoch: LeaderEpoch
     until_ms: int
@@ -189,7 +189,7 @@ class LocalCoordinators:
         return self._with(role), effects
 
     def refuses_marker(self, request: object) -> bool:
-        """True for a transaction marker in the log of a group coordinator that is loading.
+        """True for a transaction marker to a group coordinator that still loads its log.
 
         The transaction coordinator sends the marker again. Kafka:
         KafkaApis.handleWriteTxnMarkersRequest.
@@ -234,7 +234,10 @@ class LocalCoordinators:
     def append_error(
         self, topic_partition: TopicPartition, correlation: int, bugs: Bugs
     ) -> ErrorCode:
-        """Returns the error that rejects a coordinator's batch just before its append, or NONE."""
+        """Returns the error that rejects a coordinator's batch just before its append, or NONE.
+
+        Only an offset commit in a transaction can be rejected here.
+        """
         role = self.roles.get(topic_partition)
         if not isinstance(role, GroupCoordinator):
             return ErrorCode.NONE
@@ -254,9 +257,9 @@ class LocalCoordinators:
     def on_timer(
         self, context: Context, topic_partition: TopicPartition, replicas: Replicas
     ) -> StepResult[LocalCoordinators]:
-        """Passes a timer to its coordinator; a stopped coordinator's timer is ignored.
+        """Passes a timer to the coordinator of this partition, or ends the coordinator's load.
 
-        A coordinator that is loading begins to coordinate when its load time has passed.
+        A timer is ignored if the broker does not coordinate this partition any more.
         """
         begun = self.loading.get(topic_partition)
         if begun is not None:

@@ -39,7 +39,10 @@ def applied(
     after: MetadataImage,
     context: Context,
 ) -> Applied:
-    """Returns the replicas and logs after the broker applied the image `after`, and the effects."""
+    """Returns the broker's replicas and logs after a change of the metadata, and the effects.
+
+    `before` is the image that the broker had applied, `after` the image that it applies now.
+    """
     me = context.broker_id
     kept, stored_logs, stopped = remaining(replicas, unassigned, after, me)
     replicas, unassigned, effects = dict(kept), dict(stored_logs), [*stopped]

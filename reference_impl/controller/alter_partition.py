@@ -17,7 +17,7 @@ from reference_impl.protocol.messages import UNKNOWN_BROKER_EPOCH, ErrorCode
 def alter_error(
     request: AlterPartition, state: PartitionState | None, brokers: Mapping[BrokerId, BrokerState]
 ) -> ErrorCode:
-    """Returns the error of the first check that fails, else NONE."""
+    """Returns the error that rejects the AlterPartition request, or NONE."""
     leader = brokers.get(request.broker_id)
     members = [member for member, _ in request.isr]
     if leader is None or leader.broker_epoch != request.broker_epoch:

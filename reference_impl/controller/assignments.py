@@ -26,7 +26,7 @@ Members = tuple[BrokerId, ...]
 
 
 class Assignment(NamedTuple):
-    """The ISR and the replicas that a change of a partition shall have."""
+    """The ISR and the replicas that a partition gets by a change."""
 
     isr: Members
     replicas: Members
@@ -53,7 +53,11 @@ def reassigned(state: PartitionState, target: Members, bugs: Bugs = NO_BUGS) -> 
 
 
 def completed(wanted: Assignment) -> Assignment:
-    """Returns the assignment after the reassignment, or `wanted` if it cannot complete yet."""
+    """Returns the assignment without the removed replicas if the reassignment can complete.
+
+    Otherwise returns `wanted` itself. A reassignment completes when the added replicas are in the
+    ISR.
+    """
     if not (wanted.adding or wanted.removing):
         return wanted
     isr = _without(wanted.isr, wanted.removing)
@@ -78,7 +82,7 @@ def reverted(state: PartitionState) -> tuple[Assignment, bool]:
 def assigned(state: PartitionState, assignment: Assignment) -> PartitionState:
     """Returns the partition's registration with the replicas and the ISR of the assignment.
 
-    ISR members that are no replicas are dropped. The ISR gets the order of the replicas.
+    The ISR gets the order of the replicas, and loses members that are not replicas.
     """
     isr, replicas, adding, removing = assignment
     in_order = tuple(broker for broker in replicas if broker in isr)

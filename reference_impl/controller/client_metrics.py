@@ -1,7 +1,7 @@
-"""The controller's checks of subscriptions to client metrics, and the subscriptions after a change.
+"""The controller's checks of client metrics subscriptions, and the subscriptions after a change.
 
     no name, an unknown setting, an interval out of range          INVALID_REQUEST
-    a value of the wrong type, an empty word, an illegal pattern   INVALID_CONFIG
+    a value of the wrong type, an empty item, an illegal pattern   INVALID_CONFIG
 
 Source: KIP-714; ClientMetricsConfigs.validate, ConfigDef.ValidList and
 ConfigurationControlManager.validateAlterConfig of Apache Kafka.
@@ -45,9 +45,9 @@ Refusal = tuple[ErrorCode, str]
 def alter_client_metrics(
     before: Subscriptions, request: AlterClientMetrics
 ) -> tuple[Subscriptions, AlteredClientMetrics]:
-    """Returns the subscriptions after the request, and the response.
+    """Returns the client metrics subscriptions after the request, and the response.
 
-    A request that is rejected, or only validates, changes nothing.
+    A rejected request changes nothing. A request with `validate_only` changes nothing either.
     """
     known = dict(before)
     settings = {} if request.replaces_all else dict(known.get(request.name, ()))

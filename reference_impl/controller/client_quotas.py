@@ -40,7 +40,10 @@ _FRACTION: Final = 1e-6
 
 
 def alter_quotas(before: Quotas, request: AlterQuotas) -> tuple[Quotas, AlteredQuotas]:
-    """Returns the quotas after the request, and the response; without a change, the same quotas."""
+    """Returns the quotas after the request, and the response.
+
+    If the request only validates, or all its changes are refused, the quotas stay the same.
+    """
     quotas = {entity: dict(values) for entity, values in before}
     results: dict[Entity, str] = {}
     for one in request.alterations:

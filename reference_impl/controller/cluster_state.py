@@ -38,5 +38,5 @@ def first_reason(*reasons: Reason) -> tuple[ErrorCode, str] | None:
 
 
 def unknown_topic(topic: str, known: States) -> Reason:
-    """Returns the reason "the topic does not exist"; it applies if `known` is empty."""
+    """Returns the reason to refuse a request about a topic without any `known` partition."""
     return not known, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic} does not exist"

@@ -91,7 +91,10 @@ def reassigned_partition(
     min_isr: int,
     allows_unclean: bool = False,
 ) -> PartitionState:
-    """Returns the partition's registration with other replicas; the same one if nothing changes."""
+    """Returns the partition's registration after its replicas change to those of `assignment`.
+
+    If nothing changes, this is `state` itself, with the same partition epoch.
+    """
     after = _changed(
         state, assignment, alive, elr=elr, min_isr=min_isr, allows_unclean=allows_unclean
     )

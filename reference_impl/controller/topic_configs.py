@@ -94,7 +94,7 @@ def alter_defaults(
 
 
 def with_defaults(cluster: ClusterState, defaults: TopicDefaults, names: Iterable[str]) -> Changes:
-    """Returns the partition registrations that change if these settings get new defaults."""
+    """Returns the partition registrations that these defaults of the settings `names` change."""
     after = {name: defaults.value(name) for name in names}
     changes: dict[Any, Any] = {}
     for place, state in cluster.states.items():

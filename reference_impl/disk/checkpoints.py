@@ -60,7 +60,7 @@ def read_offsets(file: Path) -> dict[TopicPartition, Offset]:
 
 
 def write_leader_epochs(file: Path, epochs: Iterable[EpochStart]) -> None:
-    """Writes the leader epochs; does not flush them, since recovery reads them from the batches."""
+    """Writes the leader epochs without a flush, because recovery can read them from the batches."""
     lines = (f"{entry.leader_epoch} {entry.start_offset}" for entry in epochs)
     _write(file, lines, flushes=False)
 

@@ -39,7 +39,7 @@ class ClusterMetadata:
 
     @classmethod
     def of(cls, image: MetadataImage) -> ClusterMetadata:
-        """Returns metadata of this image that is not stored here: another process stores it."""
+        """Returns the metadata of `image`, which another process stores on disk."""
         changes = MetadataChanges()
         changes.to(image)
         return cls(Path(), _changes=changes)

@@ -93,10 +93,10 @@ class LogDirectory:
         return now if kept in {None, self.topic_id(place.topic, now)} else DELETED
 
     def keep(self, broker: Broker, now_ms: int) -> Broker:
-        """Writes the changed logs; returns the broker, perhaps with smaller logs in memory.
+        """Writes the changed logs to disk, and returns the broker.
 
-        Such a log has closed segments that are no longer in memory, but are read from their files.
-        Files whose deletion is due are deleted.
+        The returned broker may hold fewer closed segments in memory; they are read from their
+        files. Files whose deletion is due are deleted.
         """
         self._deletion.run(now_ms)
         if broker.replicas is self._seen:
@@ -277,10 +277,10 @@ class DataDir:
         return dict(kept.logs), epoch
 
     def keep_broker(self, broker_id: BrokerId, broker: Broker, now_ms: int) -> Broker:
-        """Writes the changed logs; returns the broker, perhaps with smaller logs in memory.
+        """Writes the changed logs to disk, and returns the broker.
 
-        Such a log has closed segments that are no longer in memory, but are read from their files.
-        Raises OSError if the disk fails.
+        The returned broker may hold fewer closed segments in memory; they are read from their
+        files. Raises OSError if the disk fails.
         """
         return self._brokers[broker_id].keep(broker, now_ms)
 

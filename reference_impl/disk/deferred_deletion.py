@@ -26,13 +26,19 @@ LONGEST: Final = 255  # bytes of a name in common file systems
 
 
 def mark_file(path: Path) -> tuple[Path, ...]:
-    """Renames the file; returns its new path, or nothing if the file does not exist."""
+    """Renames the file to mark it as deleted.
+
+    Returns its new path, or () if the file does not exist.
+    """
     gone = path.with_name(path.name + DELETED)
     return (gone,) if rename_file(path, gone) else ()
 
 
 def mark_folder(path: Path) -> Path:
-    """Renames the folder, so that it is never seen half deleted; returns its new path."""
+    """Renames the folder to mark it as deleted, so that nothing sees a half-deleted one.
+
+    Returns its new path.
+    """
     suffix = f".{uuid4().hex}{OF_FOLDER}"
     gone = path.with_name(path.name[: LONGEST - len(suffix)] + suffix)
     rename_folder(path, gone)
@@ -50,7 +56,7 @@ class DeferredDeletion:
             heapq.heappush(self._due, (at_ms, path))
 
     def run(self, now_ms: int) -> None:
-        """Deletes the files and folders whose time has come."""
+        """Deletes the files and folders whose deletion is due."""
         while self._due and self._due[0][0] <= now_ms:
             _, path = heapq.heappop(self._due)
             if path.is_dir():

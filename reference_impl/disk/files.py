@@ -1,7 +1,7 @@
 """Every change of a file or folder in a data directory, and the error of an unusable directory.
 
 A small file is replaced as a whole: a killed process leaves either the old file or the new one. An
-append may be cut short; whoever reads the file later removes the torn end.
+append may be cut short; the next reader of the file removes the torn end.
 
 A power loss may undo any change that was not flushed. A file's content is flushed by `flush`, and
 names in a folder by `flush_folder`. `replace_file` flushes both, unless `flushes` is false.

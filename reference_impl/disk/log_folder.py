@@ -108,8 +108,9 @@ def index_aborts(
 ) -> None:
     """Adds the newly aborted transactions to the transaction index (.txnindex) of the last segment.
 
-    They are the transactions whose abort markers are in this segment, but not in `before`.
-    `known` has all transactions of `after`. The segments of `after` are already on disk.
+    A transaction is newly aborted if its abort marker is in this segment, but not in `before`.
+    `known` has the aborted and the open transactions of `after`. The segments of `after` are
+    already on disk.
     """
     if not _only_grew(before, after):
         return  # `write` has written the whole index

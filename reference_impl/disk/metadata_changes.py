@@ -23,9 +23,10 @@ _HINTS: Final = get_type_hints(MetadataImage)
 
 @dataclass(slots=True)
 class MetadataChanges:
-    """The last image of a sequence of metadata images.
+    """The current metadata image of one sender or receiver of changes.
 
-    For the next image, `to` returns the change from the last one, and `apply` applies a change.
+    A sender calls `to`, which returns the change to the next image. A receiver calls `apply` with
+    this change. Both then have the same image.
     """
 
     _image: MetadataImage = NO_METADATA
@@ -41,7 +42,7 @@ class MetadataChanges:
         return self._image
 
     def to(self, image: MetadataImage) -> dict[str, Any]:
-        """Returns the change from the last image to `image`, and makes `image` the last one."""
+        """Returns the change from the current image to `image`, which becomes the current one."""
         before, partitions = self.image, dict(image.topic_partitions)
         change: dict[str, Any] = {
             name: json_values.written(getattr(image, name))
@@ -60,9 +61,10 @@ class MetadataChanges:
         return change
 
     def apply(self, change: dict[str, Any]) -> None:
-        """Applies a change, a decoded JSON object, to the last image.
+        """Applies a change (a decoded JSON object) to the current metadata image.
 
-        Raises ValueError, TypeError or KeyError if the object is no change of this image.
+        Raises ValueError, TypeError or KeyError if the object does not describe a change of this
+        image.
         """
         parts = {**change}
         for topic, partition in parts.pop("deleted"):

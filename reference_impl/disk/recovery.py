@@ -137,7 +137,10 @@ class _Replay:
 
     @classmethod
     def of(cls, folder: Path, note: Note) -> _Replay:
-        """Reads the leader epochs of a log folder, and finds its producer snapshots."""
+        """Returns a replay of the log folder, before its first segment.
+
+        Damaged leader epochs are reported to `note`; the replay then reads them from the records.
+        """
         files = sorted(folder.glob("*.snapshot"))
         try:
             epochs = read_leader_epochs(folder / LEADER_EPOCHS)
@@ -158,9 +161,9 @@ class _Replay:
             found = found[len(below) :]
 
     def take_up_to(self, offset: Offset) -> None:
-        """Applies the producer snapshots that were read from files, up to and including the offset.
+        """Applies the pending producer snapshot files whose offset is at most `offset`.
 
-        The last of them becomes the producer state. If there is no such snapshot, nothing changes.
+        The last of them becomes the producer state. If there is no such file, nothing changes.
         Deletes snapshot files that a killed process left incomplete.
         """
         while self.pending and self.pending[0] <= offset:

@@ -1,12 +1,12 @@
-"""The batches of a closed segment, which leave the memory and are read again from their file.
+"""The batches of a closed segment, which are not kept in memory, but read from their file.
 
 A closed segment never changes in place on disk. So its batches can be read from the file when a
 slow consumer, a compaction or a truncation needs them. The offsets and the size of the segment stay
 in memory, so a search and retention read no file.
 
 Source: LogSegment, FileRecords of Kafka.
-Simplified: a segment is read as a whole. The segments that were read last stay in memory, up to 32
-MiB of them.
+Simplified: a segment is read as a whole. A cache of at most 32 MiB keeps the most recently read
+segments.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ _NUMBERS: Final = count()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredBatches(Sequence[Batch]):
-    """The batches in a segment file; a sequence like the tuple of these batches."""
+    """A read-only sequence of batches, which reads them from a segment file at each access.
+
+    A cache keeps the most recently read segments.
+    """
 
     folder: Path
     base_offset: int
@@ -59,7 +62,7 @@ class StoredBatches(Sequence[Batch]):
 
 
 def stored(segment: Segment, folder: Path) -> Segment:
-    """Returns the segment with its batches on disk only: they are read from the file when needed.
+    """Returns the segment without batches in memory; they are read from its file if needed.
 
     The file must already contain the whole segment.
     """
@@ -93,7 +96,10 @@ def with_stored_segments(log: PartitionLog, folder: Path, *, most: int = IN_MEMO
 
 @dataclass(slots=True)
 class _LastRead:
-    """The batches of the segments that were read last, in all logs of the process."""
+    """A cache of decoded segments, shared by all logs of the process.
+
+    If the segments have more than READ_BYTES bytes, the least recently read ones are dropped.
+    """
 
     _found: OrderedDict[int, tuple[Batch, ...]] = field(default_factory=OrderedDict)
     _size: int = 0  # bytes

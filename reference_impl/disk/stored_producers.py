@@ -1,4 +1,4 @@
-"""The producers of a snapshot, which leave the memory and are read again from the snapshot's file.
+"""The producers of a snapshot that are not in memory, but are read from the snapshot's file.
 
 Each segment begins with a snapshot of the producer state. Only the newest one is often read: after
 a truncation or a restart the producer state continues from it. So the producers of the earlier ones
@@ -28,7 +28,7 @@ _NUMBERS: Final = count()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredProducers(Mapping[ProducerId, Producer]):
-    """The producers in a snapshot file; a mapping like the dictionary of these producers."""
+    """A read-only mapping of producers, which reads them from a snapshot file at each access."""
 
     folder: Path
     offset: int
@@ -45,7 +45,7 @@ class StoredProducers(Mapping[ProducerId, Producer]):
 
 
 def without_producers(snapshot: Snapshot, folder: Path) -> Snapshot:
-    """Returns the snapshot with its producers on disk only: they are read from the file if needed.
+    """Returns the snapshot without producers in memory; they are read from its file if needed.
 
     The file must exist already. A snapshot without producers needs no file and stays as it is.
     """

@@ -183,7 +183,10 @@ def deletion_error(classic: ClassicGroup, consumer: ConsumerGroup, *, exists: bo
 
 
 def offset_deletion_error(classic: ClassicGroup, *, exists: bool) -> ErrorCode:
-    """Returns the error that rejects a whole request to delete offsets, or NONE."""
+    """Returns the error if the group or its state permits no deletion of offsets, else NONE.
+
+    The group must exist. If it has members, they must be consumers, whose subscriptions are known.
+    """
     if not exists:
         return ErrorCode.GROUP_ID_NOT_FOUND
     # Other groups have unknown subscriptions: their offsets may only go while no member is left.
@@ -193,7 +196,7 @@ def offset_deletion_error(classic: ClassicGroup, *, exists: bool) -> ErrorCode:
 
 
 def is_read(place: TopicPartition, classic: ClassicGroup, consumer: ConsumerGroup) -> bool:
-    """Returns True if a member of the group may subscribe to the topic of this partition.
+    """Returns True if some member of the group subscribes to the topic, or may do so.
 
     Kafka: ClassicGroup.computeSubscribedTopics.
     """

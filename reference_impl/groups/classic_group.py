@@ -156,7 +156,7 @@ class ClassicGroup:
 
     @property
     def voted_protocol(self) -> str:
-        """The assignment protocol that the next generation of the present members would have.
+        """The assignment protocol of the next generation if all present members join it.
 
         Kafka: ClassicGroup.selectProtocol.
         """

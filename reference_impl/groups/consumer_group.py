@@ -138,7 +138,7 @@ class ConsumerGroup:
 
     @property
     def started(self) -> ConsumerGroup:
-        """Returns the group; a new group gets its first epochs, which are 1 as in Kafka.
+        """The group itself; a new group has its first epochs, which are 1 as in Kafka.
 
         Kafka: ModernGroup and TargetAssignmentMetadata.
         """

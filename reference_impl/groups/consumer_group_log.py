@@ -7,9 +7,9 @@ records waits for their replication.
 
 Source: KIP-848 (the types of the records); Apache Kafka, CoordinatorRuntime; KAFKA-16147 (partition
 epochs).
-Simplified: a record has the names of topics beside their ids, and a group's record has the numbers
-of partitions of its topics instead of their hash. Members have no rack and no host. A member's
-record has the topics that match its regular expression; Kafka has another record for them.
+Simplified: a record has the names of topics in addition to their ids, and a group's record has the
+numbers of partitions of its topics instead of their hash. Members have no rack and no host. A
+member's record has the topics that match its regular expression; Kafka has another record for them.
 """
 
 from __future__ import annotations

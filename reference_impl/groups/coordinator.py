@@ -48,7 +48,7 @@ from reference_impl.protocol.requests import Response
 
 
 class PendingResponse(NamedTuple):
-    """A response that waits until certain records are replicated."""
+    """A response that the coordinator sends once the group's records are replicated."""
 
     requester: Requester
     request: GroupRequest
@@ -59,7 +59,7 @@ class PendingResponse(NamedTuple):
 
 
 class PendingAppend(NamedTuple):
-    """An append in flight, and the responses that are sent after it."""
+    """An append in flight, and the responses that the coordinator sends once it is replicated."""
 
     group: str = ""
     owed: tuple[PendingResponse, ...] = ()
@@ -126,7 +126,7 @@ class GroupCoordinator:
     ) -> StepResult[GroupCoordinator]:
         """Appends `entries`, and sends the response `owed` once the entries are replicated.
 
-        Without entries, the response waits for the group's last append in flight.
+        If there are no entries, the response is sent after the group's newest append in flight.
         """
         if entries:
             return self.append(context, entries, PendingAppend(group, (owed,)))

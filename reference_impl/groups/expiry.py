@@ -62,7 +62,7 @@ def forgotten_groups(
     classic: Mapping[str, ClassicGroup],
     consumers: Mapping[str, ConsumerGroup],
 ) -> tuple[list[Entry], list[str]]:
-    """Returns tombstones that delete each group without members and offsets.
+    """Returns tombstones for each group that has neither members nor offsets.
 
     The second result has the ids of the classic groups that are deleted.
     """

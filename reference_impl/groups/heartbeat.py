@@ -131,7 +131,7 @@ def heartbeat_error(
 
 
 def subscribes(request: ConsumerGroupHeartbeat) -> bool:
-    """Returns True if the heartbeat has a subscription, which may be empty."""
+    """Returns True if the heartbeat carries a subscription, even an empty one."""
     return request.topics is not None or request.topic_regex is not None
 
 

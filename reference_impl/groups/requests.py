@@ -63,7 +63,8 @@ def on_request(
 ) -> StepResult[GroupCoordinator]:
     """Handles a request to the group coordinator.
 
-    Members send such requests. So do clients that commit or fetch offsets, or describe a group.
+    Such requests come from members, and from clients that commit or fetch offsets, or describe a
+    group.
     """
     if log.high_watermark < coordinator.loaded_at:
         return coordinator, (requester.reply(response_while_loading(request)),)

@@ -1,7 +1,7 @@
-"""The expiry of KIP-848 group members: heartbeats that stop, and revocations that take too long.
+"""Expires members of KIP-848 groups that send no heartbeats, or revoke partitions too slowly.
 
-The times in `Clock` are not written to the group's log, so a new coordinator gives each member its
-full time again.
+The group's log does not contain the times of the last heartbeats and of revocations. So a new
+coordinator gives each member its full time again.
 
 Source: KIP-848 (group.consumer.session.timeout.ms, the member's own rebalance timeout).
 """

@@ -71,7 +71,7 @@ class TopicPattern:
     @staticmethod
     @lru_cache(maxsize=256)
     def of(text: str) -> TopicPattern:
-        """Compiles a regular expression; raises BadPattern, with the reason, if that fails."""
+        """Compiles a regular expression; raises BadPattern with the reason if it is invalid."""
         return _Compiler(text).compiled()
 
     def matches(self, topic: str) -> bool:

@@ -62,7 +62,7 @@ def read(
 ) -> tuple[dict[str, Plain], int]:
     """Returns the message at position `at`, and the position after it.
 
-    Raises IndexError, ValueError or struct.error if the bytes do not follow the table.
+    Raises IndexError, ValueError or struct.error if the bytes do not match the schema `fields`.
     """
     message: dict[str, Plain] = {}
     for field in fields:

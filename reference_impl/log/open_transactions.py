@@ -78,8 +78,9 @@ class PartitionTransactions:
     def last_stable_offset(
         self, high_watermark: Offset, *, counts_unreplicated: bool = True
     ) -> Offset:
-        """Returns the last stable offset: every transaction that begins below it has ended, by a
-        replicated marker.
+        """Returns the first offset of the oldest transaction without a replicated end marker.
+
+        Returns the high watermark if that is lower, or if there is no such transaction.
         """
         held = [*self.open.values()][:1]
         # Only the seeded bug UNREPLICATED_MARKER_COUNTS lets an unreplicated marker end one.

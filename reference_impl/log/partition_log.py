@@ -296,8 +296,9 @@ class PartitionLog:
         return b"".join(found)
 
     def with_high_watermark(self, high_watermark: Offset) -> PartitionLog:
-        """Returns the log with this high watermark, moved into the range from log start
-        to log end.
+        """Returns the log with this high watermark, limited to the offsets of the log.
+
+        The result is at least the log start and at most the log end.
         """
         within = max(self.log_start, min(high_watermark, self.end_offset))
         return replace(self, high_watermark=within)
@@ -324,7 +325,7 @@ class PartitionLog:
         """Returns the log after the flush that flush.ms requires; the same object if none is due.
 
         A flush is due if `flush_ms` have passed since the last one, and the log end has changed in
-        the meantime. Before the first flush, the time since the first check counts.
+        the meantime. Before the first flush, this time begins with the first call of this method.
         """
         last = self.timed_flush
         if last.end_offset == self.end_offset:

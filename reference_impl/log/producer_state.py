@@ -51,11 +51,10 @@ class Producer(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """The facts that the sequence check needs about the first batches of a transaction.
+    """What the leader stores about a transaction until the coordinator has verified it.
 
-    The leader appends these batches only after the transaction coordinator has verified that the
-    transaction contains this partition. Until then several batches may wait. The check needs the
-    lowest sequence number of these batches, and whether the transaction is of V2.
+    The coordinator verifies that the transaction contains this partition. Until then the leader
+    does not append the transaction's first batches. Several of these batches may wait.
 
     Kafka: VerificationStateEntry.
     """
@@ -104,7 +103,7 @@ class ProducerStates:
         return ProducerStates(producers, transactions)
 
     def with_newest_batches(self) -> ProducerStates:
-        """Returns the state as a snapshot has it: only the newest batch of each producer."""
+        """Returns the state with only the newest batch of each producer, as in a snapshot."""
         newest = {
             id_: known._replace(batches=known.batches[-1:]) for id_, known in self.producers.items()
         }

@@ -33,9 +33,9 @@ def is_rebuilt(head: Header, facts: RecordFacts, config: LogConfig) -> bool:
 
 
 def rebuilt(batch: bytes, head: Header, facts: RecordFacts, config: LogConfig) -> bytes:
-    """Returns a batch of the same records, in the codec of the topic, numbered 0, 1, 2 and so on.
+    """Returns the batch with the codec of the topic, and with the offset deltas 0, 1, 2 and so on.
 
-    The records must be valid: `facts` describes them.
+    The records must be valid; `facts` has the results of their validation.
     """
     target = target_compression(head.compression, config)
     level = level_of(target, config)

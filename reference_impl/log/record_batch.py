@@ -117,7 +117,7 @@ class Header(NamedTuple):
 
     @property
     def has_plain_attributes(self) -> bool:
-        """True if no attribute is set but the compression codec and the transactional bit."""
+        """True if at most the compression codec and the transactional bit are set."""
         return not self.attributes & ~(_COMPRESSION_BITS | _TRANSACTIONAL)
 
     @property
@@ -299,7 +299,10 @@ def filter_records(
 
 
 def with_records(head: Header, packed: bytes, compression: Compression) -> bytes:
-    """Returns a batch of the header's fields and records that `compression` has packed."""
+    """Returns a batch with the fields of the header `head` and the compressed records `packed`.
+
+    The size and the codec in the header are changed to those of `packed`.
+    """
     attributes = head.attributes & ~_COMPRESSION_BITS | COMPRESSIONS.index(compression)
     length = _HEADER.size - PREFIX.size + len(packed)
     changed = head._replace(length=length, attributes=attributes)

@@ -1,13 +1,13 @@
 """Retention: each replica deletes the oldest segments of its log.
 
-Only the oldest segment of a log is deleted, and only if all of it is below the high watermark. One
-of these conditions must also be true:
+Only the oldest segment of a log is deleted, and only if it is completely below the high watermark.
+One of these conditions must also be true:
 
     all of it is below the log start             (DeleteRecords, or the leader's log start)
     its newest record is older than retention.ms
     the log without it still has at least retention.bytes
 
-The last two count only if cleanup.policy has `delete`.
+The last two conditions apply only if cleanup.policy contains `delete`.
 
 So a record stays at least as long as configured. Retention does not wait for consumers or for open
 transactions. If the last segment is deleted too, a new segment is begun first.

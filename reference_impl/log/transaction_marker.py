@@ -31,7 +31,7 @@ class Marker(NamedTuple):
 def encoded(
     marker: Marker, *, producer_id: ProducerId, producer_epoch: ProducerEpoch, timestamp_ms: int
 ) -> bytes:
-    """Returns the marker as a control batch, without the leader's offset and epoch."""
+    """Returns the marker as a control batch; the leader assigns its offset and epoch later."""
     record = Record(
         key=_KEY.pack(0, _TYPES.index(marker.result)),
         value=_VALUE.pack(0, marker.coordinator_epoch),

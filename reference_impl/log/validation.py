@@ -55,7 +55,7 @@ def scan(batch: bytes, head: Header, most_bytes: int = DECOMPRESSED_BYTES) -> Re
 def scan_quickly(
     batch: bytes, head: Header, most_bytes: int, most_records: int
 ) -> RecordFacts | None:
-    """Returns the facts about a batch's records, as `scan` does; gives up if the batch is large.
+    """Returns the facts of `scan` about a batch's records; gives up if the batch is large.
 
     Large means more than `most_bytes` after decompression, or more than `most_records` that Python
     would have to read. Returns None if it gives up, or if the records are malformed.
@@ -69,7 +69,7 @@ def scan_quickly(
 
 
 def scan_each(batch: bytes, head: Header, most_bytes: int = DECOMPRESSED_BYTES) -> RecordFacts:
-    """Returns the facts of `scan`, and also all timestamps and which records have no key.
+    """Returns the facts of `scan`, the timestamps of all records, and the records without a key.
 
     Reads the records one by one; `scan` is faster. Both raise the same errors.
     """

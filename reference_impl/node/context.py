@@ -24,7 +24,7 @@ STEPS_PER_LIFE: Final = 2**32
 
 
 def no_append_error(topic_partition: TopicPartition, correlation: int) -> ErrorCode:
-    """Rejects no append: always returns NONE.
+    """Returns NONE, so that every append succeeds.
 
     This function is the default value of the field `Context.append_error`.
     """

@@ -69,7 +69,10 @@ class BrokerSettings:
 
     @property
     def topic_defaults(self) -> TopicSettings:
-        """The defaults of topics; log.retention.ms and log.roll.ms replace minutes and hours.
+        """The defaults of topics, all in ms.
+
+        If log.retention.ms or log.roll.ms is not set, the setting in minutes or hours determines
+        it.
 
         Kafka: AbstractKafkaConfig.logRetentionTimeMillis and logRollTimeMillis.
         """

@@ -1,4 +1,4 @@
-"""DeleteRecords: a leader moves its log start, and responds when all live replicas did so too.
+"""DeleteRecords: a leader raises its log start, and waits until all live replicas have done so.
 
     request -> the leader's log start moves
             -> a follower's next fetch returns the new log start; the follower adopts it

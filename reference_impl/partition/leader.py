@@ -4,8 +4,8 @@
     fetch of a follower -> record its end offset -> advance the high watermark -> respond
 
 A produce request with acks=all waits until the high watermark passes the last record of the
-request. It gets an error if its timeout expires before, or if the leadership ends. The records then
-stay in the leader's log. So this error means an unknown outcome, not a failure.
+request. If its timeout expires first, or if the leadership ends, the response is an error. The
+records then stay in the leader's log. So this error means an unknown outcome, not a failure.
 
 Source: KIP-101, KIP-966; docs/kafka-rules.md A1, A4, A7, A10, C1.
 Simplified: no throttling. If the leader is elected again, in a newer leader epoch, the requests
@@ -267,7 +267,7 @@ def fetch_response(
 
 
 def last_stable_offset(replica: LocalLog, context: Context, high_watermark: Offset) -> Offset:
-    """Returns the last stable offset: at most the high watermark, and at least the log start."""
+    """Returns the last stable offset, or the log start if that is higher."""
     stable = replica.producers.transactions.last_stable_offset(
         high_watermark, counts_unreplicated=Bug.UNREPLICATED_MARKER_COUNTS not in context.bugs
     )

@@ -259,7 +259,7 @@ def list_offsets(
 def list_offsets_of_follower(
     follower: Follower, context: Context, requester: Requester, request: ListOffsets
 ) -> Effects:
-    """Responds to a debugging consumer's ListOffsets from the follower's log.
+    """Responds to a ListOffsets request of a debugging consumer (replica id -2) from the log.
 
     Kafka: ReplicaManager.fetchOffset.
     """

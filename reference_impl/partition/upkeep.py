@@ -2,7 +2,7 @@
 
     checkpoint -> the log on disk is complete up to its end
     retention  -> old segments and inactive producers are deleted
-    compaction -> of records with the same key, the newest stays
+    compaction -> only the newest record of each key remains
     flush      -> the log survives a power loss up to its end
 
 Source: docs/kafka-rules.md A7, A8.

@@ -1,4 +1,4 @@
-"""Subscriptions to metrics of clients: their settings, and the request to change one subscription.
+"""Client metrics subscriptions: their settings, and the request to change one subscription.
 
     ("producers", (("interval.ms", "5000"), ("metrics", "org.apache.kafka.producer.")))
 
@@ -40,7 +40,7 @@ class AlteredClientMetrics:
 
 
 def words(value: str) -> list[str]:
-    """Returns the elements of a setting that is a list, each once.
+    """Returns the items of a comma-separated setting, without duplicates.
 
     Kafka: ConfigDef.parseValue.
     """

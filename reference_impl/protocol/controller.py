@@ -187,7 +187,7 @@ class AlterConfigs(TopicSettings):
     """Request: change a topic's configuration.
 
     A setting that is None keeps its value. A setting in `deleted` gets its default value. `lists`
-    adds or removes single words of a setting that is a list.
+    adds single items to a setting that is a list, or removes them.
     """
 
     topic: str

@@ -40,7 +40,7 @@ class Coordinators:
 
     @classmethod
     def of(cls, image: MetadataImage) -> Coordinators:
-        """Returns the leader of each topic partition, and the incarnation of each topic."""
+        """Returns the partition leaders and topic incarnations of a metadata image."""
         return cls(
             {topic_partition: state.leader for topic_partition, state in image.topic_partitions},
             {place.topic: state.incarnation for place, state in image.topic_partitions},

@@ -79,7 +79,7 @@ class TransactionDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedTransaction:
-    """Response: the newest transaction of the transactional id."""
+    """Response: the state of the newest transaction with this transactional id, or an error."""
 
     error: ErrorCode = ErrorCode.NONE
     transaction: TransactionDescription | None = None

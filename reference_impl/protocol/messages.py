@@ -238,9 +238,9 @@ class AbortedTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """Response: batches; the first one may begin below the fetch offset.
+    """Response: batches of a log; the first one may begin below the fetch offset.
 
-    The last one may be cut off if the request has `cuts_last`.
+    If the request has a byte limit and `cuts_last`, the last batch may be cut off at the limit.
     """
 
     topic_partition: TopicPartition
@@ -284,7 +284,7 @@ class ListedOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetForLeaderEpoch:
-    """Request: return the end offset of a leader epoch; the client detects log truncation by it."""
+    """Request: return the end offset of a leader epoch, for clients that detect log truncation."""
 
     topic_partition: TopicPartition
     leader_epoch: LeaderEpoch

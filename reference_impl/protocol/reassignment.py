@@ -31,7 +31,7 @@ class AlterReassignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlteredReassignment:
-    """Response: the reassignment has begun, ended or been cancelled, or the error."""
+    """Response: the reassignment has begun, ended or been cancelled, unless there is an error."""
 
     error: ErrorCode = ErrorCode.NONE
     message: str = ""

@@ -50,9 +50,10 @@ _copiers: dict[type[Any], Callable[[Any], Any] | None] = {}
 
 
 def _copier(kind: type[Any]) -> Callable[[Any], Any] | None:
-    """Returns a function that copies a value of the class; None if the class has no twin.
+    """Returns a function that copies a value of the class; None if the class does not permit it.
 
-    The copy is an object of the twin: a class with the same slots that is not frozen.
+    The copy is made as an object of a twin, a class with the same slots that is not frozen. Then
+    the copy's class is set to `kind`.
     """
     if not dataclasses.is_dataclass(kind) or hasattr(kind, "__post_init__"):
         return None

@@ -31,11 +31,11 @@ class TopicDefaults(TopicSettings):
     at_start: TopicSettings = NO_SETTINGS
 
     def changed_values(self) -> dict[str, Any]:
-        """Returns the defaults that differ from the built-in ones, by field."""
+        """Returns the defaults that differ from the built-in ones: field -> value."""
         return {**dict(self.at_start.set_values()), **dict(self.set_values())}
 
     def value(self, name: str) -> Any:
-        """Returns the setting's value in a topic that does not set it itself."""
+        """Returns the default of the setting, which a topic without a value of its own gets."""
         return self.changed_values().get(name, BUILT_IN[name])
 
     def started(self, at_start: TopicSettings, *, is_first: bool) -> TopicDefaults:

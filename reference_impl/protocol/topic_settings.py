@@ -65,16 +65,16 @@ NO_SETTINGS: Final = TopicSettings()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListChange:
-    """Words that a request adds to a setting that is a list, or removes from it."""
+    """Items that a request adds to a list setting, or removes from it."""
 
     setting: str  # the field of TopicSettings
     adds: bool
     words: tuple[str, ...]
 
     def applied_to(self, before: CleanupPolicy) -> CleanupPolicy:
-        """Returns the list after the change; raises ValueError if it has unknown words.
+        """Returns the list after the change; raises ValueError if it has unknown items.
 
-        A word that is in the list already is not added again.
+        An item that is in the list already is not added again.
 
         Kafka: ConfigurationControlManager.incrementalAlterConfigResource.
         """
@@ -96,12 +96,12 @@ BUILT_IN: Final[Mapping[str, Any]] = {
 
 
 def is_of_log(name: str) -> bool:
-    """Returns True if the setting is a field of `LogConfig`; min.insync.replicas is none."""
+    """Returns True if the setting is a field of `LogConfig`; False for min.insync.replicas."""
     return name in _LOG_DEFAULTS
 
 
 def parted(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Divides settings by `is_of_log`: returns those of the topic, and those of its log."""
+    """Splits settings into two dicts: those of the topic itself, and those of its log."""
     of_log = {name: value for name, value in values.items() if is_of_log(name)}
     return {name: value for name, value in values.items() if name not in of_log}, of_log
 

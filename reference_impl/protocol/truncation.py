@@ -39,9 +39,7 @@ class Truncation(Enum):
 
 
 class Rules(NamedTuple):
-    """Which requests and leader epochs a follower and a leader send in one version of the
-    truncation protocol.
-    """
+    """The requests and leader epochs that followers and leaders send in one protocol version."""
 
     requests_epoch_end: bool = False  # before the first fetch
     response_has_epoch: bool = False  # a follower without that epoch requests again

@@ -68,7 +68,7 @@ def places(request: Request) -> tuple[TopicPartition, ...]:
 
 @dataclass(slots=True)
 class ArmedFaults:
-    """The faults that wait for a request, and those that act on a request in flight."""
+    """The faults of type `On` that wait for a matching request, or for its response."""
 
     waiting: list[ArmedFault] = field(default_factory=list[ArmedFault])
     met: dict[Exchange, On] = field(default_factory=dict[Exchange, On])

@@ -219,7 +219,7 @@ class Cluster(Machines):
     def log(
         self, broker: BrokerId, topic_partition: TopicPartition = TOPIC_PARTITION
     ) -> PartitionLog:
-        """Returns the broker's log of the topic partition; from the disk if the broker is down."""
+        """Returns the broker's log of the topic partition, also if the broker is down."""
         node = self._nodes.get(NodeId(broker))
         disk = node.disk() if isinstance(node, Broker) else self._disks[broker]
         return disk[topic_partition]

@@ -1,12 +1,12 @@
 """A simulated consumer: reads one topic partition, and sometimes requests the end offset.
 
 The consumer fetches from the leader, one request at a time. A response with records becomes an
-operation of the history; an empty response does not. If its offset is out of range, the consumer
-goes back to the log start (auto.offset.reset=earliest). The history records this reset.
+operation of the history; an empty response does not. If the consumer's offset is out of range, the
+consumer goes back to the log start (auto.offset.reset=earliest). The history records this reset.
 
 Source: docs/kafka-rules.md A2, A7.
-Simplified: no group, no committed offsets; it sends no leader epoch and does not validate its
-position (KIP-320).
+Simplified: no group, no committed offsets; the consumer sends no leader epoch and does not validate
+its position (KIP-320).
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Consumer:
                 return self, ()
 
     def unfinished(self) -> tuple[Operation, ...]:
-        """Returns no operation: a read without a response is not in the history."""
+        """Returns (), because the history contains no read without a response."""
         return ()
 
     @property

@@ -30,7 +30,7 @@ from reference_impl.simulation.world import World
 
 
 class Machines(World):
-    """A cluster in which each of the brokers 1 to `brokers` has its own machine and disk."""
+    """A simulated cluster with the brokers 1 to `brokers`, each on a machine with its own disk."""
 
     def __init__(self, seed: int, conditions: Conditions, brokers: int, like: BrokerConfig) -> None:
         super().__init__(seed, conditions)

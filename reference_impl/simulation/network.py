@@ -29,7 +29,10 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """The conditions of all links: loss, duplication and overtaking in percent of the messages."""
+    """The conditions of all links: delays, and how many percent of the messages have a fault.
+
+    A message may be lost, doubled, or overtaken by later messages.
+    """
 
     delay_ms: int = 1
     jitter_ms: int = 0  # a random extra delay of up to this

@@ -116,7 +116,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The result of a scenario: the history, the log, the trace and counters."""
+    """The result of a scenario: the history, the log of `orders-0`, the trace and counters."""
 
     history: History  # of all clients, and of the final readers of the whole logs
     log: tuple[tuple[Offset, str], ...]  # as read from the beginning after recovery

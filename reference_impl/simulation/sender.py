@@ -34,7 +34,7 @@ REPLICATION_MS: Final = 200
 
 @dataclass(slots=True, kw_only=True)
 class Sender:
-    """One non-transactional producer session."""
+    """A simulated producer without transactions, with one producer id for all its sends."""
 
     app: Application
     brokers: BrokerClient

@@ -129,7 +129,7 @@ def end_response(transaction: TransactionMetadata, request: EndTxn) -> EndedTxn:
 
 
 def pending_markers(transaction: TransactionMetadata, context: Context) -> Markers:
-    """Returns an unsent marker for each topic partition of a transaction with a decided result."""
+    """Returns an unsent marker for each topic partition of a prepared transaction."""
     places = transaction.topic_partitions
     if Bug.MARKER_ON_ONE_PARTITION in context.bugs:
         places = places[:1]

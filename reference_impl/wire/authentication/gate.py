@@ -43,7 +43,7 @@ class Proceed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The security of a cluster's listeners: settings, users' credentials, and the TLS context."""
+    """The security of a cluster's listeners: its settings, users' credentials and TLS context."""
 
     security: Security
     credentials: Credentials

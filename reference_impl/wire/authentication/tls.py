@@ -31,7 +31,7 @@ class NotEncrypted(Exception):
 def server_context(security: Security) -> ssl.SSLContext | None:
     """Returns the TLS context of the brokers, None if the listeners are not encrypted.
 
-    Raises BadSecurity with the option whose file cannot be used.
+    Raises BadSecurity if a file cannot be used; the message names its option.
     """
     if not security.protocol.encrypts:
         return None

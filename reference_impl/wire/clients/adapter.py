@@ -1,6 +1,6 @@
 """Translates the requests of simulated clients to frames, and frames to their responses.
 
-By this translation the clients of the simulation speak to any broker over TCP. The table
+With this translation, the clients of the simulation can use any broker over TCP. The table
 `DIALOGUES` has a row for each request: its API, its versions, and two functions. One function
 writes the request, the other reads the response. The versions are those in which a request contains
 topic names, not topic ids. A transactional request is also limited to the versions of its
@@ -73,14 +73,14 @@ class Sent:
 
     @property
     def has_response(self) -> bool:
-        """True unless the broker sends no response (Produce with acks=0)."""
+        """True for all requests except Produce with acks=0."""
         return not (isinstance(self.request, Produce) and self.request.acks == ACKS_NONE)
 
 
 def request_frame(
     request: Request, correlation: int, offered: Offered, names: Names
 ) -> tuple[bytes, Sent]:
-    """Returns the frame of a request, and the `Sent` that reads its response.
+    """Returns the frame of a request, and the facts (`Sent`) that `response_in` needs later.
 
     Raises NoCommonVersion if client and broker share no version of the request.
     """

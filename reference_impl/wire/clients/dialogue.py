@@ -71,7 +71,7 @@ class Names:
     auto_creates: bool = False  # Metadata requests create topics: the brokers have no CreateTopics
 
     def sent(self, name: str) -> str:
-        """Returns the name with the prefix of the run, as it is on the wire.
+        """Returns the name on the wire: `name` with the prefix of the test run.
 
         Internal topics have no prefix.
         """

@@ -110,8 +110,8 @@ def fetch_offsets(request: FetchOffsets, writer: Writer, names: Names) -> Values
 def fetched_offsets(request: FetchOffsets, body: Any, names: Names) -> FetchedOffsets:
     """Returns the offsets in an OffsetFetch response.
 
-    A requested topic partition without a committed offset has the offset None. So has a topic
-    partition that the response leaves out, and every topic partition of an unknown group.
+    The offset is None for a requested topic partition without a committed offset, or without an
+    entry in the response. For an unknown group, all offsets are None.
     """
     found = tuple(
         (

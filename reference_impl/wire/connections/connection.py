@@ -257,7 +257,10 @@ class Connection(asyncio.Protocol):
 
 @coroutine
 def _continued(running: Coroutine[Any, Any, R], waits_for: Any) -> Generator[Any, Any, R]:
-    """Runs a coroutine to its end; it was started before, and now waits for `waits_for`."""
+    """Runs a coroutine to its end, and returns its result.
+
+    The coroutine was started before, and waits for the future `waits_for`.
+    """
     while True:
         error: BaseException | None = None
         sent: Any = None

@@ -63,7 +63,7 @@ class AroundRequests:
         self._stopped.set()
 
     async def carry_out(self, broker: ServedBroker, call: Call, handle: Handle) -> Handled:
-        """Returns the result of the request, with the faults of the fault rules that match it."""
+        """Handles the request with the faults of the matching fault rules; returns its result."""
         named_call = with_session_partitions(call, broker.fetch_sessions)
         request = await self._facts(broker, named_call)
         at_ms, started_s = int(time.time() * 1000), time.monotonic()

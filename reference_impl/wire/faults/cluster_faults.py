@@ -84,14 +84,14 @@ class Faulty(Protocol):
 
 
 async def carry_out(cluster: Faulty, fault: OfCluster) -> None:
-    """Lets the fault happen now; raises BadFault if it cannot."""
+    """Carries out the fault now; raises BadFault if this is impossible."""
     await _ACTIONS[type(fault)](cluster, fault)
 
 
 def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
-    """Returns True if the fault changes nothing: it kills a dead broker or starts a live one.
+    """Returns True if the fault has no effect any more: the broker is already dead or running.
 
-    For all other kinds of faults the result is False.
+    For all faults except crash, power loss and start, the result is False.
     """
     match fault:
         case Crash(broker=broker) | LosePower(broker=broker):

@@ -82,7 +82,7 @@ def with_error(call: Call, frame: bytes, error: str) -> bytes:
 
 
 def response_in(call: Call, frame: bytes) -> Any:
-    """Returns the response in a frame as a message of kio; the frame has its length prefix."""
+    """Returns the response that a frame contains; the frame begins with its length."""
     kind = payload(call.api, call.version, EntityType.response)[1]
     _, size = entity_reader(kind.__header_schema__)(frame, _LENGTH.size)
     if call.api is Api.API_VERSIONS:
@@ -129,7 +129,7 @@ def _marked_outside(entity: Any, error: KioErrorCode) -> Any:
 
 
 def _marked(entity: Any, error: KioErrorCode) -> Any:
-    """Returns the response with the error in each innermost structure that has an error field."""
+    """Returns the response with this error in each partition, or other innermost entry."""
     parts = {
         each.name: tuple(_marked(one, error) for one in getattr(entity, each.name))
         for each in fields(entity)
@@ -154,7 +154,7 @@ def _can_fail(kind: Any) -> bool:
 
 
 def _part(kind: Any, name: str) -> Any:
-    """Returns the element class of an array of structures, else None."""
+    """Returns the element class of the field `name` if it is an array of dataclasses, else None."""
     hint = get_type_hints(kind, vars(__import__(kind.__module__, fromlist=["_"])))[name]
     for one in (hint, *get_args(hint)):
         inside = get_args(one)
@@ -167,7 +167,7 @@ def _part(kind: Any, name: str) -> Any:
 
 
 def _blank(kind: Any, asked: Any) -> Any:
-    """Returns an empty response that names the topics, partitions or groups of `asked`."""
+    """Returns an empty response with the topics, partitions or groups of the request `asked`."""
     values: dict[str, Any] = {}
     for each in fields(kind):
         part = _part(kind, each.name)

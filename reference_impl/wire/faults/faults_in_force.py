@@ -44,7 +44,7 @@ class Acting(NamedTuple):
 
 
 class Faults(Protocol):
-    """The faults of a cluster, as one of its brokers sees them."""
+    """The fault rules of a cluster, as far as a broker needs them to handle a request."""
 
     @property
     def are_possible(self) -> bool:
@@ -64,7 +64,10 @@ class Faults(Protocol):
     def log_requests(self) -> bool: ...
 
     async def acting_on(self, request: Request, *, applied: bool) -> list[Acting]:
-        """Returns the faults that act on a request, before or after it was applied."""
+        """Returns the faults that act on a request.
+
+        `applied` is false before the broker handles the request, and true afterwards.
+        """
         ...
 
     async def ends(self, rule: int) -> None:
@@ -72,7 +75,7 @@ class Faults(Protocol):
         ...
 
     async def begin(self, fault: OfCluster) -> None:
-        """Begins a fault of the cluster; if it pauses this process, it acts at once."""
+        """Begins a fault of the cluster; a fault that pauses this process acts at once."""
         ...
 
     def begin_after_response(self, fault: OfCluster) -> None:
@@ -84,7 +87,7 @@ class Faults(Protocol):
 
 @dataclass(slots=True)
 class FaultsInForce:
-    """The faults of a cluster whose brokers may be in this process or in others.
+    """The faults of a cluster: those that act on requests, and those that act on brokers.
 
     A planned fault that fails adds its exception to `failures`.
     """
@@ -99,19 +102,22 @@ class FaultsInForce:
     _happening: set[asyncio.Task[None]] = field(default_factory=set)
 
     def add(self, rules: tuple[Rule, ...]) -> None:
-        """Puts the rules that act on requests into force."""
+        """Adds those rules that act on requests to the rules in force."""
         for rule in rules:
             if rule.when is not None:
                 self.rules.add(rule)
 
     async def begin_at_start(self, rules: tuple[Rule, ...]) -> None:
-        """Begins the fault of each rule without `when`; raises BadFault if this is impossible."""
+        """Begins the faults that need no request, those of rules without `when`.
+
+        Raises BadFault if a fault is impossible.
+        """
         for rule in rules:
             if rule.when is None and not isinstance(rule.fault, OfRequest):
                 await carry_out(self.cluster, rule.fault)
 
     def stop(self) -> None:
-        """Cancels the planned faults that are happening."""
+        """Cancels the planned faults that are in progress."""
         for task in self._happening:
             task.cancel()
 

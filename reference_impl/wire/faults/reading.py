@@ -47,7 +47,10 @@ OF_RULE: Final = ("do", "when", "then")
 
 
 def rule_of(document: Any, at: str = "") -> Rule:
-    """Returns the rule that a JSON object describes; raises BadFault, naming the wrong field."""
+    """Returns the rule that a JSON object describes.
+
+    Raises BadFault, which names the wrong field.
+    """
     values = _object(document, at)
     name = values.get("do")
     if not isinstance(name, str) or name not in FAULTS:

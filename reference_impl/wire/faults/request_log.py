@@ -4,7 +4,7 @@
      "partitions": [["orders", 0]], "at_ms": 1790000000000, "took_ms": 1.9,
      "errors": ["NOT_LEADER_OR_FOLLOWER"], "answered": true, "faults": [3]}
 
-A request is listed when it is answered, or when a fault decides that it never will be. `took_ms`
+A request is listed when the broker answers it, or when a fault prevents the answer. `took_ms`
 includes the wait of a long poll. `faults` has the numbers of the fault rules that acted. A request
 with acks=0 counts as answered. The log keeps the newest 10,000 requests. A number is never used
 again.

@@ -165,7 +165,7 @@ class Reassign:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvanceClock:
-    """Lets time pass for the cluster, not for its clients; at most an hour."""
+    """Advances the clock of the cluster by `ms`, at most an hour; its clients' clocks stay."""
 
     ms: int
 
@@ -202,7 +202,7 @@ NAMES: Final = {kind: name for name, kind in FAULTS.items()}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a rule can match of a request: broker, API, client id and topic partitions."""
+    """The properties of a request that a fault rule can match."""
 
     broker: BrokerId
     api: Api
@@ -274,7 +274,8 @@ class When:
     def selects_number(self, number: int, acted: int, coins: random.Random) -> bool:
         """Returns True if the rule acts on the `number`-th request that matches the rule.
 
-        `acted` is how often the rule has acted on earlier requests.
+        `acted` is how often the rule has acted on earlier requests. `coins` decides if the rule has
+        a probability.
         """
         if self.nth is not None:
             return number == self.nth

@@ -24,9 +24,10 @@ class UnknownRule(InputFault):
 
 @dataclass(slots=True)
 class RulesInForce:
-    """The fault rules of a cluster.
+    """The fault rules of a cluster, by number.
 
-    A rule may act on a request only with a probability; `seed` determines on which requests.
+    A rule may act on each matching request with a probability. `seed` makes these choices
+    reproducible.
     """
 
     seed: int = 0
@@ -81,8 +82,8 @@ class RulesInForce:
 
         `applied` is false before the broker handles the request, and true afterwards. Rules with a
         fault of the cluster, such as crash, come first. Of several rules with a fault of the
-        request itself, such as drop, only the oldest acts. If a rule that acts for the first time
-        has a rule in its field `then`, the latter comes into force.
+        request itself, such as drop, only the oldest acts. When a rule acts for the first time, the
+        rule in its field `then` (if any) comes into force.
         """
         of_phase = [one for one in self if one.rule.when and one.rule.when.applied == applied]
         selecting = [one for one in of_phase if one.sees(request)]

@@ -1,1 +1,1 @@
-"""The memory of the process: what keeps garbage collections and page faults short."""
+"""Keeps the pauses of a broker's process short: fewer page faults and garbage collections."""

@@ -145,7 +145,7 @@ def _missing(entity: Any) -> str | None:
 
 @cache
 def _checked(kind: Any) -> tuple[tuple[str, bool, bool], ...]:
-    """Returns (name, may be null, has nested structures) of each field that `_missing` checks."""
+    """Returns (name, may be null, contains structures) of the fields to check for null values."""
     found = [
         (field.name, "None" in str(field.type), _has_parts(field.type)) for field in fields(kind)
     ]
@@ -201,7 +201,7 @@ def parts(api: Api, version: int, entity_type: Side) -> dict[str, tuple[Any, tup
 
 @cache
 def payload(api: Api, version: int, entity_type: Side) -> tuple[str, Any]:
-    """Returns the name and class of a request or response itself, not of a structure inside."""
+    """Returns the name and class of a request or response, without its nested structures."""
     module = load_payload_module(api, version, entity_type)
     (found,) = [(name, kind) for name, kind in _classes(module) if kind.__type__ is entity_type]
     return found

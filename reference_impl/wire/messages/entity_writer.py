@@ -66,7 +66,10 @@ def written(entity: Any) -> bytes:
 
 @cache
 def writer(kind: Any) -> Write:
-    """Returns the function that appends the bytes of a kio entity of this class."""
+    """Returns the function that appends the bytes of a message of this class.
+
+    The class is one of the library kio.
+    """
     steps: list[Write] = []
     fixed: list[Field[Any]] = []
     tagged: list[tuple[int, Field[Any]]] = []

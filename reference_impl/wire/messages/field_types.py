@@ -1,4 +1,7 @@
-"""The types of the fields in kio's message classes: arrays, nullable fields, fixed sizes."""
+"""The types of the fields in messages: arrays, nullable fields, fixed sizes.
+
+The message classes are those of the package kio.
+"""
 
 from __future__ import annotations
 

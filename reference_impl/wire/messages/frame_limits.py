@@ -66,10 +66,10 @@ class _Scan:
     elements: int = 0
 
     def take(self, count: int, at: int) -> None:
-        """Adds the declared length of an array to the number of elements so far.
+        """Counts the elements of an array, whose declared length is `count`.
 
         Raises FrameRefused if the bytes after the position `at` are too few for these elements, or
-        if the frame has too many elements.
+        if the whole frame has too many elements.
         """
         # Each element takes at least one byte.
         if count > self.size - at:

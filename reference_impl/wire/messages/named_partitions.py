@@ -48,10 +48,10 @@ def first_of(entity: Any, names: tuple[str, ...]) -> Any:
 
 
 def places_of(entity: Any) -> Iterator[Place]:
-    """Yields (topic, partition number) for each partition listed in a part of a message.
+    """Yields (topic, partition number) for each partition that a topic entry of a message lists.
 
-    For example `{name: "orders", partitions: [{partition_index: 0}]}` gives ("orders", 0). A part
-    that is no topic gives nothing.
+    For example `{name: "orders", partitions: [{partition_index: 0}]}` gives ("orders", 0). If the
+    object is no topic entry, nothing is yielded.
     """
     topic, below = first_of(entity, TOPIC), first_of(entity, PARTITIONS)
     if topic is None or not isinstance(below, tuple):

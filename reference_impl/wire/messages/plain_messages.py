@@ -120,7 +120,10 @@ def decode(api: Api, version: int, frame: bytes) -> dict[str, Any]:
 
 
 def read_request(api_key: int, version: int, frame: bytes) -> Any:
-    """Returns kio's message of a request frame, without its header; raises UnreadableRequest."""
+    """Returns the request in a frame as a message of the library kio; raises UnreadableRequest.
+
+    The frame begins after its header.
+    """
     if version not in schema_name_map.get(api_key_map.get(api_key, ""), ()):
         raise UnreadableRequest(f"there is no schema for API {api_key} version {version}")
     kind = _kind(api_key, version, EntityType.request)
@@ -211,7 +214,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def _nested(hint: Any) -> Any:
-    """Returns the structure class inside a field's type, or None."""
+    """Returns the first dataclass inside a field's type, or None."""
     if is_dataclass(hint):
         return hint
     return next((found for one in get_args(hint) if (found := _nested(one)) is not None), None)

@@ -11,8 +11,8 @@
 The receiver reads each value by the annotation of its field, and makes only objects of the classes
 of `protocol`. So bytes from a socket cannot choose a function to call, as a pickle can.
 
-UpdateMetadata has the whole image. A connection carries it as the change from its last image, see
-`metadata_changes`. So each connection has an encoder and a decoder of its own.
+UpdateMetadata has the whole image. A connection sends only the change from the image that it sent
+before, see `metadata_changes`. So each connection has an encoder and a decoder of its own.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _readers: dict[Any, Read] = {}
 
 
 class MalformedMessage(ValueError):
-    """The error for bytes that are no message."""
+    """The error for bytes that are not a valid message between nodes."""
 
 
 class Encoder:

@@ -124,7 +124,7 @@ class Host:
     def start_timers(self, ahead_s: float | None = None) -> None:
         """Starts the clock, which is ahead of the event loop's clock by `ahead_s`.
 
-        By default it begins at the wall-clock time.
+        If `ahead_s` is None, the clock begins at the wall-clock time.
         """
         others = () if self.elsewhere is None else self.brokers
         self.timers.start(frozenset(map(NodeId, others)), ahead_s)
@@ -194,7 +194,10 @@ class Host:
             )
 
     def shut_down(self, broker_id: BrokerId) -> None:
-        """Lets the broker shut down: it stops when the controller consents. Kafka: SIGTERM."""
+        """Begins a clean shutdown: the broker stops once the controller consents.
+
+        Kafka: SIGTERM.
+        """
         self._step(NodeId(broker_id), TimerFired(Timer(TimerKind.SHUT_DOWN)))
 
     def pause(self, broker_id: BrokerId) -> None:
@@ -215,7 +218,7 @@ class Host:
     def is_calm(self) -> bool:
         """True if every broker is running and knows that all are registered and unfenced.
 
-        Brokers of other processes are not looked at.
+        Brokers in other processes are not checked.
         """
         for broker_id in self.brokers:
             if self.elsewhere is not None and NodeId(broker_id) not in self._nodes:

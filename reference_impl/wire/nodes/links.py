@@ -172,9 +172,9 @@ class _Outgoing(asyncio.Protocol):
         self._dialing = None
 
     async def _connect(self) -> bool:
-        """Opens a connection; returns True if the other node admits it, even if it is lost later.
+        """Opens a connection; returns True if the other node accepts it, even if it breaks later.
 
-        Returns False at once if the other node has no address yet.
+        Returns False at once if the address of the other node is unknown.
         """
         place = self._links.places.get(self._to)
         if place is None:
@@ -238,7 +238,7 @@ class _Outgoing(asyncio.Protocol):
 
 
 class _Incoming(asyncio.Protocol):
-    """A connection from another node."""
+    """A connection that another node has opened: checks its proof, then receives its messages."""
 
     def __init__(self, links: Links) -> None:
         self._links = links

@@ -1,4 +1,4 @@
-"""Fetches that wait until their topic partitions have more to read, for one broker.
+"""Lets a fetch wait until one of its topic partitions has more to read.
 
 no data -> waits -> a topic partition is readable, or the time is over -> reads again
 """

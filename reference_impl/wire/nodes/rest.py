@@ -13,7 +13,7 @@ a fetch without a response. Equal replicas have the same records, high watermark
 
 A resting timer fires later, after the leader or the follower has changed. A replica is an immutable
 object, so a changed replica is another object. `ReplicaChanges` finds the topic partitions with a
-changed replica; only these are looked at.
+changed replica; only these are checked.
 
 If these timers fired, the followers of 500 partitions would send 2,000 fetches a second. In Kafka
 one fetch of a fetch session has all partitions of a leader.

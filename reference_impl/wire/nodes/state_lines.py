@@ -22,7 +22,7 @@ from reference_impl.wire.nodes.host import Host
 
 
 def state_lines(host: Host) -> list[str]:
-    """Returns the lines: first what the controller knows, then what each broker knows."""
+    """Returns lines that show the controller's metadata, and then the state of each broker."""
     image = host.image
     return [
         *(f"controller: broker {one.broker_id}: {_registration(one)}" for one in image.brokers),

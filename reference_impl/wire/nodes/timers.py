@@ -40,7 +40,8 @@ _TURNS: Final = 8  # of the loop: a timer, its message, the answer, and the next
 class Timers:
     """The timers of all nodes.
 
-    `fire` gets the node, its due timer, and how often the node had started when the timer was set.
+    When a timer is due, `fire` gets the node, the timer, and how often the node had been started
+    when it set the timer.
     """
 
     broker_settings: BrokerSettings

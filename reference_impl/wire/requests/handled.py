@@ -1,4 +1,4 @@
-"""The result of a request: its response frame, and what becomes of its connection."""
+"""The result of a request: its response frame, and whether the connection is closed."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ from typing import Protocol
 
 
 class AuthenticationFailed(Exception):
-    """The error if a client is not authenticated, with a text for the broker's log.
+    """The error if the authentication of a client fails; its text is for the broker's log.
 
-    The client gets only `shown`, or a general text.
+    The client gets the text `shown`, or a general text if `shown` is None.
     """
 
     def __init__(self, why: str, shown: str | None = None) -> None:

@@ -165,7 +165,7 @@ class ScramExchange:
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """An exchange between the client's first and its final message."""
+    """A SCRAM exchange that has sent its first message, and waits for the client's proof."""
 
     name: str
     credential: ScramCredential

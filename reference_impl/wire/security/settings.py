@@ -1,4 +1,4 @@
-"""The security of the ports on which brokers listen for clients, as one setting.
+"""The security settings of the ports on which brokers listen for clients.
 
     PLAINTEXT        neither encrypted nor authenticated
     SSL              encrypted; with a client CA, clients need certificates
@@ -51,7 +51,7 @@ class SecurityProtocol(StrEnum):
 
 
 class Mechanism(StrEnum):
-    """The SASL mechanisms that the brokers know."""
+    """The SASL mechanisms that the brokers support."""
 
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
@@ -113,7 +113,10 @@ class Security:
 
 
 def check_user(name: str, password: str, place: str) -> None:
-    """Raises BadSecurity for an empty name or password, a zero byte, or text that is not UTF-8."""
+    """Raises BadSecurity for an empty name or password, a zero byte, or text that is not UTF-8.
+
+    The message begins with `place`, the option or file that contains the user.
+    """
     if not name:
         raise BadSecurity(f"{place}: the name of a user is empty; write NAME=PASSWORD")
     if not password:

@@ -82,7 +82,7 @@ def _accepted(one: PartitionProduce) -> list[dict[str, str | int]]:
 
 
 def applied_but_unanswered(log: Path) -> int:
-    """Returns the number of different records in the log's lines with `answered` false."""
+    """Returns the number of distinct records that the log lists as applied but not answered."""
     unanswered: set[tuple[object, ...]] = set()
     for line in log.read_text().splitlines():
         entry = json.loads(line)
@@ -92,7 +92,7 @@ def applied_but_unanswered(log: Path) -> int:
 
 
 def applied(log: Path) -> int:
-    """Returns the number of different records in the applied log.
+    """Returns the number of distinct records in the applied log.
 
     A record that was sent several times counts once.
     """

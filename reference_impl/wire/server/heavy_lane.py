@@ -1,4 +1,4 @@
-"""Requests with many elements are handled in a thread of their own, so that others go on.
+"""Handles requests with many elements in a separate thread, so that other requests do not wait.
 
 Python needs up to a second for a request of 10,000 elements. If the event loop of the brokers
 handled it, all other requests would wait.
@@ -83,7 +83,7 @@ async def _cancel_others() -> None:
 
 @dataclass(slots=True)
 class BrokerFromLane:
-    """The interface to a broker whose event loop runs in another thread."""
+    """A broker for handlers in another thread: each call runs in the event loop of the broker."""
 
     broker: ServedBroker
     loop: asyncio.AbstractEventLoop  # of the broker

@@ -13,7 +13,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class FaultLog:
-    """The file of the fault log; without a file nothing is logged."""
+    """The file of the fault log; if `file` is None, nothing is logged."""
 
     file: Path | None
 

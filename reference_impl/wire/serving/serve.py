@@ -128,12 +128,12 @@ class Cluster:
 
     @property
     def pids(self) -> Mapping[BrokerId, int]:
-        """Empty: all brokers are in this process."""
+        """Returns an empty mapping, because no broker has a process of its own."""
         return {}
 
     @property
     def controller_pid(self) -> None:
-        """None: the controller is in this process."""
+        """Returns None, because the controller has no process of its own."""
 
     @property
     def brokers(self) -> tuple[BrokerId, ...]:

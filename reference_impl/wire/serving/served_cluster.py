@@ -1,4 +1,7 @@
-"""The interface to a cluster that clients reach over the network, in one process or in several."""
+"""The interface of a cluster that clients reach over the network.
+
+Its nodes run in this process, or each in a process of its own.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a handler sees of its broker: the interface, the topic ids, the fetch sessions."""
+"""The part of a broker that a handler may use: its interface, topic ids and fetch sessions."""

@@ -42,17 +42,26 @@ OF_CLUSTER: Final = _bits(Operation.CLUSTER_ACTION, Operation.IDEMPOTENT_WRITE, 
 
 
 def group_operations(body: Any) -> int:
-    """Returns the operations for a group; NO_OPERATIONS if `body` does not request them."""
+    """Returns the bit set of operations that the client may perform on a group.
+
+    Returns NO_OPERATIONS if the request `body` does not ask for them.
+    """
     return _if_included(body, "include_authorized_operations", OF_GROUP)
 
 
 def topic_operations(body: Any) -> int:
-    """Returns the operations for a topic; NO_OPERATIONS if `body` does not request them."""
+    """Returns the bit set of operations that the client may perform on a topic.
+
+    Returns NO_OPERATIONS if the request `body` does not ask for them.
+    """
     return _if_included(body, "include_topic_authorized_operations", OF_TOPIC)
 
 
 def cluster_operations(body: Any) -> int:
-    """Returns the operations for the cluster; NO_OPERATIONS if `body` does not request them."""
+    """Returns the bit set of operations that the client may perform on the cluster.
+
+    Returns NO_OPERATIONS if the request `body` does not ask for them.
+    """
     return _if_included(body, "include_cluster_authorized_operations", OF_CLUSTER)
 
 

@@ -61,7 +61,7 @@ class FetchPartition:
         self.is_inconsistent = now is not None and now != self.topic_id
 
     def want(self, wanted: Any) -> None:
-        """Takes over the offsets and limits of a newer request."""
+        """Replaces the offsets and limits by those of a newer request."""
         self.wanted = wanted
         self._request = self.unchanged = None
 
@@ -87,7 +87,7 @@ class FetchPartition:
         return known
 
     def keep(self, request: Fetch, answer: Fetched | None, replica: object) -> None:
-        """Remembers a response without records, and the replica that the broker read for it.
+        """Stores `answer`, a response without records, and the replica from which the broker read.
 
         If `answer` is None, the earlier response is forgotten. If the client has requested other
         offsets in the meantime, nothing changes.
@@ -106,7 +106,7 @@ class FetchPartition:
         return self.unchanged if known is not None and known is replica else None
 
     def must_respond(self, answer: Fetched) -> bool:
-        """Returns True if the answer has news for the client, and remembers the answer.
+        """Returns True if the answer has records, an error or new offsets; remembers its offsets.
 
         Kafka: FetchSession.CachedPartition.maybeUpdateResponseData.
         """
@@ -142,7 +142,7 @@ def _topic_id(topic: Any) -> UUID:
 
 
 def keys_of(topics: Iterable[Any]) -> list[Key]:
-    """Returns the key of each partition in a part of a request."""
+    """Returns the key of each partition in `topics`, a list of topics in a Fetch request."""
     return [
         (
             _topic_id(topic) if hasattr(topic, "topic_id") else topic.topic,

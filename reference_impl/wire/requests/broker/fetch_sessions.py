@@ -3,7 +3,7 @@
     epoch 0           a full fetch: all partitions are named; the response begins a session
     epoch 1, 2, ...   an incremental fetch of the session: it names new partitions, partitions with
                       other offsets than before, and partitions to remove from the session; the
-                      response has only partitions with news
+                      response has only changed partitions
     epoch -1          a full fetch that ends the session, if any, and begins none
 
 A broker keeps at most 1,000 sessions. At this limit, a new session replaces one that was not used
@@ -72,7 +72,7 @@ class FetchSession:
 
     @property
     def value(self) -> tuple[bool, int, int]:
-        """The order of eviction: sessions with the least value go first."""
+        """The sort key of sessions for eviction: sessions with the least value leave first."""
         return self.privileged, self.counted, self.id
 
 

@@ -39,7 +39,7 @@ _newest: list[tuple[MetadataImage, TopicIds]] = []
 
 
 def ids_of(seen: MetadataImage) -> TopicIds:
-    """Returns the topic ids of a metadata image; a cache has those of the newest images."""
+    """Returns the topic ids of a metadata image; the ids of the newest images are cached."""
     for known, ids in _newest:
         if known is seen:
             return ids

@@ -83,7 +83,7 @@ _KAFKA_MS: Final[Mapping[str, int]] = dict(KAFKA_SETTINGS.numbers)
 
 
 class Broker(NamedTuple):
-    """The facts about a broker from which the values of its static settings follow."""
+    """The properties of a broker that determine the values of its static settings."""
 
     broker_id: int
     times_ms: Mapping[str, int]  # the timeouts and intervals, by field

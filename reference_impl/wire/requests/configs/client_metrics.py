@@ -30,9 +30,10 @@ OF_SUBSCRIPTION: Final = 7  # the config source CLIENT_METRICS_CONFIG
 
 
 def changed_subscription(name: str, configs: Iterable[Any]) -> AlterClientMetrics:
-    """Returns the request that changes single settings; raises Refused for APPEND and SUBTRACT.
+    """Returns the request that changes the settings in `configs`, and keeps all others.
 
-    Kafka's controller does not know the types of these settings, so it treats none as a list.
+    Raises Refused for APPEND and SUBTRACT. Kafka's controller does not know the types of these
+    settings, so it treats none as a list.
     """
     for change in configs:
         if change.config_operation in {APPEND, SUBTRACT}:

@@ -80,7 +80,10 @@ async def describe_client_quotas(broker: ServedBroker, call: Call) -> bytes:
 
 
 def _filter(components: Any) -> dict[str, tuple[int, str | None]]:
-    """Maps each entity type of the filter to its match type and name; raises Refused."""
+    """Returns the match type and name for each entity type of a quota filter.
+
+    Raises Refused for an invalid filter.
+    """
     found: dict[str, tuple[int, str | None]] = {}
     for one in components:
         kind, match_type = one.entity_type, one.match_type

@@ -61,7 +61,10 @@ ChangeSubscription = Callable[[str, Iterable[Any]], AlterClientMetrics]
 
 
 class Changes(NamedTuple):
-    """How a request changes the settings of topics, brokers and client-metrics resources."""
+    """The functions that read one kind of change request: for topics, brokers and subscriptions.
+
+    The subscriptions are those to client metrics.
+    """
 
     of_topic: Change
     of_brokers: ChangeDefaults

@@ -41,8 +41,9 @@ class ConfigType(IntEnum):
 class Config(NamedTuple):
     """A setting of a topic: its field in `TopicSettings`, its type, and its parser.
 
-    The parser raises ValueError for an invalid value. `of_brokers` names the brokers' setting for
-    the default of all topics. If its limits differ from the topic's, `read_of_brokers` parses it.
+    The parser raises ValueError for an invalid value. `of_brokers` is the name of the broker
+    setting that has the default for all topics. If this broker setting permits other values,
+    `read_of_brokers` is its parser.
     """
 
     field: str
@@ -53,7 +54,7 @@ class Config(NamedTuple):
 
 
 def at_least(least: int) -> Callable[[str], int]:
-    """Returns a parser of whole numbers from `least` on."""
+    """Returns a parser of integers that raises ValueError for a number below `least`."""
 
     def read(value: str) -> int:
         if not value.removeprefix("-").isdecimal() or int(value) < least:
@@ -201,7 +202,7 @@ def create_topic_fields(configs: Iterable[Any]) -> dict[str, Any]:
 def alter_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
     """Returns the changes as fields of AlterConfigs; a deleted setting gets its default value.
 
-    Raises ValueError, with the name, for an invalid setting.
+    Raises ValueError for an invalid setting; the message names the setting.
     """
     found: dict[str, Any] = {}
     deleted: set[str] = set()
@@ -222,8 +223,9 @@ def alter_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
 
 
 def list_change(configs: Mapping[str, Config], change: Any) -> ListChange:
-    """Returns the words that APPEND adds or SUBTRACT removes; raises ValueError if the setting is
-    no list.
+    """Returns the items that APPEND adds to a list, or that SUBTRACT removes from it.
+
+    Raises ValueError if the setting is not a list.
     """
     config, adds = configs.get(change.name), change.config_operation == APPEND
     if config is None or config.type is not ConfigType.LIST:
@@ -234,10 +236,9 @@ def list_change(configs: Mapping[str, Config], change: Any) -> ListChange:
 
 
 def replace_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
-    """Returns fields of AlterConfigs that replace all settings of a topic; absent ones get default
-    values.
+    """Returns fields of AlterConfigs that set all settings; absent ones get their default values.
 
-    Raises ValueError, with the name, for an invalid setting.
+    Raises ValueError for an invalid setting; the message names the setting.
     """
     found: dict[str, Any] = {}
     for setting in configs:
@@ -266,7 +267,7 @@ def describe(
 
 
 def default_of(field: str, defaults: TopicDefaults) -> tuple[Any, int]:
-    """Returns the value and its source if the topic does not have the setting itself."""
+    """Returns the default of a topic setting, and the source of this default in DescribeConfigs."""
     for of_all, source in ((defaults, FOR_ALL_BROKERS), (defaults.at_start, STATIC)):
         if (value := getattr(of_all, field)) is not None:
             return value, source
@@ -285,7 +286,7 @@ def written_configs(request: CreateTopic) -> Iterable[tuple[str, str]]:
 
 
 def text(value: Any) -> str:
-    """Returns the value as a setting of Kafka is written, such as `true` or `compact`."""
+    """Returns the text of a setting's value in Kafka's form, such as `true` or `compact`."""
     return str(value.value) if isinstance(value, Enum) else str(value).lower()
 
 

@@ -64,7 +64,7 @@ OF_BROKERS: Final[Mapping[str, str]] = {
 
 
 def of_topic(name: str) -> str:
-    """Returns why a request cannot set this setting of a topic, in words of Kafka if it has them.
+    """Returns why a topic cannot have this setting: it is not supported here, or unknown to Kafka.
 
     Kafka: LogConfig.validateNames.
     """
@@ -74,7 +74,7 @@ def of_topic(name: str) -> str:
 
 
 def of_brokers(name: str) -> str:
-    """Returns why a request cannot set this setting of brokers."""
+    """Returns the reason why a request cannot change this setting of brokers."""
     reasons = (why for pattern, why in OF_BROKERS.items() if fnmatchcase(name, pattern))
     why = next(reasons, "no setting of brokers has this name")
     return f"{name} is not supported: {why}"

@@ -272,7 +272,7 @@ async def _fetched(
 async def _all_topics(
     broker: ServedBroker, call: Call, found: Iterable[TopicPartition]
 ) -> list[tuple[dict[str, Any], str, list[int]]]:
-    """Returns (field that names the topic, topic name, partitions) of each topic with an offset."""
+    """Returns (name or id as a response field, name, partitions) of each topic with an offset."""
     by_name: dict[str, list[int]] = {}
     for place in found:
         by_name.setdefault(place.topic, []).append(place.index)

@@ -47,7 +47,7 @@ OPERATION_NOT_ATTEMPTED: Final = 55  # an error of the wire layer alone
 
 
 def known_error(error: ErrorCode, version: int, since: int = PRODUCER_FENCED_SINCE) -> ErrorCode:
-    """Returns the error as a client with this version of the request knows it.
+    """Returns the error that a response of this version may contain.
 
     For a version below `since`, PRODUCER_FENCED becomes INVALID_PRODUCER_EPOCH (KIP-360).
     """

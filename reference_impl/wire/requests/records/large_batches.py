@@ -31,10 +31,10 @@ def is_read_before(head: Header) -> bool:
 async def scanned_before(
     broker: ServedBroker, data: bytes, head: Header
 ) -> RecordFacts | ErrorCode | None:
-    """Returns facts about the records of a large or compressed batch, or their error.
+    """Returns facts about the records of a large or compressed batch, or the error that rejects it.
 
-    The largest batches are read in a thread. `head` is the header of the first batch. Returns None
-    if the data is not one valid batch: the leader rejects it.
+    `head` is the header of the first batch in `data`. The largest batches are read in another
+    thread. Returns None if `data` is not exactly one valid batch; the leader then rejects it.
     """
     batch = only_batch(data)
     if isinstance(batch, ErrorCode):

@@ -1,7 +1,7 @@
 """Leader hints: a broker that does not lead a topic partition names the leader in its response.
 
-The hint comes with the error for this topic partition. By the hint the client finds the leader
-without a Metadata request. The response also has the address of each named leader.
+The hint comes with the error for this topic partition. So the client finds the leader without a
+Metadata request. The response also has the address of each named leader.
 
 Source: KIP-951; KafkaApis.handleProduceRequest, KafkaApis.handleFetchRequest.
 Simplified: the hint always names the leader in the metadata that the broker has applied. In Kafka,
@@ -23,7 +23,7 @@ from reference_impl.wire.requests.broker.served_broker import ServedBroker, imag
 
 @dataclass(frozen=True, slots=True)
 class LeaderHints:
-    """The leaders of the topic partitions that a response names and this broker does not lead."""
+    """The leaders of those partitions of a response that other brokers lead."""
 
     call: Call
     states: Mapping[TopicPartition, PartitionState]

@@ -70,7 +70,7 @@ class ProduceResult:
 
 
 async def produce(broker: ServedBroker, call: Call) -> ProduceResult:
-    """Handles Produce; returns once each batch is rejected, or appended as acks requires."""
+    """Handles Produce; returns once each batch is rejected, or acknowledged as acks requires."""
     body = call.body
     topics = await named_topics(broker, body.topic_data)
     parts = [

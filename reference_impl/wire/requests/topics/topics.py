@@ -84,9 +84,9 @@ async def _name_error(broker: ServedBroker, topic: str) -> CreatedTopic:
 
 
 def _creation(broker: ServedBroker, call: Call, topic: Any) -> CreateTopic:
-    """Returns the request to create one topic of a CreateTopics request.
+    """Returns the request that creates `topic`, one topic of a CreateTopics request.
 
-    Raises Refused for invalid replicas, and another ValueError for an invalid setting.
+    Raises ValueError for an invalid setting; for invalid replicas, this error is a Refused.
     """
     partitions, replicas = topic.num_partitions, topic.replication_factor
     assignments = _assignments(topic)

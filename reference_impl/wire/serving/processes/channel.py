@@ -1,10 +1,10 @@
-"""Calls between the command's process and the process of one node, in both directions.
+"""Calls between the process of the command (the parent) and the process of one node.
 
     call      a number, the name of a function, its arguments    answered by the number and a result
     notice    the name of a function, its arguments              not answered
 
-Each end has a table of functions by name. A call runs as a task, so a long one delays no other. A
-notice runs at once, in the order of the notices.
+Both ends can call. Each end has a table of functions by name. A call runs as a task, so a long one
+delays no other. A notice runs at once, in the order of the notices.
 
 The messages are pickles, each with its length. They go over a socket pair, which no third process
 has; bytes from clients or other nodes never come this way.

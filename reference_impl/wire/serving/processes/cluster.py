@@ -295,7 +295,7 @@ class ProcessCluster:
         return node in self._starting or self._processes[node].is_up
 
     def is_paused(self, node: NodeId) -> bool:
-        """True if `pause` has stopped the process; signals of others are not seen."""
+        """True if `pause` has stopped the process; a SIGSTOP from elsewhere does not count."""
         return node in self._paused
 
     def pause(self, node: NodeId) -> None:
@@ -373,7 +373,7 @@ class ProcessCluster:
         """Starts a node whose process has ended, and returns when it listens at its old ports.
 
         The controller accepts a broker when its earlier session has ended. Raises CannotServe if
-        the node is up or does not start, and BadFault if a broker has no controller to start with.
+        the node is up or does not start, and BadFault for a broker if the controller is down.
         """
         if self.is_up(node):
             raise CannotServe(f"{name_of(node)} is up; kill it first")

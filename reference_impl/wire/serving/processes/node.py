@@ -1,10 +1,10 @@
-"""One node in a process of its own: the controller, or a broker with its port for clients.
+"""A node in a process of its own: the controller, or a broker with its port for clients.
 
-    the node         its host, with one node
-    its links        messages to and from all other nodes
-    its channel      calls from and to the process of the command
+    the host         runs the node
+    the links        carry messages to and from all other nodes
+    the channel      carries calls from and to the parent process
 
-The command's process may call each function in `calls`.
+The parent process may call each function in `calls`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LOOKS_EVERY_S: Final = 0.01
 
 
 class Node:
-    """The host of one node, and its links to other nodes."""
+    """A cluster node that runs in this process, with its connections to the other nodes."""
 
     def __init__(self, settings: NodeSettings, parent: Channel) -> None:
         options = settings.options
@@ -96,7 +96,7 @@ class Node:
         self._links.separated = places.separated
 
     async def separate(self, others: frozenset[NodeId]) -> None:
-        """Loses all messages from and to these nodes, until the next call."""
+        """Drops all messages from and to these nodes from now on; replaces the earlier nodes."""
         self._links.separated = others
 
     async def advance(self, ms: int) -> None:
@@ -155,7 +155,7 @@ class ControllerNode(Node):
         return self.host.image
 
     async def next_start(self, after: int) -> tuple[int, MetadataImage]:
-        """Returns the number and the cluster metadata with which a broker starts next.
+        """Returns the incarnation number for the next start of a broker, and the cluster metadata.
 
         The number is larger than `after`.
         """

@@ -14,9 +14,9 @@ from reference_impl.wire.serving.processes.settings import Places
 
 @dataclass(slots=True)
 class ClusterPlaces:
-    """The addresses of all nodes that have been open, for clients and for other nodes.
+    """The addresses at which the nodes listen, for clients and for other nodes.
 
-    A node that starts again listens at the ports that it had.
+    A node that starts again listens at its old ports.
     """
 
     options: ServeOptions
@@ -25,25 +25,25 @@ class ClusterPlaces:
     _split: set[frozenset[NodeId]] = field(default_factory=set)
 
     def found(self, node: NodeId, clients: Address | None, link: Address) -> None:
-        """Stores the addresses of a node: for other nodes and, if it is a broker, for clients."""
+        """Stores the addresses of a node: for other nodes and, if it has any, for clients."""
         self._links[node] = link
         if clients is not None:
             self._clients[BrokerId(node)] = clients
 
     @property
     def addresses(self) -> Mapping[BrokerId, Address]:
-        """The addresses of the brokers that clients get."""
+        """The address of each broker, as Metadata responses return it to clients."""
         brokers = self.options.broker_ids
         listens = self.options.advertised or [self._clients[one] for one in brokers]
         return dict(zip(brokers, listens, strict=True))
 
     def client_port(self, broker: BrokerId) -> int:
-        """The port on which a broker that starts listens for clients; 0 for a free one."""
+        """Returns the broker's port for clients; 0 if the broker may take any free port."""
         first = self.options.port + broker - 1 if self.options.port else 0
         return self._clients.get(broker, ("", first))[1]
 
     def link_port(self, node: NodeId) -> int:
-        """The port on which a node that starts listens for other nodes; 0 for a free one."""
+        """Returns the node's port for other nodes; 0 if the node may take any free port."""
         above = 0 if node == CONTROLLER else node
         first = self.options.link_port + above if self.options.link_port else 0
         return self._links.get(node, ("", first))[1]

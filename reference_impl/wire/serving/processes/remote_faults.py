@@ -1,4 +1,4 @@
-"""The faults of a cluster, as a broker in a process of its own sees them.
+"""Gives a broker in a process of its own access to the faults of its cluster.
 
 The parent process, which runs the command `urteil broker`, has the fault rules and the log of
 requests. It counts the requests to all brokers. A broker calls this process before and after each
@@ -57,7 +57,7 @@ class RemoteFaults(Faults):
 
 
 def calls_to(faults: FaultsInForce) -> Calls:
-    """Returns the functions that a broker calls."""
+    """Returns the functions of `faults` that a broker in another process may call, by name."""
     return {
         "before": partial(faults.acting_on, applied=False),
         "after": partial(faults.acting_on, applied=True),

@@ -37,7 +37,7 @@ class NodeSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """The addresses of brokers for clients, and the addresses of all nodes for one node.
+    """What one node needs to connect: the addresses of brokers for clients, and of all nodes.
 
     The node exchanges no messages with the nodes of `separated`.
     """
