@@ -118,7 +118,7 @@ def _outside(suite: Suite, side: Side, profile: Profile) -> Decided:
 
 
 def by_model(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields the verdicts of model checking on a claim, two for each bug that violates it.
+    """Yields two verdicts of the model checker for each bug that violates the claim.
 
     The first verdict is on the spec without the bug, the second on the spec with the bug. They are
     copied from the track record, the file of all seeded bugs and their counterexamples.
@@ -157,7 +157,7 @@ def _line(row: Caught) -> str:
 
 
 def by_proof(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields the verdicts of the proof: on the default variant, and on variants with a bug."""
+    """Yields the proof's verdicts on a claim: for the spec as it is, and for its seeded bugs."""
     spec, _, _ = decider.name.partition(".")
     proof = _proof(spec)
     yield Decided(

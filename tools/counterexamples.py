@@ -117,7 +117,7 @@ class _Step:
 
 
 def repeated(found: Counterexample) -> Replayed:
-    """Takes the steps of a counterexample with the reference interpreter, and judges the claim.
+    """Replays a counterexample in the reference interpreter, and checks the claim at each step.
 
     Tries every initial state. If none leads to a violation, returns the longest replay. Raises
     KeyError for an action or a claim that the spec no longer has.

@@ -1,4 +1,4 @@
-"""Writes docs/history-format.md, the standard of histories, from the tables of the code.
+"""Writes docs/history-format.md, the specification of the history format, from the code's tables.
 
     python -m tools.history_format
 
@@ -52,7 +52,7 @@ EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 def examples() -> Iterator[str]:
-    """Yields one line of NDJSON for each kind; together the lines are a history."""
+    """Yields a history of one NDJSON line for each kind of micro-operation."""
     for op, (kind, fields) in enumerate(EXAMPLES.items()):
         row = {
             "op": op,

@@ -1,4 +1,4 @@
-"""The command line of tools that take names of specs: SPEC ..., by default all."""
+"""The command-line argument SPEC ... of tools that work on some specs, or by default on all."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ SUBSCRIBED: Final = Declarations(sub_via=frozenset({"subscribe"}))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A broker, the work of a service on it, and the anomalies that the history must have.
+    """A test of a recorder: the broker, the service's work, and the anomalies to find.
 
     `bug` is the seeded bug of the broker. If `aborts` is true, the service sends in a transaction
     and aborts it.
@@ -80,7 +80,7 @@ RECORDERS: Final[dict[str, Callable[[], Command]]] = {"java": java, "go": go}
 
 
 def record(service: Command, case: Case, folder: Path) -> None:
-    """Runs the recorded service on a broker with the bug of the case; its history is in `folder`.
+    """Runs a service on a broker with the case's bug; the service writes its history to `folder`.
 
     Raises InputFault if the service fails.
     """
@@ -99,7 +99,7 @@ def record(service: Command, case: Case, folder: Path) -> None:
 
 
 def faults(history: Path, case: Case) -> list[str]:
-    """Returns the differences of the history from the expectation of the case; empty if none."""
+    """Returns why the history is not the expected one for this case; empty if it is."""
     broken_rows = check(history).broken
     if broken_rows:
         return list(broken_rows)

@@ -215,9 +215,9 @@ def served_requests() -> Iterator[str]:
 
 
 def served_settings() -> Iterator[str]:
-    """Yields the lines of the page of Kafka's settings: served ones, and ones that are refused.
+    """Yields the lines of a Markdown page about Kafka's settings: supported and refused ones.
 
-    For each served setting, the page has its name for topics, its default, and its name for
+    For each supported setting, the page has its name for topics, its default, and its name for
     brokers.
     """
     yield from (
@@ -242,7 +242,7 @@ def served_settings() -> Iterator[str]:
 
 
 def commands() -> Iterator[str]:
-    """Yields the lines of the page of commands: the exit codes, and every command's help."""
+    """Yields the lines of docs/reference/commands.md: exit codes, and the help of each command."""
     yield from (
         "# Commands",
         "",

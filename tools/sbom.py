@@ -59,7 +59,7 @@ class Package:
 
 
 def shipped(extras: Iterable[str] = ()) -> tuple[Package, ...]:
-    """Returns Urteil and all packages that it needs, directly or not, by name.
+    """Returns Urteil and all packages that it needs, directly or indirectly, sorted by name.
 
     Raises PackageNotFoundError if one of them is not installed.
     """

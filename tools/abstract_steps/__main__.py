@@ -1,12 +1,13 @@
 """Counts how often each action of a proved spec is taken: docs/abstract-steps.md.
 
-    explored    steps of a detailed spec, which are steps of the abstract one
+    explored    steps of a detailed spec, mapped to steps of the abstract spec
     simulated   events of the reference broker in simulations
     real        log lines of Apache Kafka
 
 `python -m tools.abstract_steps` writes the page and `benchmarks/results/abstract_steps.json`. With
-names such as `quorum-abstract`, only these specs are counted again. The exit code is 1 if nothing
-takes an action, and the page has no reason. All specs take five minutes.
+names such as `quorum-abstract`, only these specs are counted again. The exit code is 1 if some
+action is never taken, and the page gives no reason for this. A run with all specs takes five
+minutes.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ SPECS: Final = tuple(dict.fromkeys((*TRACED, *EXPLORATIONS)))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Explores, simulates and reads the recorded lines; returns the exit code."""
+    """Counts the actions of the specs, writes the record and its page; returns the exit code.
+
+    The exit code is 1 if nothing takes some action.
+    """
     parser = ArgumentParser(prog="python -m tools.abstract_steps", description=__doc__)
     parser.add_argument("specs", nargs="*", metavar="SPEC", help="default: all")
     specs = parser.parse_args(arguments).specs or SPECS

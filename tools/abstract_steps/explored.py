@@ -1,7 +1,7 @@
-"""The explorations of detailed specs: how often their steps take each action of an abstract spec.
+"""Counts how often the steps of detailed specs take each action of an abstract spec.
 
-Each exploration also checks the mapping, as the tests in `tests/properties/refinement` do. If the
-pairs of states are too many, random walks take the place of an exploration.
+Each exploration also checks the mapping, as the tests in `tests/properties/refinement` do. If there
+are too many pairs of states, random walks replace the exploration.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _explained(mapping: object, found: StateWalk | Walk) -> Mapping[str, int]:
 
 
 def edges(spec: Transactions) -> Exploration:
-    """Returns a function that explains each edge of the spec's state graph by abstract actions."""
+    """Returns an exploration that counts the abstract actions of each edge of the state graph."""
 
     def explored() -> Mapping[str, int]:
         found, refinement = compiled_graph(spec), detailed_transactions.Refinement(spec)

@@ -1,4 +1,4 @@
-"""The page docs/abstract-steps.md: a table for each proved spec, with a row for each action."""
+"""Prints docs/abstract-steps.md: a table for each abstract spec, with a row for each action."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The actions of abstract specs in runs of the simulated brokers, and in log lines of Kafka."""
+"""Counts how often each action of an abstract spec occurs in runs and in log files of Kafka.
+
+The runs are those of the simulated brokers.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ Counts = dict[str, Counter[str]]  # abstract spec -> action -> how often
 
 
 def simulated() -> Counts:
-    """Returns the actions in runs of the reference broker; a run ends where a spec refuses it."""
+    """Counts the actions in simulated runs; a run ends at the first step that a spec refuses."""
     counts: Counts = {}
     for kind, scenario in SCENARIOS.items():
         for seed in SEEDS.get(kind, ANY_SEEDS):
@@ -47,7 +50,7 @@ def simulated() -> Counts:
 
 
 def real(folders: Iterable[str] = RECORDED) -> Counts:
-    """Returns the actions in the recorded log lines of Kafka."""
+    """Counts how often each action of a spec occurs in the recorded log files of Kafka."""
     counts: Counts = {}
     for folder in folders:
         found = read(log_lines(sorted((DATA / folder).glob("*.gz"))))

@@ -65,7 +65,7 @@ EXAMPLES: Final = (
 
 
 def on_page(example: Example) -> str:
-    """Returns the section of the page that contains the program, as Markdown."""
+    """Returns the Markdown section of faults-in-your-tests.md that contains the program."""
     return f"## {example.title}\n\n```{example.language}\n{example.source.read_text()}```\n"
 
 

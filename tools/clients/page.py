@@ -1,4 +1,4 @@
-"""Prints the results of all clients as the page docs/clients.md."""
+"""Writes the page docs/clients.md from the results of all clients."""
 
 from __future__ import annotations
 

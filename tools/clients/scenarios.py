@@ -23,10 +23,7 @@ RETURNS_AFTER: Final = 400  # requests to the others, while one broker is down
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """A topic to create for a scenario.
-
-    Each scenario has a topic name, such as `t`. A topic with the suffix `-out` is called `t-out`.
-    """
+    """A topic to create for a scenario: its name is the scenario's topic name and `suffix`."""
 
     suffix: str = ""
     partitions: int = 1

@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def counted(sequences: Iterable[Compared], pairs: int | None) -> Found:
-    """Compares sequences of requests until enough pairs are compared, and returns the counts.
+    """Compares sequences of requests until `pairs` pairs are compared; returns the counts.
 
     A pair is one request with the answers of the system and of the reference broker. The counts are
     numbers of pairs: sent, compared, without a difference, and explained by each known reason for a
@@ -91,9 +91,9 @@ def counted(sequences: Iterable[Compared], pairs: int | None) -> Found:
 
 
 def page(rows: Sequence[Outcome]) -> str:
-    """Returns the page: a table with one row per system, then the differences of each system.
+    """Returns the text of docs/conformance.md: a row for each system, then the differences.
 
-    The differences are listed by reason.
+    The differences of a system are listed by reason.
     """
     return TOP + "\n".join(_lines(rows)).rstrip() + "\n"
 

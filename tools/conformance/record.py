@@ -21,7 +21,7 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """A reason, the number of pairs of answers that differ by it, and the first such difference."""
+    """A known difference from the reference broker, and how many pairs of responses show it."""
 
     name: str
     verdict: str
@@ -32,7 +32,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The comparison of one system with the reference broker, from one seed."""
+    """The result of one run with one seed: how a system differs from the reference broker."""
 
     system: str
     seed: int
@@ -91,7 +91,7 @@ def kept() -> tuple[Outcome, ...]:
 
 
 def keep(rows: Iterable[Outcome]) -> None:
-    """Writes the entries to `record.json`; of several entries of one system, only the last."""
+    """Writes the entries to `record.json`; only the last entry of each system is kept."""
     last = {row.system: asdict(row) for row in rows}
     text = json.dumps([last[system] for system in sorted(last)], indent=1)
     KEPT.write_text(f"{text}\n", encoding="utf-8")

@@ -37,11 +37,11 @@ class Defect:
 
 
 def conduct(some: Sequence[tuple[Case, int]]) -> list[Outcome]:
-    """Records and analyzes the simulated history of each case for its seed.
+    """Simulates each case with its seed, analyzes the histories, and returns the outcomes.
 
-    An analysis costs more than the rows of such a small history. So the histories with the same
-    declarations are joined and analyzed together. A violation belongs to the history that has its
-    operations. The verdict is `no progress` if the cluster does not recover.
+    An analysis costs more than the rows of such a small history. So histories of cases with the
+    same `declared` assumptions are joined and analyzed together. A violation belongs to the history
+    that has its operations. The verdict is `no progress` if the cluster does not recover.
     """
     outcomes: dict[tuple[str, int], Outcome] = {}
     recorded: dict[Declarations, list[_Recorded]] = {}
@@ -109,7 +109,8 @@ def outcomes(
 ) -> Iterator[Outcome]:
     """Yields the outcomes of all cases, seed after seed, until the monotonic time `until`.
 
-    The cases run in batches of `batch` histories, at least one; the last may end after `until`.
+    The cases run in batches of `batch` histories. At least one batch runs, and the last one may end
+    after `until`.
     """
     todo = _todo(tuple(cases), tallies)
     with ProcessPoolExecutor(jobs) as pool:
@@ -130,7 +131,7 @@ def _todo(cases: tuple[Case, ...], tallies: Mapping[str, Tally]) -> Iterator[tup
 
 
 def defects(cases: Iterable[Case], tallies: Mapping[str, Tally]) -> Iterator[Defect]:
-    """Yields the found anomalies that the fault of their case does not explain.
+    """Yields each anomaly in the tallies that the fault of its case does not explain.
 
     A case is a kind of simulated history with one planted fault, or none.
     """

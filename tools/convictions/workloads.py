@@ -1,4 +1,4 @@
-"""The workloads of `tools.convictions`: those of `urteil sweep`, for about a second each.
+"""The workloads of `tools.convictions`: shorter forms of the workloads of `urteil sweep`.
 
 Source: `reference_impl.simulation.sweeps`.
 """

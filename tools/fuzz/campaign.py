@@ -1,6 +1,6 @@
 """Runs the fuzzer in a process of its own, and writes what it did to `benchmarks/results`.
 
-libFuzzer ends its process, and an abort of a reader does too. So another process reads its log:
+libFuzzer ends the process in which it runs. So another process starts it, and reads its log:
 
     #13046305 NEW    cov: 396 ft: 1226 corp: 247/38Kb lim: 4096 exec/s: 3623 rss: 126Mb ...
     Done 13046325 runs in 3601 second(s)
@@ -40,7 +40,7 @@ def run(target: str, folder: Path, call: list[str]) -> int:
 
 
 def result(log: str, exit_code: int, failures: list[str]) -> dict[str, Any]:
-    """Returns what a log of libFuzzer says at its end; a value is None if the log lacks it.
+    """Returns the totals at the end of libFuzzer's log; None for a total that is missing.
 
     `failures` has the names of the inputs that ended the run.
     """

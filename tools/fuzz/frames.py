@@ -66,7 +66,7 @@ def frames(rng: random.Random) -> Iterator[bytes]:
 
 
 def batches() -> Iterator[bytes]:
-    """Yields a valid input for each compression codec."""
+    """Yields an input of the fuzzer for each compression codec: a valid batch."""
     records = [Record(value=b"v", key=b"k", headers=(("h", b"x"),))] * 2
     for compression in COMPRESSIONS:
         yield bytes([BATCH]) + encode(records, compression=compression)

@@ -1,4 +1,4 @@
-"""The readers of histories as a function of bytes, for a fuzzer.
+"""Feeds the bytes of a fuzzer to the readers of histories.
 
 The first byte of an input selects the format, as the ending of a file name does. The other bytes
 are the file.

@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Conducts the chosen plans until the time is over or a run is interrupted."""
+    """Runs the chosen plans one after another, until the time is over or a run is interrupted."""
     until = time.monotonic() + options.seconds
     for count, plan in enumerate(plans(options)):
         if count == options.runs or time.monotonic() + RUN_S > until:

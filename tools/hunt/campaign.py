@@ -145,10 +145,10 @@ def _over(sent: threading.Event) -> threading.Event:
 
 
 def judged(row: Row, folder: Path) -> Row:
-    """Judges a run: returns its result `row` with the verdict and the violations filled in.
+    """Returns the result `row` of a run with its verdict and violations filled in.
 
-    `folder` has the history and the log directories of the run. The verdict is `violated` if one of
-    them breaks a guarantee that the settings promise.
+    `folder` has the history and the log directories of the run. The verdict is `violated` if the
+    history or a log directory breaks a guarantee that the settings promise.
     """
     history = folder / HISTORY
     analysis = analyze(history, declared=assumptions_of(history))

@@ -39,7 +39,7 @@ VALUES: Final[Mapping[str, Sequence[str]]] = {  # configurations of topics, and 
 
 
 class NoAnswer(Exception):
-    """Raised if no broker answers a request."""
+    """Raised if a request gets no answer from any broker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class Changer:
                 self.change(self.rng.choice(list(kinds)), *self.rng.choice(partitions))
 
     def change(self, kind: str, place: Place, replicas: Sequence[int]) -> None:
-        """Requests one change of the cluster, and records the answer.
+        """Requests one change of the cluster, and adds the change and its error to `done`.
 
         The kind `configure` changes a random topic; all other kinds change the partition `place`.
         """

@@ -1,4 +1,4 @@
-"""Prints the record of the hunt as the page docs/hunt.md."""
+"""Writes the page docs/hunt.md from the recorded runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ storage, and no upgrade between versions.
 
 
 def page(rows: Sequence[Row]) -> str:
-    """Returns the page: totals by version, what broke, the known defects, and all runs."""
+    """Returns the text of docs/hunt.md: totals by version, violations, known defects, all runs."""
     return "\n".join((TOP, *_lines(rows))).rstrip() + "\n"
 
 

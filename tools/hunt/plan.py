@@ -37,7 +37,10 @@ DRAWN: Final[Mapping[str, Sequence[str]]] = {  # settings of every node, with th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The plan of one run; `sends` and `pause_s` limit the workload to less than a minute."""
+    """The plan of one run: workload, cluster settings, faults and changes, in their order.
+
+    `sends` and `pause_s` are chosen so that the workload ends within a minute.
+    """
 
     seed: int
     version: str
@@ -64,9 +67,9 @@ class Plan:
 
 
 def drawn(seed: int, versions: Sequence[str] = VERSIONS) -> Plan:
-    """Returns the plan of this seed on one of the versions.
+    """Returns a random plan, which depends only on `seed`; its version is one of `versions`.
 
-    Only the version depends on `versions`; settings, workload, faults and changes do not.
+    All else in the plan (settings, workload, faults, changes) is the same for any `versions`.
     """
     version = random.Random(f"version {seed}").choice(list(versions))
     rng = random.Random(f"hunt {seed}")

@@ -54,7 +54,10 @@ def running(folder: Path, settings: Settings) -> AbstractContextManager[Cluster]
 
 
 def make(into: Path) -> None:
-    """Writes the log directories of killed and of stopped brokers, replacing old ones."""
+    """Writes the log directories of a cluster twice: after it is killed, and after a clean stop.
+
+    Old directories in `into` are replaced.
+    """
     with tempfile.TemporaryDirectory(prefix="urteil-kafka-") as folder:
         with running(Path(folder) / "cluster", SMALL) as cluster:
             _create_topics(cluster)

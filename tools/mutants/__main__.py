@@ -6,13 +6,13 @@
     python -m tools.mutants --again crash             # those that crashed
     python -m tools.mutants --changed                 # all mutants of lines that differ from main
     python -m tools.mutants --changed --base v1       # of lines that differ from another commit
-    python -m tools.mutants --both-ways               # tries recorded mutants quickly and slowly
-    python -m tools.mutants --page                    # only the page
+    python -m tools.mutants --both-ways               # tries mutants in forks and in new processes
+    python -m tools.mutants --page                    # only writes the page
 
 A room is a part of the product, with the tests that judge its mutants. The record is
 benchmarks/results/mutants.json, the page docs/mutants.md. With `--changed` and `--both-ways`,
-nothing is recorded. The exit code is 1 if a changed line has a mutant that survives, or if a mutant
-survives in one of the two ways only.
+nothing is recorded. The exit code is 1 if a mutant of a changed line survives. It is also 1 if the
+two ways give different results for a mutant.
 """
 
 from __future__ import annotations
@@ -130,7 +130,10 @@ def _try_changed(rooms: Sequence[Room], options: argparse.Namespace) -> int:
 
 
 def _try_both_ways(todo: Sequence[Job], options: argparse.Namespace) -> int:
-    """Tries mutants in forks, then with new imports for each one: slow, but surely right."""
+    """Tries mutants in forks and with new imports; prints different outcomes.
+
+    Returns the exit code: 1 if a mutant survives in only one of the two ways.
+    """
 
     def tried(*, slowly: bool) -> dict[str, Tried]:
         until = time.monotonic() + options.seconds / 2

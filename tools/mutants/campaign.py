@@ -55,9 +55,8 @@ def jobs(
 ) -> Iterator[Job]:
     """Yields (room, mutant) for each mutant for which `wanted` is true.
 
-    A room is a part of the product with its tests. The next mutants are those of the room in which
-    the fewest are done: the others of the room are not wanted, or were yielded before. A room's
-    mutants after the first `of_each` are left out.
+    A room is a part of the product with its tests. The room with the fewest tried mutants is next.
+    Of each room, only the first `of_each` mutants are used.
     """
     # So a campaign that is continued tries no mutants beyond the first ones.
     every = {room: mutants_in(room, seed)[:of_each] for room in rooms}
@@ -91,7 +90,7 @@ def outcomes(
 
 
 class _Process:
-    """The state of one process of the pool: a copy of the tree, and the forks for its last room."""
+    """The state of one worker process: a copy of the tree, and the forks for the current tests."""
 
     def __init__(self) -> None:
         self.copy = Copy()
@@ -142,7 +141,7 @@ def is_new(done: Mapping[str, Tried]) -> Callable[[Mutant], bool]:
 
 
 def is_open(done: Mapping[str, Tried], outcome: Outcome) -> Callable[[Mutant], bool]:
-    """Returns a function that is true for a mutant with this outcome and without a reason."""
+    """Returns a function that is true for mutants with this outcome and no recorded explanation."""
 
     def is_one(mutant: Mutant) -> bool:
         known = done.get(mutant.id)

@@ -1,8 +1,9 @@
 """Tries mutants in forks of one process that has imported the product and collected the tests.
 
-A fork gives the functions that a mutant changes their new code, so it imports nothing again. It
-runs the tests that call such a function first, the quickest of them first, and then all others.
-So a mutant survives the same tests as in `trying`, which imports everything again for each mutant.
+In a fork, the functions that a mutant changes get their new code, so nothing is imported again. The
+fork runs the tests that call such a function first, the quickest of them first, and then all
+others. So a mutant has the same result as in `trying`, which imports everything again for each
+mutant.
 
 A change of a table, or of another line that runs during the imports, needs new imports: such a
 mutant is left to `trying`.
@@ -59,7 +60,7 @@ class Forks:
         self.cpu_s = cache.read(self.all_tests).cpu_s
 
     def record(self, tests: Sequence[Selection]) -> None:
-        """Records the tests that are not recorded yet; raises NotGreen if one does not pass."""
+        """Runs and records the tests without a record; raises NotGreen if one does not pass."""
         chosen = self._chosen(tests)
         if unknown := [test for test in chosen if test not in self.cpu_s]:
             self.cache.add(Verdict(**self._send(unknown, None)))
@@ -68,7 +69,7 @@ class Forks:
             raise NotGreen("no test ran")
 
     def attempt(self, mutant: Mutant, tests: Sequence[Selection]) -> Verdict | None:
-        """Returns the verdict of tests that are recorded; None if the mutant needs new imports."""
+        """Returns the verdict of tests that have a record; None if the mutant needs new imports."""
         with self.copy.mutated(mutant) as (before, after):
             answer = self._send(self._chosen(tests), (mutant.file, before, after))
         return answer and Verdict(**answer)
@@ -93,7 +94,7 @@ class Forks:
 
 
 class _Server(Watch):
-    """A plugin of pytest that forks for each request, and runs the tests in the fork only."""
+    """A pytest plugin that waits for mutants, and tests each one in a fork of the process."""
 
     def __init__(self, tests: Sequence[Selection], cache: Cache, requests: Connection) -> None:
         super().__init__(tests, {}, spare_s=LIMIT_S)
@@ -225,6 +226,6 @@ def _nested(code: CodeType) -> list[CodeType]:
 
 
 def _alone(code: CodeType) -> CodeType:
-    """Returns the code without the code of inner functions, and without line positions."""
+    """Returns the function's own code, without that of inner functions and without line numbers."""
     others = tuple(one for one in code.co_consts if not isinstance(one, CodeType))
     return code.replace(co_consts=others, co_linetable=b"")

@@ -14,9 +14,9 @@ replaces the text before it.
     side         "left"  "right": the argument of searchsorted
     member       an enum member -> the next one that the file names
 
-Docstrings, annotations, decorators, assertions, imports, error texts and type aliases are left out,
-and names that the file does not import.
-A mutant keeps every line of the source at its place, so that errors and traces name true lines.
+Docstrings, annotations, decorators, assertions, imports, error texts, type aliases, and names that
+the file does not import are left out. A mutant keeps every line at its place, so the line numbers
+in errors and traces stay right.
 """
 
 from __future__ import annotations

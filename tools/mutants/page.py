@@ -1,4 +1,4 @@
-"""Prints the record of the campaign as the page docs/mutants.md."""
+"""Writes the page docs/mutants.md from the recorded results of `tools.mutants`."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ the list is chosen for speed. The wire, the simulation and the command line are 
 
 
 def page(rows: Iterable[Tried], points: Mapping[str, int]) -> str:
-    """Returns the page: the score of each part of the product, and each survivor with its reason.
+    """Returns the text of docs/mutants.md: scores of the product's parts, and the survivors.
 
     The parts are the keys of `points`, in the order of the page. A value is the number of mutants
     that the part has.

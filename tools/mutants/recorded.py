@@ -1,7 +1,7 @@
 """Stores each test's CPU time and calls without a mutant, outside git in `build/mutants`.
 
 There is one file for each test file. Its name is a digest of the test file, of the product and of
-what tests import, so a change of these needs a new recording.
+the modules that tests import. If one of these changes, the test is recorded again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class NotGreen(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The CPU time of each test, and the functions of the product that a quick test calls."""
+    """The CPU time of each test, and for each quick test the product's functions that it calls."""
 
     cpu_s: Mapping[str, float]
     calls: Mapping[str, Sequence[str]]
@@ -36,7 +36,7 @@ class Recorded:
 
 
 class Cache:
-    """The recordings for one copy of the source tree."""
+    """The stored CPU times and calls of tests, for one copy of the source tree."""
 
     def __init__(self, tree: Path, folder: Path = CACHE) -> None:
         self.tree, self.folder = tree, folder
@@ -47,7 +47,7 @@ class Cache:
             self._digest.update(f"{file.relative_to(tree)}\0".encode() + file.read_bytes())
 
     def read(self, tests: Iterable[str]) -> Recorded:
-        """Returns the recordings of all tests that are in the same files as `tests`."""
+        """Returns what is recorded about the tests, and about all other tests in the same files."""
         all_of_them = Recorded({}, {})
         for file in map(self._kept, {_file(test) for test in tests}):
             if file.exists():
@@ -55,7 +55,7 @@ class Cache:
         return all_of_them
 
     def add(self, verdict: Verdict) -> None:
-        """Stores the times and calls of tests; raises NotGreen if a test failed or none ran."""
+        """Stores each test's CPU time and calls; raises NotGreen if a test failed or none ran."""
         if verdict.outcome != "survived" or not verdict.cpu_s:
             raise NotGreen(f"{verdict.test or 'no test ran'}: {verdict.error}")
         self.folder.mkdir(parents=True, exist_ok=True)

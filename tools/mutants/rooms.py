@@ -105,7 +105,10 @@ class Room:
                 yield file
 
     def stages(self, file: str) -> Iterator[tuple[Selection, ...]]:
-        """Yields the tests for a mutant of a file; for `log/key.py`, first `log/test_key.py`."""
+        """Yields the groups of tests that a mutant of the file must pass, one group after another.
+
+        For `log/key.py`, the first group is `log/test_key.py`; then come all tests of the room.
+        """
         own = Path("tests", file).with_name(f"test_{Path(file).name}")
         if (ROOT / own).exists():
             yield (Selection(own.as_posix()),)

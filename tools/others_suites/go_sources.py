@@ -25,7 +25,7 @@ _WORD: Final = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declaration:
-    """A top-level declaration of a Go file: the names that it declares, and its lines from 0."""
+    """A top-level declaration of a Go file: its names, and its lines, counted from 0."""
 
     names: tuple[str, ...]
     first: int
@@ -83,7 +83,7 @@ def is_test(name: str) -> bool:
 
 
 def prune(folder: Path, compile_it: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Removes the declarations of a folder's test files that do not compile.
+    """Removes declarations that do not compile from the test files in a folder.
 
     Returns for each removed test the undefined names that it uses, in alphabetical order. Raises
     ValueError if an error is outside of all declarations.

@@ -118,16 +118,15 @@ def build_kfake(folder: Path) -> Iterator[Program]:
 
 
 def adapted(text: str) -> str:
-    """Returns a test file with the brokers' numbers of Urteil, which begin with 1, not with 0.
+    """Returns a test file of kfake, whose brokers begin with 0, with the broker ids of Urteil.
 
-    >>> adapted("cl.Broker(0).Request(ctx, req)")
-    'cl.Broker(1).Request(ctx, req)'
+    >>> adapted("cl.Broker(0).Request(ctx, req)") 'cl.Broker(1).Request(ctx, req)'
     """
     return re.sub(r"\.Broker\((\d)\)", lambda found: f".Broker({int(found[1]) + 1})", text)
 
 
 def needing_a_cluster(package: Path) -> set[str]:
-    """Returns the tests of a package that start a cluster."""
+    """Returns the tests of a package that use a cluster."""
     texts = [path.read_text(encoding="utf-8") for path in package.glob("*_test.go")]
     declared = {name for text in texts for one in declarations(text) for name in one.names}
     return {test for test in reaching(texts, STARTS_A_CLUSTER) if test in declared}
@@ -144,7 +143,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def run_test(program: Path, test: str, variables: Mapping[str, str], limit_s: float) -> Result:
-    """Runs one test of a program, and ends the test and its brokers at the time limit."""
+    """Runs one test of a program; at the time limit, kills the test and the brokers it started."""
     assert is_test(test)
     call = [str(program), "-test.v", "-test.run", f"^{test}$"]
     began = time.monotonic()

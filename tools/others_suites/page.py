@@ -1,4 +1,4 @@
-"""Prints the recorded results of other projects' suites as the page docs/others-suites.md."""
+"""Writes the page docs/others-suites.md from the recorded results of other projects' suites."""
 
 from __future__ import annotations
 

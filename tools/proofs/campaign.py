@@ -26,7 +26,7 @@ UNPROVED: Final = {("replication-abstract", "with-losses")}  # a version that is
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A version to prove on a seed."""
+    """A proof to run: a version of an abstract spec, and a seed of the solver."""
 
     version: Variant
     seed: int
@@ -47,14 +47,14 @@ def proved_versions() -> Iterator[Variant]:
 
 
 def tasks() -> Iterator[Task]:
-    """Yields every proof, those of the first seed first."""
+    """Yields a task for each version and seed: first all versions with the first seed."""
     for seed in SEEDS:
         for version in proved_versions():
             yield Task(version=version, seed=seed)
 
 
 def conduct(task: Task, *, limit_ms: int) -> Row:
-    """Proves a version on a seed; on the first seed, cvc5 decides the conditions again.
+    """Proves a version with one seed of Z3; with the first seed, cvc5 checks the conditions too.
 
     Raises EnginesDisagree if the two solvers decide a condition differently.
     """

@@ -21,7 +21,7 @@ disagree. A condition that cvc5 leaves unknown counts as not agreed.
 
 
 def page(every: Collection[Task], rows: Mapping[Proved, Row], machine: Mapping[str, str]) -> str:
-    """Returns the page: each version with its seeds, CPU times and the agreement of cvc5."""
+    """Returns the text of docs/proofs.md: for each proved version its seeds and CPU times."""
     lines = [TOP, *_versions(every, rows), "", *_totals(every, rows), "", *_open(rows), ""]
     lines += [f"Measured with {', '.join(f'{k} {v}' for k, v in machine.items())}."] if rows else []
     return "\n".join(lines).rstrip() + "\n"

@@ -1,4 +1,4 @@
-"""The record of `tools.proofs`: the result of each proof, as a JSON file with a line for each."""
+"""The record of `tools.proofs`: a JSON file with one line for the result of each proof."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KEPT: Final = Path(__file__).parents[2] / "benchmarks" / "results" / "proofs.jso
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Proved:
-    """A version of a spec, and the seed of Z3."""
+    """The identity of a proof: a version of a spec, and the seed of the solver Z3."""
 
     spec: str
     version: str
@@ -22,7 +22,10 @@ class Proved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Second:
-    """The result of cvc5 on the conditions that need a solver: its agreement with Z3."""
+    """The results of a second solver, cvc5: on how many conditions its result is that of Z3.
+
+    Only conditions that need a solver count.
+    """
 
     agreed: int
     conditions: int
@@ -32,10 +35,11 @@ class Second:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """The result of a proof; `open` has the conditions that are refuted or unknown, with why.
+    """The result of a proof, successful or not.
 
-    `reason` is why the proof failed, and empty if it succeeded. `load` is the load average of the
-    machine at the end.
+    `open` has the conditions that are refuted or unknown, each with the reason. `reason` says why
+    the proof failed; it is empty if the proof succeeded. `load` is the load average of the machine
+    when the proof ended.
     """
 
     proved: Proved
@@ -49,7 +53,7 @@ class Row:
 
 
 def kept(file: Path = KEPT) -> tuple[dict[str, str], dict[Proved, Row]]:
-    """Returns the recorded machine, and the results by proof; empty if the file does not exist."""
+    """Returns the machine of the record, and its results: proof -> row; empty without a file."""
     if not file.exists():
         return {}, {}
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))

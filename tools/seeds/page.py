@@ -22,7 +22,7 @@ can happen. Outside, it must break each claim. A search that had to show somethi
 
 
 def page(every: Collection[Search], rows: Mapping[Searched, Row]) -> str:
-    """Returns the page: for each search the seeds with the expected verdicts, and the others."""
+    """Returns the text of docs/seeds.md: how many seeds gave each search the expected verdicts."""
     return "\n".join((TOP, *_lines(every, rows))).rstrip() + "\n"
 
 

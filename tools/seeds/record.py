@@ -1,4 +1,4 @@
-"""The record of `tools.seeds`: the result of each search, as a JSON file with a line for each."""
+"""The record of `tools.seeds`: a JSON file with one line for the result of each search."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ INSIDE: Final = "inside"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Searched:
-    """A search: `where` is INSIDE, or names a claim and a setting outside the claim's condition."""
+    """A search: the suite, the seed, and the settings in `where`.
+
+    `where` is INSIDE for settings that satisfy the claims' conditions. Otherwise it names a claim
+    and a setting that does not satisfy this claim's condition.
+    """
 
     suite: str
     where: str
@@ -23,7 +27,10 @@ class Searched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """The result of a search. `other` has the verdicts that are not the expected ones, by claim."""
+    """The result of a search.
+
+    `other` has the unexpected verdicts: claim -> verdict.
+    """
 
     searched: Searched
     claims: int
@@ -32,7 +39,7 @@ class Row:
 
 
 def kept(file: Path = KEPT) -> dict[Searched, Row]:
-    """Returns the recorded results by search; {} if the file does not exist."""
+    """Returns the recorded results, one for each search; {} if the file does not exist."""
     if not file.exists():
         return {}
     found: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))

@@ -67,7 +67,7 @@ def kept(file: Path) -> dict[str, Row]:
 
 
 def in_order(rows: Mapping[str, Row]) -> list[Row]:
-    """Returns the results in the order of the specs, without variants that no longer exist."""
+    """Returns the results in the order of the specs; results of deleted variants are left out."""
     names = (f"{v.spec}/{v.name}" for v in all_variants())
     return [rows[name] for name in names if name in rows]
 

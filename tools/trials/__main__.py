@@ -143,10 +143,10 @@ def add(new: Decided) -> None:
 
 
 def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[tuple[Side, ...]]:
-    """Returns the claims still without a verdict, in groups that can share trials (test runs).
+    """Returns the claims that still need trials (test runs); claims of a group share trials.
 
     Each claim has a condition, for example on the settings of clients. The claim needs one verdict
-    from trials inside the condition, and one from trials outside.
+    from trials that meet the condition, and one from trials that do not.
     """
     done: set[tuple[str, ...]] = (
         set() if options.again else {one.key for one in kept() if one.verdict != "undecided"}

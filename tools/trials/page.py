@@ -1,4 +1,4 @@
-"""Prints the verdicts of all trials (test runs on a system) as the page docs/trials.md.
+"""Writes the page docs/trials.md from the verdicts of all trials (test runs on a system).
 
 The page begins with a summary of each system, and the verdicts of all systems on each claim. Then
 come the undecided claims with the reasons, and last the evidence, suite by suite.

@@ -1,7 +1,8 @@
 """The claims that Kafka satisfies even outside their condition, with the reason for each.
 
-Many claims have a condition, such as a configuration. A trial (a test run) without this condition
-should break the claim. The table lists the claims that no such trial on Apache Kafka 4.3.0 broke.
+Many claims have a condition, such as a configuration. A trial (a test run) that does not meet the
+condition should break the claim. The table lists the claims that no such trial on Apache Kafka
+4.3.0 broke.
 """
 
 from __future__ import annotations

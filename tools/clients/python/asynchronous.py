@@ -1,4 +1,4 @@
-"""The scenarios with aiokafka, the client for asyncio."""
+"""Runs the scenarios with aiokafka, the client for asyncio."""
 
 from __future__ import annotations
 

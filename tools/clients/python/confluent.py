@@ -1,4 +1,4 @@
-"""The scenarios with confluent-kafka, the Python client on librdkafka."""
+"""Runs the scenarios with confluent-kafka, the Python client on librdkafka."""
 
 from __future__ import annotations
 

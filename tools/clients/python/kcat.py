@@ -1,4 +1,7 @@
-"""The scenarios with kcat, a command-line client on librdkafka that cannot administer a cluster."""
+"""Runs the scenarios with kcat, a command-line client on librdkafka.
+
+kcat cannot administer a cluster.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scenarios with kafka-python, a client in Python alone."""
+"""Runs the scenarios with kafka-python, a client in pure Python."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: N999, FBT001, FBT002 - the names are trivup's
-"""A cluster of trivup that is `urteil broker`: one broker, optionally with SASL.
+"""A stand-in for trivup's cluster: starts one `urteil broker`, optionally with SASL.
 
 The variables URTEIL_PYTHON and URTEIL_ROOT name the Python and the folder of Urteil, because the
 tests run in another environment.
