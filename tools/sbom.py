@@ -80,7 +80,7 @@ def shipped(extras: Iterable[str] = ()) -> tuple[Package, ...]:
 
 
 def installed_here() -> tuple[Package, ...]:
-    """Returns every package of this environment, by name."""
+    """Returns every package of this environment, sorted by name."""
     everything = {canonicalize_name(it.name): it for it in distributions()}
     return tuple(
         _package(it, {name for name, _ in _required(it, frozenset()) if name in everything})

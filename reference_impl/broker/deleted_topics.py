@@ -42,7 +42,10 @@ def remaining(
     image: MetadataImage,
     broker_id: BrokerId,
 ) -> Remaining:
-    """Returns the replicas and logs that a broker keeps when it applies a metadata image."""
+    """Returns the replicas and logs that a broker keeps when it applies a metadata image.
+
+    `unassigned` has logs that were on disk at the broker's start, and belong to no replica yet.
+    """
     existing = {
         place: state.incarnation
         for place, state in image.topic_partitions

@@ -26,7 +26,7 @@ Members = tuple[BrokerId, ...]
 
 
 class Assignment(NamedTuple):
-    """The ISR and the replicas that a partition gets by a change."""
+    """The new ISR and replicas of a partition, and the replicas that a reassignment changes."""
 
     isr: Members
     replicas: Members

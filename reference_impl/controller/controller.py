@@ -89,7 +89,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Controller:
-    """The cluster metadata, and the sessions of the registered brokers."""
+    """The state of the controller: the cluster metadata, and the sessions of registered brokers."""
 
     broker_settings: BrokerSettings = KAFKA_SETTINGS
     elr: bool = True  # eligible.leader.replicas.version >= 1, as in every new cluster since 4.1

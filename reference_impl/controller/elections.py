@@ -159,9 +159,7 @@ def change_without(
     min_isr: int | None = None,
     bugs: Bugs = NO_BUGS,
 ) -> PartitionState:
-    """Returns the partition's registration after `broker` has left the ISR, with a new leader if
-    needed.
-    """
+    """Returns the registration without `broker` in the ISR, with a new leader if needed."""
     isr = tuple(member for member in state.isr if member != broker)
     if not isr and not elr:
         # Without the ELR feature, the last member of the ISR stays.

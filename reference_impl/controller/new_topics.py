@@ -1,4 +1,4 @@
-"""The settings of a new topic: its own ones, else the defaults of all topics."""
+"""The settings of a new topic: those in the request, else the defaults of all topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The election that a client requests: of the first replica, or an unclean one.
+"""The elections that a client requests: of the preferred leader, or an unclean one.
 
 Source: ReplicationControlManager.electLeader; KIP-460.
 """

@@ -94,7 +94,7 @@ def alter_defaults(
 
 
 def with_defaults(cluster: ClusterState, defaults: TopicDefaults, names: Iterable[str]) -> Changes:
-    """Returns the partition registrations that these defaults of the settings `names` change."""
+    """Returns the partition registrations that change if the settings `names` get new defaults."""
     after = {name: defaults.value(name) for name in names}
     changes: dict[Any, Any] = {}
     for place, state in cluster.states.items():

@@ -137,7 +137,10 @@ def restore_indexes(folder: Path, log: PartitionLog) -> None:
 
 
 def close(folder: Path, log: PartitionLog) -> list[Path]:
-    """Writes the index files of the open segment at a clean stop; returns all index files."""
+    """Writes the index files of the active segment at a clean shutdown.
+
+    Returns the index files of all segments.
+    """
     last, segment = max(_files(log).items())
     segment_index.write(segment_path(folder, last), segment, _open_before(log, last))
     return [file for suffix in segment_index.SUFFIXES for file in folder.glob(f"*{suffix}")]

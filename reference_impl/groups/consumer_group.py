@@ -102,8 +102,9 @@ class ConsumerGroup:
 
     @property
     def assignor(self) -> str:
-        """The assignor that most members prefer; the default assignor on a tie or without a
-        preference.
+        """The assignor that most members prefer, or the default assignor.
+
+        The default is used on a tie, or if no member prefers an assignor.
 
         Kafka: ConsumerGroup.computePreferredServerAssignor.
         """

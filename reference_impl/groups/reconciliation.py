@@ -24,7 +24,7 @@ from reference_impl.groups.consumer_group import NOTHING, ConsumerGroup, Consume
 
 
 class Finding(Enum):
-    """How the partitions that a member owns differ from its target assignment, at a heartbeat.
+    """The difference between a member's partitions and its target assignment, at a heartbeat.
 
     If several findings apply, the first of them in this list decides the member's next state.
     """

@@ -108,7 +108,10 @@ def is_pattern(text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def matching(text: str, topics: frozenset[str]) -> tuple[str, ...]:
-    """Returns the topics whose whole names match, in alphabetical order; () for an empty text."""
+    """Returns the topics that match the pattern `text`, sorted by name; () for an empty text.
+
+    A pattern must match the whole name.
+    """
     if not text:
         return ()
     pattern = TopicPattern.of(text)

@@ -96,9 +96,7 @@ class PartitionTransactions:
         return replace(self, aborted=left)
 
     def aborted_between(self, start: Offset, end: Offset) -> tuple[AbortedTransaction, ...]:
-        """Returns the aborted transactions that overlap the offsets from `start` up to, but not
-        including, `end`.
-        """
+        """Returns the aborted transactions that overlap the offsets from `start` to `end` - 1."""
         return tuple(
             AbortedTransaction(producer_id=ended.producer_id, first_offset=ended.first_offset)
             for ended in self.aborted

@@ -63,7 +63,8 @@ class Snapshot(NamedTuple):
 class TimedFlush(NamedTuple):
     """The time of the last flush that flush.ms required, and the log end at this time.
 
-    Before the first such flush, it has the time of the first check that found records in the log.
+    Before the first such flush, `at_ms` is the time of the first check that found records in the
+    log.
     """
 
     at_ms: int
@@ -338,9 +339,7 @@ class PartitionLog:
         return replace(self, flushed=self.end_offset, timed_flush=timed)
 
     def after_process_crash(self) -> PartitionLog:
-        """Returns the log after a crash of the process: all records, with the
-        checkpointed offsets.
-        """
+        """Returns the log after a crash of the process: all records, and the checkpointed offsets."""
         # Without a checkpoint the log start falls back to the oldest segment.
         start = min(max(self.start_checkpoint, self.first_offset), self.log_start)
         return replace(self, log_start=start).with_high_watermark(self.checkpoint)

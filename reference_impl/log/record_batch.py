@@ -352,5 +352,5 @@ def records_in(batch: bytes, head: Header) -> tuple[tuple[Offset, Record], ...]:
 
 
 def corrupt(at: int, what: str) -> NoReturn:
-    """Raises CorruptBatch for the byte at this position."""
+    """Raises CorruptBatch with the position `at` and the message `what`."""
     raise CorruptBatch(f"byte {at}: {what}")

@@ -51,7 +51,7 @@ def retain(replica: Replica, context: Context) -> Replica:
 
 
 def compact(replica: Replica, context: Context) -> Replica:
-    """Returns the replica after compaction and retention, if its cleanup.policy has `compact`.
+    """Returns the replica after compaction and retention, if its cleanup.policy contains `compact`.
 
     Kafka: LogCleaner.CleanerThread.tryCleanFilthiestLog and cleanupLogs.
     """

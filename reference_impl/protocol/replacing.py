@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 else:
 
     def replace(value, /, **changes):
-        """Returns the value with other values of the named fields.
+        """Returns a copy of `value` in which the fields named in `changes` have new values.
 
         Raises TypeError if there is no such field.
         """

@@ -39,7 +39,9 @@ class TopicDefaults(TopicSettings):
         return self.changed_values().get(name, BUILT_IN[name])
 
     def started(self, at_start: TopicSettings, *, is_first: bool) -> TopicDefaults:
-        """Returns the defaults after a start: `at_start` replaces the settings of the start before.
+        """Returns the defaults after a start of the cluster.
+
+        The settings `at_start` replace those of the previous start.
 
         Kafka: ConfigurationControlManager.maybeGenerateElrSafetyRecords.
         """

@@ -48,7 +48,7 @@ class Leadership:
         return replace(self, metadata_requests=self.metadata_requests + 1), NodeId(broker)
 
     def learn(self, image: MetadataImage) -> Leadership:
-        """Returns the client's knowledge after a metadata image.
+        """Returns what the client knows of the leader after it has received a metadata image.
 
         An image with an older leader epoch changes nothing.
         """

@@ -29,7 +29,7 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """The conditions of all links: delays, and how many percent of the messages have a fault.
+    """The conditions of all links: the delays, and the percentage of messages with each fault.
 
     A message may be lost, doubled, or overtaken by later messages.
     """

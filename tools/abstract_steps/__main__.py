@@ -30,7 +30,7 @@ SPECS: Final = tuple(dict.fromkeys((*TRACED, *EXPLORATIONS)))
 def main(arguments: Sequence[str] | None = None) -> int:
     """Counts the actions of the specs, writes the record and its page; returns the exit code.
 
-    The exit code is 1 if nothing takes some action.
+    The exit code is 1 if some action is never taken.
     """
     parser = ArgumentParser(prog="python -m tools.abstract_steps", description=__doc__)
     parser.add_argument("specs", nargs="*", metavar="SPEC", help="default: all")

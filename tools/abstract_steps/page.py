@@ -54,7 +54,7 @@ def kept() -> Record:
 
 
 def never_taken(record: Record) -> list[tuple[str, str]]:
-    """Returns the actions that are never taken, but have no reason for this in `NEVER`."""
+    """Returns the actions that are never taken, except those that `NEVER` explains."""
     return [
         (spec, action)
         for spec, actions in record.items()

@@ -155,7 +155,7 @@ def _git_diff(base: str) -> str:
 
 
 def changed_lines(diff: str) -> dict[str, set[int]]:
-    """Returns the numbers of the lines that a diff adds or changes, by file."""
+    """Returns the numbers of the added or changed lines in each file of a diff."""
     lines: dict[str, set[int]] = {}
     file = ""
     for line in diff.splitlines():

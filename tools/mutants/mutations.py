@@ -150,7 +150,7 @@ class _Walk:
         self.members = {name: sorted(some) for name, some in members.items()}
 
     def of(self, node: ast.AST, scope: tuple[str, ...]) -> Iterator[_Change]:
-        """Yields the changes at a node of the syntax tree and at all nodes below it."""
+        """Yields the mutations at a node of the syntax tree, and at all nodes below it."""
         if isinstance(node, _LEFT_OUT):
             return
         where = ".".join(scope)

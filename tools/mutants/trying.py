@@ -183,9 +183,7 @@ def run_tests(folder: Path, watch: Watch) -> NoReturn:
 
 
 class _OutOfTime(BaseException):
-    """Raised if a test uses too much processor time; no `except Exception` of the product catches
-    it.
-    """
+    """Raised if a test uses too much CPU time; it is no Exception, so the product cannot catch it."""
 
 
 class Watch:

@@ -120,7 +120,8 @@ def build_kfake(folder: Path) -> Iterator[Program]:
 def adapted(text: str) -> str:
     """Returns a test file of kfake, whose brokers begin with 0, with the broker ids of Urteil.
 
-    >>> adapted("cl.Broker(0).Request(ctx, req)") 'cl.Broker(1).Request(ctx, req)'
+    >>> adapted("cl.Broker(0).Request(ctx, req)")
+    'cl.Broker(1).Request(ctx, req)'
     """
     return re.sub(r"\.Broker\((\d)\)", lambda found: f".Broker({int(found[1]) + 1})", text)
 

@@ -66,7 +66,7 @@ def _row(*, proved: dict[str, Any], second: dict[str, Any] | None, **rest: Any) 
 
 
 def keep(rows: Iterable[Row], machine: dict[str, str], file: Path = KEPT) -> None:
-    """Writes the machine and the results to the JSON file, ordered by proof."""
+    """Writes the machine and the results of all proofs to the JSON file."""
     lines = [json.dumps(asdict(row)) for row in sorted(rows, key=lambda row: row.proved)]
     text = f'{{"machine": {json.dumps(machine)}, "rows": [\n' + ",\n".join(lines) + "\n]}\n"
     partial = file.with_suffix(".partial")

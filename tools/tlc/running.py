@@ -47,7 +47,7 @@ class Outcome:
 
 
 def jar() -> Path:
-    """Returns the jar that URTEIL_TLC_JAR names, or a cached or downloaded one.
+    """Returns the path of TLC's jar: from URTEIL_TLC_JAR, from the cache, or by a download.
 
     Raises InputFault if the download fails or the jar is wrong.
     """

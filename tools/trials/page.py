@@ -107,10 +107,10 @@ def _is_alone(claim: Claim) -> bool:
 
 
 def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, str, str]:
-    """Returns four texts about a trial (a test run) that broke the claim: setting, result,
-    repetitions, options.
+    """Returns four texts about a trial (a test run) that broke the claim.
 
-    If no trial broke the claim, the second text says why, and the other three are empty.
+    The texts are the setting, the result, the repetitions and the options. If no trial broke the
+    claim, the second text says why, and the other three are empty.
     """
     found = (
         row

@@ -67,7 +67,7 @@ ALLOWED: Final[Mapping[Stage, frozenset[Api]]] = {
 
 
 class Refused(Exception):
-    """Raised if a token without a request header fails.
+    """Raised if the authentication with a token without a request header fails.
 
     The connection must then be closed without a response.
     """

@@ -51,7 +51,7 @@ class Gate:
 
     @classmethod
     def of(cls, security: Security) -> Gate:
-        """Loads the certificates and makes the credentials.
+        """Returns the gate for these settings; reads the certificates and computes the credentials.
 
         Raises BadSecurity if a file cannot be used.
         """

@@ -79,7 +79,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @dataclass(slots=True)
 class ControlPort:
-    """A listening control port."""
+    """The open HTTP port through which tests control a cluster."""
 
     port: int
     _server: _Server

@@ -55,7 +55,7 @@ class Controlled(Faulty, Protocol):
 
     @property
     def now_ms(self) -> int:
-        """The time of the cluster."""
+        """The wall-clock time of the cluster in ms."""
         ...
 
     async def image(self) -> MetadataImage:

@@ -147,7 +147,7 @@ class Heal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elect:
-    """Elects another leader of a partition among its replicas in sync."""
+    """Elects `broker` or the next in-sync replica as leader of a partition."""
 
     topic: str
     partition: int
@@ -165,7 +165,7 @@ class Reassign:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvanceClock:
-    """Advances the clock of the cluster by `ms`, at most an hour; its clients' clocks stay."""
+    """Advances the cluster's clock by `ms`, at most an hour; clients' clocks do not change."""
 
     ms: int
 

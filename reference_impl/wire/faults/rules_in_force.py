@@ -19,7 +19,7 @@ from reference_impl.wire.faults.rule import ActiveRule, OfRequest, Request, Rule
 
 
 class UnknownRule(InputFault):
-    """The error if no rule in force has the number in a request."""
+    """The error for a request that names a rule that is not in force."""
 
 
 @dataclass(slots=True)

@@ -80,7 +80,7 @@ class Timers:
         return Counter(timer.kind for _, timer in self._resting)
 
     def set(self, node_id: NodeId, timer: Timer, at_ms: int) -> None:
-        """Sets a timer of a running node, which replaces the earlier one of the same name."""
+        """Sets a timer of a running node; an earlier timer of the same name is replaced."""
         earlier = self._set.get((node_id, timer))
         if earlier is not None:
             earlier.cancel()

@@ -28,7 +28,7 @@ class NotOffered(Exception):
 
 
 class Unexpected(Exception):
-    """The client or the broker behaved otherwise than Kafka does."""
+    """The client or the broker behaved differently from Kafka."""
 
 
 Scenario = Callable[[Args], str]  # returns a note, such as the codecs tried

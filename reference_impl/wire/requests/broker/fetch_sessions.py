@@ -72,7 +72,7 @@ class FetchSession:
 
     @property
     def value(self) -> tuple[bool, int, int]:
-        """The sort key of sessions for eviction: sessions with the least value leave first."""
+        """The sort key for evictions: sessions with the least value are evicted first."""
         return self.privileged, self.counted, self.id
 
 

@@ -41,7 +41,10 @@ class ServedBroker(Protocol):
 
     @property
     def default_partitions(self) -> int:
-        """The number of partitions of a topic whose request names none. Kafka: num.partitions."""
+        """The number of partitions of a new topic if the request does not name it.
+
+        Kafka: num.partitions.
+        """
         ...
 
     @property

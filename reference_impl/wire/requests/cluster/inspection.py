@@ -229,7 +229,7 @@ async def describe_transactions(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def list_transactions(broker: ServedBroker, call: Call) -> bytes:
-    """Handles ListTransactions; returns the frame with the ids that match all filters."""
+    """Handles ListTransactions; returns the frame with the transactions that match all filters."""
     body = call.body
     answer = await request_core(broker, ListTransactions(), ListedTransactions)
     if answer.error:

@@ -275,7 +275,7 @@ def default_of(field: str, defaults: TopicDefaults) -> tuple[Any, int]:
 
 
 def written_configs(request: CreateTopic) -> Iterable[tuple[str, str]]:
-    """Yields name and value of each setting that a CreateTopics request must contain.
+    """Yields the name and value of each setting that a CreateTopics request must contain.
 
     These settings differ from their default, or were set explicitly.
     """
