@@ -117,7 +117,7 @@ class _Step:
 
 
 def repeated(found: Counterexample) -> Replayed:
-    """Replays a counterexample in the reference interpreter, and checks the claim at each step.
+    """Replays a counterexample in the reference interpreter, and checks that the claim is violated.
 
     Tries every initial state. If none leads to a violation, returns the longest replay. Raises
     KeyError for an action or a claim that the spec no longer has.

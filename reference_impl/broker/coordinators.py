@@ -201,8 +201,9 @@ class LocalCoordinators:
                 return False
 
     def list_groups(self, context: Context, requester: Requester, replicas: Replicas) -> Effects:
-        """Returns a response with all groups of this broker's coordinators, or an error while one
-        loads.
+        """Returns a response with all groups of this broker's coordinators.
+
+        The response is an error while one of the coordinators loads its log.
 
         Kafka: GroupCoordinatorService.listGroups.
         """

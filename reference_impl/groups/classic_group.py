@@ -122,8 +122,7 @@ class ClassicGroup:
         return replace(self, members=members, leader=leader)
 
     def admits(self, request: JoinGroup) -> bool:
-        """Returns True if the client that sent `request` shares an assignment protocol with all
-        members.
+        """Returns True if the sender of `request` shares an assignment protocol with all members.
 
         The client must also have the protocol type of the group. An empty group admits any protocol
         and type.
@@ -164,8 +163,9 @@ class ClassicGroup:
 
     @property
     def all_joined(self) -> bool:
-        """True if the rebalance need not wait for another JoinGroup, from a member or from a client
-        with a new member id.
+        """True if the rebalance need not wait for another JoinGroup.
+
+        Neither a member nor a client with a new member id has yet to join.
         """
         return not self.pending_members and all(
             m.joining is not None for m in self.members.values()

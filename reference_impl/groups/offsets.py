@@ -139,7 +139,7 @@ class GroupOffsets:
         return replace(self, groups=frozenset(place.group for place in places))
 
     def is_unstable(self, group: str, topic_partition: TopicPartition) -> bool:
-        """Returns True if an open transaction may still change the group's offset here."""
+        """Returns True if an open transaction may still change the group's committed offset."""
         place = GroupPartition(group, topic_partition)
         return any(place in places for places in self.pending.values())
 

@@ -38,8 +38,9 @@ from reference_impl.protocol.topic_config import LogConfig
 def compacted(
     log: PartitionLog, aborted: Sequence[Ended], config: LogConfig, *, stable: Offset, now_ms: int
 ) -> PartitionLog:
-    """Returns the log with only the last record of each key in its closed segments, if compaction
-    is configured and due.
+    """Returns the log after compaction, or the same log if compaction is off or not due.
+
+    In its closed segments below `stable`, the log keeps only the last record of each key.
     """
     if not config.cleanup_policy.compacts:
         return log

@@ -339,7 +339,7 @@ class PartitionLog:
         return replace(self, flushed=self.end_offset, timed_flush=timed)
 
     def after_process_crash(self) -> PartitionLog:
-        """Returns the log after a crash of the process: all records, and the checkpointed offsets."""
+        """Returns the log after a crash of the process: all records, with checkpointed offsets."""
         # Without a checkpoint the log start falls back to the oldest segment.
         start = min(max(self.start_checkpoint, self.first_offset), self.log_start)
         return replace(self, log_start=start).with_high_watermark(self.checkpoint)

@@ -145,8 +145,9 @@ class ProducerStates:
         return ProducerStates(self.producers, transactions)
 
     def is_open(self, head: Header) -> bool:
-        """Returns True if the batch continues its producer's open transaction on this partition, in
-        the same producer epoch.
+        """Returns True if the batch continues its producer's open transaction in this partition.
+
+        The producer epoch must be that of the transaction.
         """
         known = self.producers.get(head.producer_id)
         return (

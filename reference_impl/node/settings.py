@@ -69,7 +69,7 @@ class BrokerSettings:
 
     @property
     def topic_defaults(self) -> TopicSettings:
-        """The defaults of topics, all in ms.
+        """The defaults of topics; times are in ms.
 
         If log.retention.ms or log.roll.ms is not set, the setting in minutes or hours determines
         it.

@@ -87,9 +87,7 @@ def fetch(
 def fetch_from_follower(
     follower: Follower, context: Context, requester: Requester, request: Fetch
 ) -> Effects:
-    """Responds at once to a consumer's fetch from the follower's log, below the follower's high
-    watermark.
-    """
+    """Responds at once to a consumer's fetch, with records below the follower's high watermark."""
     # Kafka: since version 11 of Fetch (KIP-392; FetchParams.fetchOnlyLeader).
     error = epoch_error(request.current_leader_epoch, follower.state.leader_epoch)
     if error is not None:

@@ -44,9 +44,7 @@ _MAGIC_AT: Final = 16
 
 
 class BatchError(NamedTuple):
-    """The error that rejects a batch, and the positions of the invalid records, if any
-    (KIP-467).
-    """
+    """The error that rejects a batch, and the positions of its invalid records (KIP-467)."""
 
     error: ErrorCode
     records: tuple[int, ...] = ()

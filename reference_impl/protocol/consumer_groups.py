@@ -59,7 +59,7 @@ class ConsumerGroupDescribe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedMember:
-    """One member in a group description, as the coordinator stores the member."""
+    """One member in the description of a KIP-848 group."""
 
     member_id: str
     instance_id: str | None

@@ -97,8 +97,9 @@ class Member:
         self.app.end("ok", *(Rebalanced(str(place)) for place in touched))
 
     def heartbeat(self) -> Steps[None]:
-        """Sends a heartbeat if one is due; an error takes effect at the next
-        `ensure_membership`.
+        """Sends a heartbeat if one is due.
+
+        An error in the response takes effect at the next `ensure_membership`.
         """
         if self.generation == NO_GENERATION or self.app.now_ms - self._heard_ms < HEARTBEAT_MS:
             return

@@ -181,8 +181,10 @@ class Cluster(Machines):
         return client
 
     def history(self) -> History:
-        """Returns all clients' operations: the completed ones in order of completion, then the
-        sends and transactions that have not ended.
+        """Returns the operations of all clients.
+
+        First come the completed ones in order of completion, then the unfinished sends and
+        transactions.
         """
         unfinished = (operation for c in self._clients.values() for operation in c.unfinished())
         return (*self._observed, *unfinished)

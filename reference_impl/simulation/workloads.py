@@ -28,12 +28,11 @@ REPLACED_EVERY: Final = 8  # transactions, on average
 
 
 def transfers(name: str, seed: int, until_ms: int) -> ProgramFactory:
-    """Returns a program that runs one transaction after another, each with one record per account
-    (a topic partition).
+    """Returns a program that runs one transaction after another.
 
-    About a quarter of the transactions abort. After some of them a new instance replaces the
-    producer. Then the old instance, which does not know this, runs one more transaction: a broker
-    must refuse it.
+    Each transaction has one record per account (a topic partition). About a quarter of the
+    transactions abort. After some of them a new instance replaces the producer. Then the old
+    instance, which does not know this, runs one more transaction: a broker must refuse it.
     """
     coins, replacements = Random(f"transfers {name} {seed}"), Random(f"replaced {name} {seed}")
 

@@ -1,5 +1,4 @@
-"""A transaction coordinator: the leader of a partition of `__transaction_state`, in one leader
-epoch.
+"""A transaction coordinator: leads a partition of `__transaction_state` in one leader epoch.
 
     request -> rejected
             -> a change -> append to the log -> change takes effect, response

@@ -104,8 +104,9 @@ class TransactionMetadata:
         return self.state in PREPARED.values()
 
     def moved(self, state: TxnState, **changes: Any) -> TransactionMetadata:
-        """Returns the metadata in the next state; raises ValueError if the table forbids this
-        transition.
+        """Returns the metadata in the next state.
+
+        Raises ValueError if the state machine does not allow this transition.
 
         Kafka: TransactionMetadata.prepareTransitionTo.
         """

@@ -1,4 +1,4 @@
-"""Counts how often each action of a proved spec is taken: docs/abstract-steps.md.
+"""Counts how often each action of an abstract spec is taken, for docs/abstract-steps.md.
 
     explored    steps of a detailed spec, mapped to steps of the abstract spec
     simulated   events of the reference broker in simulations

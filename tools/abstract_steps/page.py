@@ -1,4 +1,4 @@
-"""Prints docs/abstract-steps.md: a table for each abstract spec, with a row for each action."""
+"""Builds docs/abstract-steps.md: a table for each abstract spec, with a row for each action."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ of the anomalies, not row by row. Only one fault is planted at a time.
 
 
 def page(every: Sequence[Case], tallies: Mapping[str, Tally]) -> str:
-    """Returns the page: numbers of histories, unexplained anomalies, and anomalies of each bug."""
+    """Returns the text of docs/convictions.md: unexplained anomalies, and those of each bug."""
     return "\n".join((TOP, *_lines(every, tallies), FOOT)).rstrip() + "\n"
 
 

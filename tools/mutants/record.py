@@ -74,7 +74,7 @@ def kept(file: Path = KEPT) -> dict[str, Tried]:
 
 
 def with_reasons_of(before: Tried | None, row: Tried) -> Tried:
-    """Returns the new result of a mutant; it keeps the reason of the earlier one if both agree.
+    """Returns the new result of a mutant, with the earlier reason if the outcome is the same.
 
     The reason says why the mutant survives, or crashes.
     """

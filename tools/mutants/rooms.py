@@ -105,7 +105,7 @@ class Room:
                 yield file
 
     def stages(self, file: str) -> Iterator[tuple[Selection, ...]]:
-        """Yields the groups of tests that a mutant of the file must pass, one group after another.
+        """Yields the groups of tests to run on a mutant of the file, in this order.
 
         For `log/key.py`, the first group is `log/test_key.py`; then come all tests of the room.
         """

@@ -183,7 +183,10 @@ def run_tests(folder: Path, watch: Watch) -> NoReturn:
 
 
 class _OutOfTime(BaseException):
-    """Raised if a test uses too much CPU time; it is no Exception, so the product cannot catch it."""
+    """Raised if a test uses too much CPU time.
+
+    The product's `except Exception` does not catch it.
+    """
 
 
 class Watch:

@@ -35,8 +35,9 @@ SPARE_FILES: Final = 200  # for logs, and for other work of this process
 
 
 def allow_open_files(count: int) -> None:
-    """Raises the process's soft limit of open files to fit `count` connections, as far as the hard
-    limit permits.
+    """Raises the process's soft limit of open files, so that `count` connections can be open.
+
+    The hard limit is not exceeded, even if it is lower.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = (
@@ -62,8 +63,7 @@ class InFlight(Generic[C]):
     _held: int = 0
 
     def open(self, connection: C) -> C | None:
-        """Adds a connection; returns the least recently used one if there are now too many, else
-        None.
+        """Adds a connection; returns the least recently used one if there are too many, else None.
 
         The caller must close the returned connection.
         """

@@ -37,8 +37,9 @@ def address_of(server: asyncio.Server) -> Address:
 
 
 async def close_listener(server: asyncio.Server) -> None:
-    """Closes the listener, and returns once `connection_made` has been called for each accepted
-    connection.
+    """Closes the listener, and waits until each accepted connection has been set up.
+
+    A connection is set up when `connection_made` has been called.
     """
     loop = server.get_loop()
     for listening in server.sockets:

@@ -192,9 +192,7 @@ def _parts(api: Api, version: int) -> dict[str, tuple[Any, tuple[str, ...], tupl
 
 @cache
 def parts(api: Api, version: int, entity_type: Side) -> dict[str, tuple[Any, tuple[str, ...]]]:
-    """Returns the classes of a request or response and of its nested structures, each with the
-    names of its fields.
-    """
+    """Returns the classes in a message, nested ones included: name -> (class, field names)."""
     module = load_payload_module(api, version, entity_type)
     return {name: (kind, tuple(f.name for f in fields(kind))) for name, kind in _classes(module)}
 

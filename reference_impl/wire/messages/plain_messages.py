@@ -120,9 +120,9 @@ def decode(api: Api, version: int, frame: bytes) -> dict[str, Any]:
 
 
 def read_request(api_key: int, version: int, frame: bytes) -> Any:
-    """Returns the request in a frame as a message of the library kio; raises UnreadableRequest.
+    """Returns the request in a frame as a message of the library kio.
 
-    The frame begins after its header.
+    The frame has no length prefix. Raises UnreadableRequest if it does not follow the schema.
     """
     if version not in schema_name_map.get(api_key_map.get(api_key, ""), ()):
         raise UnreadableRequest(f"there is no schema for API {api_key} version {version}")

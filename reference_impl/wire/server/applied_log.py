@@ -45,8 +45,9 @@ class AppliedLog:
     def write(
         self, broker_id: BrokerId, appended: Iterable[PartitionProduce], *, answered: bool
     ) -> None:
-        """Writes one line for each acknowledged batch of a Produce request, with `answered` false
-        if a fault drops the response.
+        """Writes one line for each acknowledged batch of a Produce request.
+
+        `answered` is false if a fault drops the response.
         """
         lines = [
             {"event": "produce", "broker": broker_id, **applied, "answered": answered}

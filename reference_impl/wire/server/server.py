@@ -49,8 +49,9 @@ R = TypeVar("R")
 
 
 class Dropped(Exception):
-    """The exception if the connection must be closed without a response: after a fault, or after a
-    failed produce request with acks=0.
+    """Raised if the connection must be closed without a response.
+
+    The cause is a fault, or a failed produce request with acks=0.
     """
 
 

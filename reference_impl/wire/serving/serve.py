@@ -156,9 +156,7 @@ class Cluster:
         return self._addresses
 
     async def start(self) -> None:
-        """Opens all listeners, and waits until every broker is registered and knows the other
-        brokers.
-        """
+        """Opens all listeners, and waits until every broker is registered and knows the others."""
         if self.options.data_dir is not None:
             self._gate.credentials.keep_in(self.options.data_dir)
         if self.options.applied_log is not None:

@@ -239,9 +239,7 @@ def _no_topic(call: Call, name: Any) -> Any:
 
 
 async def init_producer_id(broker: ServedBroker, call: Call) -> bytes:
-    """Handles InitProducerId; returns the response frame with a producer id and epoch, or with an
-    error.
-    """
+    """Handles InitProducerId; returns the frame with a producer id and epoch, or an error."""
     body = call.body
     request = InitProducerId(
         transactional_id=body.transactional_id,

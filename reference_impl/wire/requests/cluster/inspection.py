@@ -146,8 +146,9 @@ async def alter_replica_log_dirs(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def describe_log_dirs(broker: ServedBroker, call: Call) -> bytes:
-    """Handles DescribeLogDirs; returns the frame with this broker's logs of the requested
-    partitions, or all its logs.
+    """Handles DescribeLogDirs; returns the frame with the logs of this broker.
+
+    A request may name topic partitions; otherwise the frame has all logs.
     """
     logs = (await request_core(broker, DescribeLogs(), DescribedLogs)).logs
     wanted = None

@@ -1,4 +1,4 @@
-"""Subscriptions to metrics of clients on the wire: their changes and their description.
+"""Reads changes of client metrics subscriptions from requests, and describes subscriptions.
 
 Source: KIP-714; ConfigHelper.createClientMetricsConfigEntry of Apache Kafka.
 """

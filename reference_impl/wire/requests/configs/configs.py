@@ -241,8 +241,9 @@ async def _own_settings(broker: ServedBroker, defaults: TopicDefaults) -> list[D
 
 
 async def list_config_resources(broker: ServedBroker, call: Call) -> bytes:
-    """Handles ListConfigResources; returns the frame with the names of brokers, topics and
-    subscriptions to client metrics.
+    """Handles ListConfigResources; returns the frame with the names of resources.
+
+    The resources are brokers, topics and client metrics subscriptions.
     """
     wanted = LISTED if call.version >= ALL_TYPES_SINCE else (CLIENT_METRICS,)
     types = getattr(call.body, "resource_types", ()) or wanted
