@@ -1,4 +1,4 @@
-"""Measures what exactly-once costs compared with at-least-once, on the same brokers.
+"""Measures the cost of exactly-once compared with at-least-once, on the same brokers.
 
 The brokers are those of the reference implementation; real clients reach them over the network.
 Three programs consume the same records, send one output for each record, and commit their position:

@@ -83,7 +83,7 @@ def serving(kind: type[Server]) -> Iterator[str]:
 
 
 def measure() -> dict[str, Any]:
-    """Returns frame figures: of both pages with messages, and of the present one without."""
+    """Measures frame rates: both pages with messages, and the new page also without messages."""
     runs: dict[str, list[dict[str, Any]]] = {"new": [], "old": [], "no messages": []}
     browser = started()
     browser.set_script_timeout(SECONDS + 60)

@@ -40,7 +40,7 @@ class Cluster:
         return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
     def request(self) -> float:
-        """Sends `REQUESTS` requests; returns the mean seconds, and stores the CPU time."""
+        """Sends `REQUESTS` requests; returns the mean seconds of one, and stores their CPU time."""
         before, started = self.cpu_s(), time.perf_counter()
         for _ in range(REQUESTS):
             self.client.exchange(self.frame)

@@ -1,4 +1,4 @@
-"""Measures the trace validation of broker runs: its speed, its coverage, and what it rejects.
+"""Measures the trace validation of broker runs: its speed, its coverage, and the bugs it finds.
 
 For the speed, two tasks are timed: the first makes runs and validates them, the second only makes
 the same runs. The coverage of a spec says how often the runs take each action, and which share of

@@ -1,1 +1,1 @@
-"""Engines, history analysis, the recorder, reports and the command line."""
+"""The engines, the history analysis, the recorder of histories, reports and the command line."""

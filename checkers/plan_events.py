@@ -1,4 +1,4 @@
-"""The events about the query plan of an analysis: its passes, explained before or measured after.
+"""The events about an analysis's query plan: its passes, explained before it or measured after it.
 
 A pass reads a source once, and has stages. Both events call a stage by the same name.
 """
@@ -16,8 +16,8 @@ class StageExplained:
     """A stage of an analysis: the columns that it reads, and the columns of the rows that it keeps.
 
     `shuffled_by` has the parts of the shuffle key, if the stage shuffles. `used_by` names the
-    anomalies that need the stage; it is empty if all need it. `is_always` is false if the stage is
-    skipped for histories that do not need it.
+    anomalies that need the stage; it is empty if all need it. `is_always` is false if some
+    histories do not need the stage; then it is skipped.
     """
 
     stage: str

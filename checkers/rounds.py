@@ -32,7 +32,7 @@ class Rounds(Protocol):
     def partitions(self) -> int: ...
 
     def on_workers(self, file: Path) -> Callable[[], str]:
-        """Returns a function that returns the path of the file on each worker."""
+        """Sends a file to all workers; returns a function that returns its path on a worker."""
         ...
 
     def begin(self, sent: Sequence[Sent], gather: Gather) -> list[bytes]:

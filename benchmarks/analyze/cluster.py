@@ -81,7 +81,7 @@ class _Log:
 
 @dataclass(slots=True)
 class Cluster:
-    """The state of a synthetic cluster and its clients after a generated period of time."""
+    """The state of a synthetic cluster and its clients, between two generated periods of time."""
 
     rng: np.random.Generator
     partitions: int

@@ -58,7 +58,7 @@ CAMPAIGNS: Final[Mapping[str, Campaign]] = {
 
 
 def conduct(campaign: Campaign, folder: Path) -> None:
-    """Conducts a campaign; writes the history and the cluster's files into the folder."""
+    """Runs a campaign, and writes the history and the cluster's files into the folder."""
     done: list[Step] = []
     found = jars.download(jars.DEFAULT_VERSION)
     layout = Layout(settings={**QUICK, **campaign.settings})

@@ -17,7 +17,7 @@ from benchmarks.pairs import pairing, write_results
 
 
 def main() -> None:
-    """Measures two threads and one in turn; prints and keeps the figures."""
+    """Measures runs with two threads and with one in turn; prints and writes the figures."""
     two, one = ours(LARGE, threads=2), ours(LARGE)
     one.run()  # compiles the spec
     spent: list[tuple[Measurement, Measurement]] = []

@@ -2,7 +2,7 @@
 
 Meanwhile a healthy client measures latencies. Three processes take part:
 
-    server      a process of its own, so that its death is noticed
+    server      a separate process, so that the benchmark notices its death
     healthy     another process, which produces one record after the other
     hostile     this process: each connection sends a frame, and waits a moment for the response
 

@@ -19,7 +19,7 @@ NO_LIVENESS: Final = "--engine spark does not decide liveness"
 
 @contextmanager
 def session_for(search: SearchOptions) -> Generator[Any]:
-    """Keeps a Spark session open for the searches in the block, if they run on Spark."""
+    """Yields a Spark session for searches in the `with` block; None if they do not use Spark."""
     if search.engine != SPARK:
         yield None
         return

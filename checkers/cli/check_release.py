@@ -107,7 +107,7 @@ def _check(run: Run, found: Shipped, options: ReleaseOptions) -> None:
 
 
 def _decisive(rows: Sequence[ReleaseDecided]) -> list[ReleaseDecided]:
-    """Returns the verdicts that decide a claim: for each variant, the first row with `violated`.
+    """Returns the first violation in each variant, in the order of `rows`.
 
     If no variant violates the claim, the result is only the first of all rows.
     """

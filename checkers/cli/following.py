@@ -89,7 +89,7 @@ def followed_topic(
 
 @contextmanager
 def _spark(run: Run, master: str | None, *, ui: bool) -> Generator[Any]:
-    """Yields the session that all analyses of a followed history share."""
+    """Yields the Spark session for all analyses of a growing history."""
     from checkers.spark.session import session, ui_address
 
     _refuse_connect(master)

@@ -15,10 +15,9 @@ from checkers.events import Measured
 @click.argument("folder", type=click.Path(path_type=Path))
 @command(decides=False, folder=False)
 def report_command(run: Run, folder: Path) -> None:
-    """Write the HTML report of a run again, also of a run that was killed.
+    """Write the HTML report of a run again; the run may have been killed.
 
-    \b
-    urteil report runs/2026-11-21T0142-c3f1
+     urteil report runs/2026-11-21T0142-c3f1
     """
     from checkers.report.saved_run import write_report
 

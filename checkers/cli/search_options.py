@@ -92,7 +92,7 @@ class SearchOptions:
 
     @classmethod
     def of(cls, *, memory: str | None, **options: Any) -> SearchOptions:
-        """Returns the options of a command; raises InputFault if they do not fit together."""
+        """Returns the options of a command; raises InputFault if they contradict each other."""
         from checkers.explicit.engines import ENGINES
 
         search = cls(memory=selection.memory(memory), **options)

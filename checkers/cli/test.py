@@ -141,7 +141,7 @@ def check_system(
     *,
     proxied: bool,
 ) -> None:
-    """Raises InputFault if an option of `urteil test` does not fit the system."""
+    """Raises InputFault if an option of `urteil test` is not allowed with the system `on`."""
     if on == SIMULATED and (kafka_home is not None or broker_config or proxied):
         raise InputFault("--kafka-home, --broker-config and --proxied need --on apache-kafka")
     if on != SIMULATED and bugs:
@@ -250,7 +250,7 @@ def emit(
 
 
 def _walks(run: Run, suite: Suite, verdict: ClaimVerdict) -> Iterator[str]:
-    """Keeps the run that violates a claim: as a trace of each spec that describes the run.
+    """Writes the simulated run that violates a claim to the run folder, as a trace for each spec.
 
     Yields the commands that open the traces. Traces with an event that the spec forbids come first.
     """

@@ -101,9 +101,9 @@ def whole_topic(
 
 
 def topic_growths(run: Run, copy: TopicCopy) -> Iterator[None]:
-    """Adds new records of the topic to its local copy, without end; yields None after each time.
+    """Copies new records of the topic to its local copy, again and again, without end.
 
-    It also yields None once at the beginning.
+    Yields None once at the beginning, and whenever the copy has grown.
     """
     yield
     while True:

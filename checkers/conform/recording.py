@@ -27,7 +27,10 @@ class UnreadableRecording(InputFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """A recorded sequence of requests; it returns recorded answers in place of a cluster."""
+    """A recorded sequence of requests, as one of the two systems of a comparison.
+
+    It returns the recorded answers.
+    """
 
     sequence: Steps
     answers: Mapping[int, Any]

@@ -109,7 +109,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collect:
-    """Waits for the answer to the request that the step `Begin` with the same label has sent.
+    """A step that waits for the answer to the request of the `Begin` with the same label.
 
     A timeout counts as an answer.
     """

@@ -40,7 +40,10 @@ class Program:
         self.successors: Callable[[Packed, Emit], None] = self.names["successors"]
 
     def predicate(self, formula: t.Node, env: Env | None = None) -> Callable[[Packed], bool]:
-        """Returns the formula as a function of a packed state (or step); it may raise Undefined."""
+        """Returns a function that evaluates the formula in a packed state; it may raise Undefined.
+
+        For a formula about steps, the argument is a packed step.
+        """
         source = f"lambda s: {self.compiler.code(formula, env or {})}"
         made: Callable[[Packed], bool] = eval(source, self.names)
         return made

@@ -44,7 +44,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Fairness:
-    """A state graph; finds the sets of states in which a fair behaviour can stay forever."""
+    """A state graph, with a search for sets of states where a fair behaviour can stay forever."""
 
     graph: Transitions
 
@@ -105,7 +105,10 @@ class Fairness:
         return int(self.graph.source[edge]), int(self.graph.target[edge])
 
     def fair(self, within: Mask, through: Mask) -> Mask:
-        """Returns a mask of the states in the sets that `sets` yields."""
+        """Returns a mask of the states in the largest sets where a fair behaviour can stay forever.
+
+        The sets are those of the method `sets`.
+        """
         found = np.zeros_like(within)
         for nodes in self.sets(within, through):
             found[nodes] = True
@@ -183,9 +186,10 @@ class Fairness:
     def _needed(
         self, instance: Instance, inside: Mask
     ) -> tuple[frozenset[int], frozenset[int]] | None:
-        """Returns the states and edges that make a cycle fair to the action.
+        """Returns the states and the edges that make a cycle fair to `instance`, an action.
 
-        A cycle is fair if it contains one of them. The result is None if every cycle is fair.
+        A cycle in `inside` is fair if it contains one of them. The result is None if every cycle is
+        fair.
         """
         source, target = self.graph.source, self.graph.target
         edges = instance.edges

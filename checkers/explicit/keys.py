@@ -56,7 +56,8 @@ class Numbering:
     def weights(self) -> Keys:
         """Returns the weight of each byte of a state in the state's key.
 
-        Exact keys have weights like the digits of a number. Fingerprints have random odd weights.
+        If different states always have different keys, the weights are those of digits in a number.
+        Otherwise they are random odd numbers.
         """
         if self.exact:
             places = [prod(self.sizes[k + 1 :]) for k in range(len(self.sizes))]

@@ -39,7 +39,7 @@ def search(task: Task) -> Exploration:
 
 @dataclass
 class Search(RunningSearch):
-    """A running search in plain Python."""
+    """A breadth-first search that is running in plain Python."""
 
     generated: int = 0
     open: dict[str, Callable[[Packed], bool]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The state of a search that every breadth-first engine keeps: clock, progress, first error."""
+"""The common state of running breadth-first searches: task, clock, depth and first error."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Empty:
 def vacuous(spec: Spec, found: Exploration, engine: EngineName | None = "numpy") -> list[Empty]:
     """Returns the vacuous parts of a spec, such as actions never taken and premises never true.
 
-    The result is empty if the states were not explored completely, or are too many.
+    The result is empty if the exploration is incomplete, or has too many states.
     """
     if not found.exhausted or found.distinct > LARGEST:
         return []

@@ -2,9 +2,10 @@
 
     controller_elect_leader(b0); leader_write(b0); follower_replicate(b1, b0)
 
-The calls are those of a counterexample, so its steps can be pasted. An argument is an element
-(`b0`), a name and a number (`leader_epoch 1` or `leader_epoch=1`), or a number alone. If a spec has
-several initial states, the path begins with a call of `init`; by default, the first state is taken.
+The calls have the form in which a counterexample prints its steps, so they can be pasted. An
+argument is an element (`b0`), a name and a number (`leader_epoch 1` or `leader_epoch=1`), or a
+number alone. If a spec has several initial states, the path begins with a call of `init`; by
+default, the first state is taken.
 
 A path names actions, not states: two actions that lead to the same state are two paths.
 """
@@ -57,7 +58,7 @@ class Path:
 
     @property
     def text(self) -> str:
-        """The path as text, which `read` accepts."""
+        """The path as text: the function `read` converts it back."""
         first = [self.start.call.text] if self.start is not self.walk.starts[0] else []
         return "; ".join([*first, *(call.text for call in self.calls)])
 
@@ -81,7 +82,7 @@ def split(text: str) -> list[str]:
 
 
 def read(walk: Walk, text: str) -> tuple[Start, tuple[Call, ...]]:
-    """Returns the initial state and the calls; raises PathFault for an unreadable call."""
+    """Returns the initial state and the actions in `text`; raises PathFault if it is unreadable."""
     texts = split(text)
     start = walk.starts[0]
     if texts and _name(texts[0]) == INIT:

@@ -103,7 +103,7 @@ class Server(ThreadingHTTPServer):
 
     @property
     def names(self) -> frozenset[str]:
-        """The values of the HTTP header `Host` that mean this server."""
+        """The values of the HTTP header `Host` that this server accepts."""
         return frozenset(f"{name}:{self.server_port}" for name in (ADDRESS, "localhost"))
 
 

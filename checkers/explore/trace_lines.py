@@ -26,7 +26,7 @@ class TraceLines:
 
     @classmethod
     def of(cls, trace: ExplainedTrace, path: Path) -> Self:
-        """Returns the lines of the trace that `path` follows."""
+        """Returns the lines of an explained trace; `path` is the same trace as a path."""
         return cls(
             subject=trace.subject,
             elements={

@@ -45,7 +45,7 @@ class Opened:
 
 
 def is_recorded(name: str) -> bool:
-    """Returns True if the argument of the command is a trace or a run folder, and not a spec."""
+    """Returns True if the name is that of a trace or a run folder, and False for a spec."""
     return not name.endswith(".py") and (
         name.endswith(".json") or os.sep in name or File(name).is_dir()
     )

@@ -1,7 +1,7 @@
 """The states of one spec: initial states, enabled actions, and disabled ones with the reason.
 
-The oracle is the interpreter of the language. A test compares it with this module in the states of
-random walks of every spec.
+The interpreter of the spec language is the oracle: a test compares its steps with those of this
+module, in random walks of every spec.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def parsed(data: bytes, starts: Ints, ends: Ints, counts: Ints, last_deltas: Int
 
 
 class _Batches:
-    """Batches parsed in parallel; `walk` finds where each record's body begins and ends."""
+    """Parses records of many batches in parallel; `walk` finds the bounds of each record's body."""
 
     def __init__(self, data: bytes, starts: Ints, ends: Ints, counts: Ints, malformed: Flags):
         self.data, self.view = data, np.frombuffer(data or b"\0", np.uint8)

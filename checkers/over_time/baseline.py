@@ -90,7 +90,7 @@ class Baseline:
         return self.today <= entry.expires
 
     def result(self) -> BaselineApplied:
-        """Returns an event: which baseline entries the run has matched so far, and which not."""
+        """Returns an event with the entries of the baseline, sorted by the result of the run."""
         absent = [one for one in self.entries if one not in self._shown]
         return BaselineApplied(
             file=str(self.file),

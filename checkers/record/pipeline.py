@@ -164,7 +164,10 @@ class Pipeline:
                 return
 
     def _instance(self) -> tuple[int, Any, bool]:
-        """Returns the process, the producer, and whether `init_transactions` succeeded."""
+        """Creates a producer as a new process of the history, and calls `init_transactions`.
+
+        Returns the process, the producer, and True if the call succeeded.
+        """
         process = self.shared.new_process()
         producer = self.clients.transactional_producer(self.transactional_id)
         operation = self.shared.history.invoke(
@@ -248,7 +251,7 @@ class Attempt:
     def prepare(self) -> Any:
         """Begins a transaction; sends its output records and the offsets that it will commit.
 
-        Returns the error that prevented this, or None.
+        Returns the first error, or None if all this succeeded.
         """
         producer, consumer = self.pipeline.producer, self.pipeline.consumer
         try:

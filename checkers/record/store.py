@@ -37,7 +37,7 @@ ROWS_PER_PART: Final = 50_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """How a history was recorded; `history.json` contains these facts."""
+    """Facts about a recording, such as its workload and its seed; `history.json` contains them."""
 
     workload: str
     clients: Mapping[str, str]  # library -> version

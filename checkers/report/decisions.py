@@ -63,7 +63,7 @@ def heading(decision: Decision) -> str:
 
 
 def subject(decision: Decision) -> str:
-    """Returns the history, or the spec and engine, that a verdict is about.
+    """Returns the subject of a verdict as text: the history, or the spec and engine.
 
     Unlike `heading`, the text has no number of states and no duration, so it is the same in every
     run.

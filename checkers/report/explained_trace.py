@@ -57,7 +57,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedTrace:
-    """A run of one subject, such as a partition, line by line, with the actions of a spec."""
+    """A trace of one subject, such as a partition: each line has the actions that explain it."""
 
     subject: str
     spec: str
@@ -154,7 +154,7 @@ def has_refusal(file: Path) -> bool:
 
 
 def is_explained(read: Mapping[str, Any]) -> bool:
-    """Returns True if a JSON object claims to be an explained trace."""
+    """Returns True if a JSON object declares the format of an explained trace."""
     return str(read.get("format", "")).startswith("urteil-trace-")
 
 

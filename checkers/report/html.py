@@ -48,7 +48,7 @@ _OPERATION: Final = re.compile(r"\boperation (\d+)\b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caps:
-    """The limits on how much the page shows."""
+    """The limits on the number of items that the page shows."""
 
     findings: int
     rows: int  # of each finding

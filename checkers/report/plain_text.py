@@ -1,6 +1,6 @@
 """Replaces signs such as `✗` for a terminal that cannot encode them: `✗` by `x`, `≤` by `<=`.
 
-No sign with a meaning may become `?`, since `?` marks an undecided verdict.
+A sign never becomes `?`, because `?` marks an undecided verdict.
 """
 
 from __future__ import annotations

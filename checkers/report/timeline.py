@@ -42,7 +42,7 @@ NS_PER_MS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """Maps a time in ns to px, linear between the moments of drawn operations."""
+    """Maps a time in ns to a position in px, linearly between neighbouring times in `moments`."""
 
     moments: tuple[int, ...]  # ns
     places: tuple[float, ...]  # px
@@ -79,7 +79,7 @@ def timeline(
 ) -> Timeline:
     """Draws the operations as SVG, in at most eight lanes.
 
-    `marked` has the numbers of the operations to mark: those of the anomaly's row.
+    `marked` has the numbers of the operations to mark: those that show the anomaly.
     """
     lanes = _lanes(operations, marked)
     drawn = [one for one in operations if one.process in lanes]

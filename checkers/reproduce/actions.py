@@ -1,5 +1,4 @@
-"""Steps on a cluster, such as faults, requests and pauses, for lists of steps that show a defect of
-Kafka on real brokers.
+"""Actions of steps that show a defect of Kafka on real brokers: faults, requests and pauses.
 
 An action is a function whose argument is the `Stage`: the running cluster and its clients. A
 function of this module is an action or returns an action.
@@ -138,7 +137,7 @@ def abort(stage: Stage) -> None:
 def transaction(
     request: Callable[[RawTransactions], str], *, version: int = 1, after_s: float = 0.0
 ) -> Do:
-    """Sends one request of a transactional producer, such as to add a partition.
+    """Sends one request of a transactional producer, for example to add a partition.
 
     The error in the answer is kept for the check after this action.
     """

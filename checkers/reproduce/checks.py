@@ -81,7 +81,7 @@ def acknowledged(*values: str) -> Check:
 
 
 def unanswered(value: str, for_s: float = 1.0) -> Check:
-    """Waits some seconds, then checks that a value is neither acknowledged nor refused."""
+    """Checks, after `for_s` seconds, that a value is neither acknowledged nor refused."""
 
     def check(stage: Stage) -> Seen:
         time.sleep(for_s)
@@ -203,5 +203,5 @@ def is_ended(stage: Stage) -> Seen:
 
 
 def done(_: Stage) -> Seen:
-    """Accepts the step at once, because its action raises an error if it fails."""
+    """A check that always succeeds: the action of the step raises an error if it fails."""
     return Seen(reached=True, text="done")

@@ -35,7 +35,7 @@ PROXIES: Final = "proxies.txt"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A step that was taken: its time since the first step, and its check's observation."""
+    """A step that was taken: its time since the first step, and what its check observed."""
 
     step: Step
     at_s: float

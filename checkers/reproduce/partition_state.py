@@ -21,7 +21,7 @@ NO_LEADER = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState:
-    """The state of a partition; `leader` is -1 without a leader."""
+    """A partition's leader, ISR, ELR and replicas; `leader` is -1 if there is no leader."""
 
     leader: int
     isr: frozenset[int]

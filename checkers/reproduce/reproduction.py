@@ -41,7 +41,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A cluster, and the list of steps on it."""
+    """One of a reproduction's two cases: the brokers, their settings, and the list of steps."""
 
     about: str  # how this case differs from the other one, in a few words
     steps: tuple[Step, ...]

@@ -52,7 +52,7 @@ def configure_group(**configs: str) -> Do:
 
 
 def receive(member: str) -> Do:
-    """Polls until the member gets a record, and keeps the record for the check."""
+    """Polls until the member gets a record, and stores the record for the check of the step."""
 
     def do(stage: Stage) -> None:
         stage.noted = stage.member(member).poll()

@@ -36,7 +36,7 @@ def archive_of(chosen: Java) -> Path:
 
 
 def reading(file: Path) -> str:
-    """Returns the options with which Java uses the archive; empty if there is none."""
+    """Returns the Java options for using the archive; empty if there is no archive."""
     return f'{QUIET} "-XX:SharedArchiveFile={file}"' if file.exists() else ""
 
 

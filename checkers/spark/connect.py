@@ -94,7 +94,7 @@ def parallelism(spark: SparkSession) -> int:
 
 @contextmanager
 def tagged(spark: SparkSession, name: str) -> Generator[None]:
-    """Tags the jobs in the block with the name, without the commas that a tag must not have."""
+    """Tags the Spark jobs of the `with` block with the name; a comma in the name becomes `;`."""
     session = cast("Any", spark)
     tag = name.replace(",", ";")
     session.addTag(tag)

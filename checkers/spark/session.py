@@ -1,9 +1,9 @@
 """A Spark session with little logging, for Python functions in mapInArrow.
 
-Workers start with PYTHONSAFEPATH, and import this project's packages from a location with nothing
-else. Otherwise they would import a folder `model/` in the user's directory instead of this
-project's package. On a cluster the location is an archive. With a local master it is a folder of
-links, so that Python finds the compiled files next to the sources.
+Workers start with PYTHONSAFEPATH, and import this project's packages from a location that contains
+only these packages. Otherwise they would import a folder `model/` in the user's directory instead
+of this project's package. On a cluster the location is an archive. With a local master it is a
+folder of links, so that Python finds the compiled files next to the sources.
 """
 
 from __future__ import annotations

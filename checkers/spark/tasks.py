@@ -67,7 +67,6 @@ def process(
 ) -> Iterator[pa.RecordBatch]:
     """Runs the kernels on the partitions numbered in `batches`; yields their tables as cells.
 
-
     A kernel is a function from a batch of rows to a table.
     """
     prepare_worker(len(sys.modules))

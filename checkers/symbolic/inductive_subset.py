@@ -97,7 +97,7 @@ def inductive_subset(
 
 
 def _failed(conditions: Sequence[Condition]) -> dict[str, Dropped]:
-    """Returns an entry for each claim with a failed condition: the first such condition."""
+    """Returns the first failed condition of each claim that has one."""
     dropped: dict[str, Dropped] = {}
     for c in conditions:
         if c.verdict != "proved" and c.claim not in dropped:

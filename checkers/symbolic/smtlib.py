@@ -112,7 +112,7 @@ def deciding(proof: Proof) -> Iterator[tuple[Condition, frozenset[str]]]:
 
 
 def text_of(goal: Goal, facts: Facts, sorts: Sorts) -> str:
-    """Returns the script in which the goal is false although the facts are true."""
+    """Returns an SMT-LIB script, satisfiable if the goal can be false while the facts are true."""
     guards = facts.formulas[: len(facts.formulas) - len(facts.claims)]
     claims = facts.formulas[len(guards) :]
     asserted: list[tuple[str, Sequence[Expr]]] = [

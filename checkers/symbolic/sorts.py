@@ -126,7 +126,11 @@ class Sorts(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Family:
-    """A family of sets in Z3: the sort of a set, the test for the family, and the elements."""
+    """A family of sets in Z3: the sort of a set, and the predicates for "in the family" and "has".
+
+    `is_in` tests whether a set belongs to the family; `has` tests whether a set contains an
+    element.
+    """
 
     sets: Expr
     is_in: Expr

@@ -73,7 +73,7 @@ class Administration:
     def reassign(self, replicas: Mapping[Place, Collection[int] | None]) -> None:
         """Begins to move each partition to the listed brokers, the preferred leader first.
 
-        A partition with None in place of the list gets its reassignment cancelled.
+        If a partition has None instead of a list, its reassignment is cancelled.
         """
         moved: list[dict[str, Any]] = []
         for (topic, index), brokers in replicas.items():

@@ -14,7 +14,10 @@ _ADDRESS: Final = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:,/\[\]]+):\d{1,5}")
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A running cluster, known by its bootstrap servers; raises InputFault for a bad address."""
+    """A cluster that already runs, identified by its bootstrap servers.
+
+    Raises InputFault if an address is malformed.
+    """
 
     bootstrap_servers: str
     called: str = ""  # what `--on` names it, if not by its address

@@ -255,7 +255,7 @@ class Broker:
             injected.end()
 
     def happen(self, do: str, **fields: Any) -> None:
-        """Makes a fault of the cluster happen now, such as `crash` or `elect`."""
+        """Injects one fault of the cluster at once, such as `crash` or `elect`."""
         self.call("POST", "/faults", {"do": do, **fields})
 
     def clear_faults(self) -> None:

@@ -1,4 +1,4 @@
-"""A followed trace of a real broker as an explained trace: each event with its actions."""
+"""Converts a validated trace of a real broker to an explained trace: events with their actions."""
 
 from __future__ import annotations
 

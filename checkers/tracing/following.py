@@ -76,7 +76,7 @@ class Followed:
 
 @dataclass(slots=True)
 class Following:
-    """The progress of checking one trace; `start` is the number of the next event."""
+    """A check of one trace in progress; `start` is the number of the next event."""
 
     mapping: Mapping
     events: Sequence[Event]

@@ -70,12 +70,12 @@ class Mapping(Protocol):
 
     @property
     def elements(self) -> ElementNames:
-        """The names of a sort's elements in the traced run, such as `broker 1` for replica 0."""
+        """The names in the traced run of each sort's elements, such as `broker 1` for replica 0."""
         ...
 
     @property
     def position(self) -> Any:
-        """The point that the trace has reached, for a later `back_to`; points can be compared."""
+        """The current position in the trace, for a later `back_to`; positions can be compared."""
         ...
 
     def back_to(self, position: Any) -> None:

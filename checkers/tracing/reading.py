@@ -78,7 +78,8 @@ def read(lines: Iterable[LogLine]) -> Reading:
 def events_of(line: LogLine) -> Sequence[Event] | None:
     """Returns the events that a broker's log line reports.
 
-    The result is empty for an irrelevant line, and None for an unknown form.
+    The result is empty for a line that reports no event, and None for a line that matches no known
+    pattern.
     """
     rows = _ROWS.get(line.logger)
     if rows is None:

@@ -34,7 +34,7 @@ class Inflicted:
 
 @dataclass(slots=True)
 class BrokerFaults:
-    """Kills, starts and pauses the brokers of a system, and keeps track of those that are up."""
+    """Kills, starts and pauses the brokers of a system, and stores which of them are up."""
 
     system: System
     inflicted: list[Inflicted] = field(default_factory=list[Inflicted])

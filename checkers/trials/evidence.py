@@ -65,10 +65,10 @@ def program(suite: Suite, ran: Ran) -> str:
 def kept(
     folder: Path, suite: Suite, judged: Judged, system: System, settings: Settings = NO_SETTINGS
 ) -> Path | None:
-    """Writes the evidence of a trial (a test run) to a new folder below `folder`; returns this
-    folder.
+    """Writes the evidence of a trial (a test run) to a new folder below `folder`.
 
-    Returns None if the verdict has no evidence. `settings` are those that the user gave the system.
+    Returns the new folder, or None if the verdict has no evidence. `settings` are the user's
+    settings for the system.
     """
     if judged.evidence is None:
         return None

@@ -25,7 +25,7 @@ OF_BROKERS: Final = frozenset({"WriteTxnMarker"})  # requests that no client sen
 
 
 def is_between_brokers(fault: On) -> bool:
-    """Returns whether the fault is about requests that a broker sends."""
+    """Returns True if the fault affects requests that a broker sends."""
     return fault.api in OF_BROKERS or (fault.source is not None and fault.source < FIRST_CLIENT)
 
 
@@ -53,5 +53,5 @@ def proxied(fault: On, pace: Pace) -> rules.Rule:
 
 
 def node(number: NodeId) -> int:
-    """Converts the number of a node in the simulation to its number in the system under test."""
+    """Converts the number of a node in the simulation to that in the system under test."""
     return SYSTEM_CONTROLLER if number == CONTROLLER else int(number)

@@ -59,20 +59,19 @@ class KeptTrial:
 
 
 def is_of_trial(path: Path) -> bool:
-    """Returns True for a folder and for the file names `trial.json` and `program.txt`.
+    """Returns True if the path may be a trial (a test run) that a run has saved.
 
-    A run saves a trial under these names.
+    This is so for a folder, and for a file `trial.json` or `program.txt`.
     """
     # Any other file is a trace of a model. A folder is not read here, so it may have no trial.
     return path.is_dir() or path.name in (PROGRAM, TRIAL)
 
 
 def kept_trials(path: Path) -> tuple[KeptTrial, ...]:
-    """Returns the trial (test run) that is saved in the folder, or all trials in the folder of a
-    run.
+    """Returns the trial (test run) that is saved in the folder, or all trials of a run folder.
 
-    If `path` is a file, its folder is meant. Raises InputFault if there is no trial, or one is
-    unreadable.
+    If `path` is a file, its folder is read instead. Raises InputFault if there is no trial, or one
+    is unreadable.
     """
     folder = path if path.is_dir() else path.parent
     files = [folder / TRIAL] if (folder / TRIAL).exists() else sorted(folder.glob(f"*/{TRIAL}"))

@@ -1,4 +1,4 @@
-"""Produce: valid and invalid batches of plain and idempotent producers, and the log after them."""
+"""Draws Produce requests with valid and invalid batches, and requests that read the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Administration of topics: replicas chosen by the client, deletion, and descriptions."""
+"""Draws requests that create topics with chosen replicas, delete topics, and describe them."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ PLACEMENTS: Final[tuple[tuple[str, Replicas, dict[str, Any]], ...]] = (
 
 
 def topics(draw: Draw) -> tuple[Topic, ...]:
-    """Adds the requests of an administrator of topics; returns the topics that they need."""
+    """Adds requests of an administrator about topics; returns the topics that the requests need."""
     it = _Topics(draw)
     draw.repeat(
         18,

@@ -54,7 +54,7 @@ def search(task: Task) -> Exploration:
 
 @dataclass
 class Search(RunningSearch):
-    """A running search in generated C."""
+    """A breadth-first search that is running in generated C."""
 
     hash_bits: int = 64
     prefix_bits: int = 28

@@ -1,4 +1,4 @@
-"""The interpreter's steps between states that are known by their keys only.
+"""Finds the interpreter's steps between states of which only the keys are stored.
 
 Compiled code stores a key of each state: its stored form, or a hash. The interpreter repeats the
 steps along a path of keys, which gives the actions and the values of a trace.

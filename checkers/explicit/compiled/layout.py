@@ -25,7 +25,10 @@ class Layout:
 
     @cached_property
     def places(self) -> list[tuple[int, int, int]]:
-        """Returns each value's 64-bit word, its shift in this word, and its width in bits."""
+        """Returns the position of each value: its 64-bit word, the shift in it, and the width.
+
+        The shift and the width are in bits.
+        """
         widths = [(self.at.size(sort) - 1).bit_length() for _, sort in self.at.cells]
         used: list[int] = [0]
         made = [(0, 0, 0)] * len(widths)

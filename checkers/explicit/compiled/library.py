@@ -206,7 +206,7 @@ class Library:
 
 
 def check_memory(shards: Iterable[Any]) -> None:
-    """Raises InputFault if a shard got no memory, or has no more numbers for states."""
+    """Raises InputFault if a shard is out of memory, or out of numbers for states."""
     failed = {found.failed for found in shards}
     if TOO_MANY in failed:
         raise InputFault("too many states for numbers of 32 bits: use fewer --threads")
@@ -224,7 +224,7 @@ def typed(c: ctypes.CDLL) -> ctypes.CDLL:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """The numbers with which the C code of a spec is compiled."""
+    """The counts and sizes with which the C code of a spec is compiled, such as its actions."""
 
     actions: int
     conjuncts: int

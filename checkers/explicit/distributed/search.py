@@ -1,11 +1,11 @@
-"""Breadth-first search in rounds: each round expands one level, on all machines of a cluster.
+"""Breadth-first search on all machines of a cluster; each round expands one level.
 
 The driver sees counts and the first violations, and no other states. A trace is found backwards: in
 each earlier level, the tasks look for a state that has a step to the next state of the trace. So no
 state needs the number of its parent.
 
-Simplified: budgets are checked between two levels. Only violations have traces, no witness and no
-deadlock.
+Simplified: budgets are checked between two levels. Only violations have traces; witnesses and
+deadlocks have none.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The functions that tasks run on a partition of the states, with the compiled code of the spec.
 
 A state belongs to the partition that its hash selects. Levels are bytes: stored states, one after
-another. Tasks keep and compare whole states, so hashes that collide lose none. What a task returns
-depends on its input only, so a lost task can run again on another machine.
+another. Tasks keep and compare whole states, so no state is lost if two hashes are equal. What a
+task returns depends on its input only, so a lost task can run again on another machine.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Broken = dict[int, tuple[bytes, bytes]]  # claim -> a state, and the state after
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a task found on a partition: counts, and a state for each violated claim."""
+    """The result of a task for one partition: counts, and a state for each violated claim."""
 
     expanded: bool  # False: the task judged new states
     states: int = 0  # new ones
@@ -62,7 +62,7 @@ class Kernel:
 
     @contextmanager
     def opened(self) -> Generator[Compiled]:
-        """Yields the compiled code with memory of its own, which the end of the block frees."""
+        """Yields the compiled code with new memory, which is freed after the `with` block."""
         c = _loaded(self.file())
         search = c.search_open(1)
         if not search:
@@ -132,7 +132,10 @@ class Compiled:
         self.c.search_judge(self.search, len(rows))
 
     def add_broken(self, rows: Rows, broken: Broken) -> None:
-        """Adds the violations in these states, or in steps from them, of claims that it lacks."""
+        """Adds to `broken` the first violation of each claim that it does not contain yet.
+
+        The violations are in the states `rows`, or in steps from them.
+        """
         for claim, number in enumerate(self.found.broken):
             if number and claim not in broken:
                 after = bytes(self.found.broken_by[claim])[: self.sizes.state_bytes]

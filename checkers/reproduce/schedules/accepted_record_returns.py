@@ -1,4 +1,4 @@
-"""A share group gets a record again that a member has accepted, after the leader has changed.
+"""A share group receives a record again that a member has accepted, after a change of leader.
 
 The leader of a partition writes each acknowledgement to the share coordinator, together with the
 start offset of the group. If a request is lost, the leader repeats it after a second, then after

@@ -62,7 +62,7 @@ FLUSHING: Final = (UNIFIED_LOG, "kafka.log.UnifiedLog")  # the second one until 
 def configuration(*, traced: bool) -> str:
     """Returns the log4j2 configuration as a properties file.
 
-    With `traced`, the configuration also makes the node write the trace.
+    With `traced`, the node also writes the trace.
     """
     levels = TRACED if traced else {}
     loggers = dict.fromkeys(FLUSHING, "debug") | levels

@@ -135,7 +135,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropResponse:
-    """Loses the response to a request that was applied."""
+    """Drops the response to a request; the receiver has applied the request."""
 
     of: Match
     close: bool = True  # False: the client waits for its own timeout
