@@ -55,8 +55,8 @@ class Swept:
 class Judged:
     """The result of one seed: its simulation and the analysis of its history.
 
-    `occurs` has the number of rows of each anomaly that occurs and is not permitted. `observations`
-    counts, for each anomaly, the observations that could have shown it.
+    `occurs` has the number of violations of each anomaly that occurs and is not permitted.
+    `observations` counts, for each anomaly, the observations that could have shown it.
     """
 
     seed: int

@@ -1,6 +1,7 @@
 """Measures the memory of the first 100 million states of KIP-320 on three brokers with epochs 0..3.
 
-Run this module alone, for one or two minutes: `python -m benchmarks.explore.hundred_million`.
+This benchmark is not part of `make bench`. It takes one or two minutes: `python -m
+benchmarks.explore.hundred_million`.
 """
 
 from __future__ import annotations

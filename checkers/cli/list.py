@@ -32,7 +32,10 @@ def list_command(run: Run, kind: str | None, kafka: str | None) -> None:
 
     For specs, versions, bugs and claims, a column shows the Kafka releases that have them.
 
-     urteil list urteil list bugs urteil list bugs --kafka 4.3
+    \b
+    urteil list
+    urteil list bugs
+    urteil list bugs --kafka 4.3
 
     --kafka leaves out the rows for which the first release, or the release with the fix, is not
     known; a note counts them.

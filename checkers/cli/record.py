@@ -37,7 +37,7 @@ STATE = "broker-state.txt"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """A system to record a history on, and the faults to inject into it."""
+    """The system on which a history is recorded, and the faults to inject into it."""
 
     system: SystemName
     layout: Layout

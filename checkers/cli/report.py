@@ -17,7 +17,8 @@ from checkers.events import Measured
 def report_command(run: Run, folder: Path) -> None:
     """Write the HTML report of a run again; the run may have been killed.
 
-     urteil report runs/2026-11-21T0142-c3f1
+    \b
+    urteil report runs/2026-11-21T0142-c3f1
     """
     from checkers.report.saved_run import write_report
 

@@ -38,7 +38,7 @@ class Example:
 
 @dataclass(slots=True)
 class Found:
-    """The result of comparing two systems: counts, and one example of each sort of difference.
+    """The result of comparing two systems: counts, and one example of each kind of difference.
 
     - `examples` has one example for each known reason for a difference.
     - `findings` has only the examples in which the other system is wrong, not the reference broker.

@@ -63,7 +63,7 @@ class Path:
         return "; ".join([*first, *(call.text for call in self.calls)])
 
     def why_stopped(self) -> str:
-        """Returns as text which step could not be taken, and why.
+        """Returns the step that could not be taken, and the reason, as text.
 
         Raises AssertionError if every step was taken.
         """

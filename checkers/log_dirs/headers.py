@@ -100,7 +100,7 @@ def _hop(data: bytes) -> tuple[list[int], int]:
 
 
 def _of_known_format(data: bytes, begins: list[int], end: int) -> tuple[list[int], int]:
-    """Returns the starts and the end of the batches before the first one of an unknown format."""
+    """Returns the positions and the end of the batches before the first batch of unknown format."""
     if not begins:
         return begins, 0
     at = np.array(begins)

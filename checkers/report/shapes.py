@@ -1,4 +1,4 @@
-"""Fingerprints of violations: the same in every recording of one bug, and without its data.
+"""Fingerprints of violations: hashes that are equal in every recording of the same bug.
 
 The shape of a violation leaves out what differs from recording to recording: topics, keys, values,
 offsets, times, counts. It keeps these parts of a violation:

@@ -139,7 +139,7 @@ def transaction(
 ) -> Do:
     """Sends one request of a transactional producer, for example to add a partition.
 
-    The error in the answer is kept for the check after this action.
+    The error in the answer is stored for the check of the step.
     """
 
     def do(stage: Stage) -> None:

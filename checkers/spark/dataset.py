@@ -74,7 +74,7 @@ class SparkDataset:
 
     @contextmanager
     def cached(self, *, on_disk: bool) -> Generator[SparkDataset]:
-        """Yields this dataset with a cache of its columns on disk.
+        """Yields this dataset with a disk cache of its columns.
 
         If `on_disk` is false or the master is not local, yields the dataset without a cache.
         """

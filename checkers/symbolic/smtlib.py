@@ -49,7 +49,7 @@ class Script:
     lacks_claims: bool = False  # some claim has no formula: `sat` decides nothing
 
     def file(self) -> str:
-        """Returns the script with a heading: the condition, Z3's verdict, and what it assumes."""
+        """Returns the script with a heading: the condition, Z3's verdict, and the assumptions."""
         verdict = self.condition.verdict
         lines = [f"; {self.title}: {verdict} by Z3"]
         lines += [f"; without the dropped claims {', '.join(self.without)}"] if self.without else []

@@ -121,9 +121,9 @@ class StateGraph:
 
     @cached_property
     def cycles(self) -> FairCycles:
-        """Returns the graph of transitions, for the search for cycles.
+        """Returns the state graph's transitions in the form for the search for fair cycles.
 
-        The first call computes it, and frees the hash set of states.
+        The first call computes them, and frees the hash set of states.
         """
         c, source = self.library, self.library.source
         label = np.dtype(f"u{source.label_bytes}")
