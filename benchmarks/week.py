@@ -91,7 +91,7 @@ def runs(days: float) -> tuple[Run, ...]:
 
 
 def measured(run: Run) -> dict[str, Any]:
-    """Appends all batches of the run to a broker, and returns what was measured.
+    """Appends all batches of the run to a broker, and returns the measurements.
 
     The result has the measurements during the run (`notes`), the growth of memory per simulated
     day, and the cost of a restart.

@@ -268,7 +268,7 @@ class Evidence(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceKept(Event):
-    """A trace in the run folder, and the command that opens it in the page of states.
+    """A trace in the run folder, and the command that opens it in the page of `urteil explore`.
 
     `about` is the property that the trace is about. The steps of the trace are steps of `spec`.
     `summary` says how many lines the spec explains, and which line it forbids.

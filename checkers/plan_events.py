@@ -45,7 +45,7 @@ class PassExplained(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageMeasured:
-    """The cost of a stage: its seconds summed over tasks, and the rows and bytes that it kept."""
+    """The cost of a stage: its seconds summed over tasks, and the rows and bytes of its result."""
 
     stage: str
     seconds: float
@@ -57,9 +57,10 @@ class StageMeasured:
 class PassMeasured(Event):
     """The cost of a pass of an analysis over a source, with its stages.
 
-    `rows` and `bytes` are those that its tasks read. `seconds` is wall time. A task is a Spark
-    task, or a partition with `--engine local`; `skew` is the seconds of the longest task divided by
-    the median. `into` names the sources that the pass wrote by a shuffle, for later passes.
+    `rows` and `bytes` count the data that the tasks of the pass read. `seconds` is wall time. A
+    task is a Spark task, or a partition with `--engine local`; `skew` is the seconds of the longest
+    task divided by the median. `into` names the sources that the pass wrote by a shuffle, for later
+    passes.
     """
 
     name: ClassVar[str] = "pass_measured"

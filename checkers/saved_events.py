@@ -1,4 +1,4 @@
-"""Reads the events of a run back from JSON, as `--json` prints them and a run folder keeps them."""
+"""Reads the events of a run from the JSON lines that `--json` prints and a run folder stores."""
 
 from __future__ import annotations
 

@@ -34,7 +34,10 @@ _TIMES: Final = {"cpu_s": "CPU", "wall_s": "wall time"}
 
 
 def measured(rows: int, runs: int) -> list[Pairing]:
-    """Returns a pairing for each skewed history, engine, and kind of time."""
+    """Measures every engine on every skewed history and on the even one, `runs` times each.
+
+    Returns two pairings for each of them: one of CPU time, one of wall time.
+    """
     found: list[Pairing] = []
     with tempfile.TemporaryDirectory(prefix="urteil-skew-") as made:
         even = Path(made) / "even"

@@ -2,7 +2,8 @@
 
 Both engines decide the liveness property of KIP-320 on three brokers, as `urteil check` does: after
 an exploration by the compiled engine. Each run is a process of its own. Times are CPU seconds,
-without the compilation of C. Run this module alone: `python -m benchmarks.explore.liveness`.
+without the compilation of C. This benchmark is not part of `make bench`: `python -m
+benchmarks.explore.liveness`.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ print(found.distinct, "states, stored")
 
 
 def contender(constants: Mapping[str, int], engine: str) -> Contender:
-    """Returns the command that decides the liveness of KIP-320 by one of the engines."""
+    """Returns the command that decides the liveness of KIP-320 with one of the engines."""
     how = {"constants": constants, "engine": engine, "memory": MEMORY}
     return Contender(
         name=f"liveness, {engine}",

@@ -133,7 +133,7 @@ def campaign(frames: int, connections: int, seed: int) -> dict[str, Any]:
 
 
 def measured(server: Server, work: Any) -> tuple[dict[str, Any], Any]:
-    """Runs some work; returns the latencies of a healthy client meanwhile, and the work's result.
+    """Runs `work`; returns a healthy client's latencies during the work, and the work's result.
 
     The latencies are summarized as percentiles in ms.
     """

@@ -3,7 +3,8 @@
     requests   CPU time of the server, and latency of one request. Four requests produce with
                acks=all: 1 record, 100 records, 10,000 records, and 10,000 records of different
                lengths. The fifth request fetches a megabyte
-    sessions   CPU time of a fetch of 500 partitions without news, with a fetch session and without
+    sessions   CPU time of a fetch of 500 partitions without new records, with and without a fetch
+               session
     partitions CPU time of a produce request with 500 partitions, divided by that with one; both
                clusters run at the same time and take turns
     idle       share of a core that a cluster of three brokers with 500 partitions uses
@@ -12,7 +13,7 @@
 
 One partition with one replica is measured on all systems, since kfake and the mock do not
 replicate. The reference broker is also measured with three replicas. The systems take turns in each
-round; the load of the machine is noted. Other work on the machine affects CPU times less than
+round; the result has the load of the machine. Other work on the machine affects CPU times less than
 latencies.
 """
 

@@ -1,4 +1,4 @@
-"""A client that sends the same request again and again, with almost no work of its own."""
+"""A client that sends the same request again and again, and uses little CPU time itself."""
 
 from __future__ import annotations
 

@@ -99,8 +99,8 @@ def analyze_command(
 ) -> None:
     """Find anomalies in HISTORY: a recorded folder, Parquet, NDJSON, Avro, or Jepsen's EDN.
 
-    HISTORY is a path or an address of s3://, gs://, abfss:// or hdfs://, also of a folder with many
-    files, of a Delta or an Iceberg table, or a glob in quotes. Credentials come from the
+    HISTORY is a path, an address of s3://, gs://, abfss:// or hdfs://, or a glob in quotes. It may
+    name a file, a folder with many files, or a Delta or Iceberg table. Credentials come from the
     environment, never from the address.
     kafka://HOST:PORT/TOPIC is a topic whose records are operations, as NDJSON or as Avro.
 
@@ -236,7 +236,7 @@ def decide(
 ) -> Analysis:
     """Analyzes the history, emits a verdict on each anomaly, and returns the analysis.
 
-    The rows of the anomalies are kept in the run's folder.
+    The violations are written to the run folder.
     """
     with importing():
         from checkers.histories.io.assumptions import recorded_system

@@ -266,9 +266,9 @@ CONTENTS: Final = {
 
 
 def of_release(row: Listed, release: str) -> dict[str, str]:
-    """Returns a text on an item and a release, such as `{"Kafka 4.3": "has it"}` for a bug.
+    """Returns the table cell of an item for a release, such as `{"Kafka 4.3": "has it"}` for a bug.
 
-    For a spec, the text has the version and the bugs of that release. If the item names no
+    For a spec, the cell has the version and the bugs of that release. If the item names no
     releases, the result is empty.
     """
     from model.releases import newest_patch

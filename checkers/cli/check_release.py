@@ -1,4 +1,4 @@
-"""`urteil check --kafka RELEASE`: claims that are false of a release of Kafka, and their fixes.
+"""`urteil check --kafka RELEASE`: the claims that do not hold in a release, and their fixes.
 
 For each spec, these variants are explored:
 

@@ -47,7 +47,7 @@ def inside_github() -> bool:
 
 
 def until_closed(report: Reporter) -> Reporter:
-    """Returns a reporter that reports to stdout until the reader closes it, as `| head` does.
+    """Returns a reporter for stdout, which stops when the reader closes the pipe, as `| head` does.
 
     After that the run goes on without output: its folder and its exit code stay the same.
     """

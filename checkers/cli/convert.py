@@ -39,9 +39,9 @@ def convert_command(
 ) -> None:
     """Write HISTORY as Parquet into the new FOLDER, which `urteil analyze` reads fastest.
 
-    HISTORY is what `urteil analyze` takes: Jepsen's EDN, NDJSON, Parquet, Avro, a recording, a
-    Delta or Iceberg table, an address, a Kafka topic or a glob. Columns and fields that the format
-    does not have are left out and counted.
+    HISTORY is anything that `urteil analyze` reads: Jepsen's EDN, NDJSON, Parquet, Avro, a
+    recording, a Delta or Iceberg table, an address, a Kafka topic or a glob. Columns and fields
+    that the format does not have are left out and counted.
 
     \b
     urteil convert store/latest/history.edn histories/latest

@@ -1,4 +1,4 @@
-"""`urteil diff A B`: what is new, gone or changed between two runs."""
+"""`urteil diff A B`: lists new violations, gone violations and changed verdicts of two runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`urteil explain NAME`: explains a spec, claim, anomaly or other name of `urteil list`."""
+"""`urteil explain NAME`: explains a spec, a claim, an anomaly or another item of `urteil list`."""
 
 from __future__ import annotations
 

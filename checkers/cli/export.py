@@ -44,8 +44,9 @@ def export_command(
     java -jar tla2tools.jar -config build/Kip101.cfg build/Kip101.tla
     urteil export transactions-abstract --as graphml
 
-    TLC gets a configuration with the same constants. A state graph is measured too: its states,
-    transitions and deadlocks, and the components that no behaviour leaves.
+    For TLC, the folder gets a configuration with the same constants. For a state graph, the command
+    also prints the numbers of states, transitions, deadlocks, and components that no behaviour
+    leaves.
     """
     chosen, made = selection.selected(spec, variant, assignments, kafka)
     if form == "graphml":

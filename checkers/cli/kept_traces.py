@@ -1,4 +1,4 @@
-"""Keeps traces in the run folder, with the command that opens each one in the page of states."""
+"""Writes traces to the run folder, with the command that opens each one in `urteil explore`."""
 
 from __future__ import annotations
 

@@ -104,8 +104,9 @@ def decide(
     engine: str = "spark",
     master: str | None = None,
 ) -> Audit:
-    """Audits the log folders, emits a verdict on each check, keeps the checks' rows in the run's
-    folder, and returns the audit.
+    """Audits the log folders, emits a verdict on each check, and returns the audit.
+
+    The violations are written to the run folder.
     """
     from checkers.report.anomaly_events import decided, keep_rows, undecided
     from checkers.report.log_audit import explained, rows_shown

@@ -71,7 +71,7 @@ def replay_command(
     on: str | None,
     **_of_trials: object,
 ) -> None:
-    """Repeat PATH: a counterexample of a model, or a trial that a suite kept of a real system.
+    """Repeat PATH: a counterexample of a model, or a trial that `urteil test` saved.
 
     \b
     urteil replay runs/2026-11-21T0142-c3f1/replication-kip-101-strong_isr.itf.json
@@ -79,9 +79,9 @@ def replay_command(
     urteil replay runs/2026-11-23T0435-1cfb/log-order_is_per_partition --times 10
     urteil replay runs/2026-11-23T0435-1cfb --on apache-kafka:4.1.0
 
-    A trace in ITF is repeated on its spec: is it still a counterexample? The folder of a trial, or
-    a run folder with trials, is run again on the system where it was found, or on --on. The verdict
-    says how many of the runs showed the violation again.
+    A trace in ITF is repeated on its spec: is it still a counterexample? If PATH is the folder of a
+    trial (a test run), or a run folder with trials, they run again on their first system, or on
+    --on. The verdict has the number of runs that showed the violation again.
     """
     from checkers.explicit.replay import replay
     from checkers.report.itf import recorded

@@ -70,9 +70,9 @@ def reproduce_command(
     """Show the broken promise NAME on real brokers, step by step; without NAME, list all.
 
     NAME has two cases. The first one shows the defect. The second one is a control experiment: it
-    differs in one setting, version or step, and the brokers must keep the promise. In both cases,
-    each step is checked to have happened. Clients record a history, which is judged as by `urteil
-    analyze`. Exit code 1 means that the promise is broken, as for every other command.
+    differs in one setting, version or step, and the brokers must keep the promise. In both cases, a
+    check confirms each step. Clients record a history, and `urteil analyze` decides on it. Exit
+    code 1 means that the promise is broken, as for every other command.
 
     \b
     urteil reproduce

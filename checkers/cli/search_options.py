@@ -1,4 +1,4 @@
-"""Options of a search of the states of a spec: the engine, and what it stores and counts."""
+"""The options of an exploration of states: the engine, and the data that it stores and counts."""
 
 from __future__ import annotations
 

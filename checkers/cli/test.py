@@ -217,7 +217,7 @@ def emit(
     seconds: float,
     again: str,
 ) -> None:
-    """Keeps the programs that violate a claim, and then emits the verdict on this claim.
+    """Writes the programs that violate a claim as evidence, and emits the verdict on this claim.
 
     A program is a list of calls to the broker.
     """

@@ -1,4 +1,4 @@
-"""Runs the steps of one sequence on one cluster: resolves symbols, finds brokers, keeps values.
+"""Runs the steps of one sequence on one cluster: resolves symbols, finds brokers, stores values.
 
 Each cluster has its own session. So a caller can run each step first on one cluster, then on the
 other. Later requests use values from earlier answers of the same cluster, such as producer ids and
@@ -87,8 +87,9 @@ class Session:
     def send(self, step: Send) -> Answer:
         """Returns the answer to a request; after some errors, the request is sent again.
 
-        See `retried_errors`. The request is repeated for at most 15 seconds. After a Produce
-        request, the method waits, so that the next batch of the sequence is appended later.
+        `retried_errors` returns these errors. The request is repeated for at most 15 seconds. After
+        a Produce request, the method waits, so that the next batch of the sequence is appended
+        later.
         """
         until = time.monotonic() + RETRIES_WITHIN_S
         retried = retried_errors(step)

@@ -88,7 +88,7 @@ def most_states(task: Task) -> int:
 
 
 def terms_of_actions(task: Task) -> int:
-    """Returns the number of terms in all actions, for all values of parameters and quantifiers."""
+    """Returns the number of terms in all actions, with quantifiers and parameters expanded."""
     finite = FiniteTerms(Instance.of(task.spec, task.scope))
     return sum(
         finite.combinations(action.params)

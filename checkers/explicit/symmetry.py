@@ -29,7 +29,7 @@ Permutation = Mapping[str, tuple[int, ...]]  # sort -> the new index of each ele
 
 
 def permutations_of(at: Instance, sorts: Sequence[str]) -> list[Permutation]:
-    """Returns every permutation of the elements of some sorts, the identity first.
+    """Returns every permutation of the elements of the sorts in `sorts`, the identity first.
 
     Raises SpecError if there are too many permutations.
     """

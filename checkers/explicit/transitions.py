@@ -138,6 +138,9 @@ class Transitions:
 def formula_of(
     program: Program, claim: Liveness, formula: Formula, values: Sequence[int]
 ) -> Callable[[Packed], bool]:
-    """Returns a formula of the claim as a function of a packed state; it may raise Undefined."""
+    """Returns a function that evaluates a formula of the claim in a packed state.
+
+    The function raises Undefined for an undefined term.
+    """
     env = {p.uid: program.at.packed(v, p.sort) for p, v in zip(claim.params, values, strict=True)}
     return program.predicate(claim.goal if formula == "goal" else claim.premise, env)

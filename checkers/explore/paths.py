@@ -77,7 +77,7 @@ class Path:
 
 
 def split(text: str) -> list[str]:
-    """Returns the calls of a path as texts; empty if the path has no step."""
+    """Returns the text of each action of a path; empty if the path has no step."""
     return [call for part in re.split(r"[;\n]", text) if (call := part.strip())]
 
 

@@ -55,7 +55,7 @@ LONGEST_PATH: Final = 20_000  # steps
 
 @dataclass(slots=True)
 class Explorer:
-    """Answers the requests of one server; its memory is only a cache.
+    """Answers the requests of one server; all data that it stores between requests is a cache.
 
     `opened` is the spec or trace that the command line names. If a request names a .py file, the
     file is run only if the command line names it too.

@@ -53,8 +53,7 @@ def is_wide(elements: range) -> bool:
 
 
 def near(state: RowState, sort: t.SortInfo, spec: Spec, ranges: Ranges) -> list[int]:
-    """Returns the elements of a large sort that the state contains, their neighbours, and the
-    least.
+    """Returns some elements of a large sort: those in the state, their neighbours, and the least.
 
     A variable whose key has a large sort has too many values, so its values do not count. If only
     such variables contain elements of the sort, the result has the least element and the first one

@@ -33,7 +33,7 @@ Search = Callable[[Callable[[Progress], None]], "Result"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """The end of a search: the path to the state, or why there is none."""
+    """The result of a search: the path to a state, or the reason why there is none."""
 
     path: str | None
     steps: int | None

@@ -159,7 +159,7 @@ def _properties(path: Path) -> Iterator[View]:
 
 
 def judged_from(path: Path) -> int:
-    """Returns the number of the first state of the path in which the properties are judged."""
+    """Returns the number of the first state of the path in which the properties are evaluated."""
     return max(len(path.states) - (JUDGED_WIDE if path.walk.wide else JUDGED), 0)
 
 

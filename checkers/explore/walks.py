@@ -43,7 +43,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """A call in one state, with the state after it, or the reason why there is none.
+    """A call (an action with parameters) in one state, with the next state or the reason for none.
 
     For a disabled call, `guard` is its first false conjunct. For a call that reaches an undefined
     term, `undefined` is the error.
@@ -88,10 +88,10 @@ class Walk:
 
     @classmethod
     def of(cls, variant: Variant, spec: Spec, scope: str = "") -> Self:
-        """Returns an object that computes the states of the spec, step by step.
+        """Returns a `Walk` that computes the states of the spec, at the scope in the text `scope`.
 
-        Raises SpecError if the spec's scope (the finite sizes of its sorts) is unusable, and
-        InputFault if `scope` is.
+        Raises SpecError if the spec's own scope (the finite sizes of its sorts) is unusable, and
+        InputFault if the text is unusable.
         """
         ranges = scope_ranges(spec, scope) if scope else ranges_of(spec.scope())
         stepper, writer = Stepper.of(spec, ranges), Writer(spec, ranges)

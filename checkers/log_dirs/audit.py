@@ -53,7 +53,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """The result of an audit: counts of what was read, and one decision per check."""
+    """The result of an audit: counts of the data that was read, and one decision per check."""
 
     logs: int
     partitions: int

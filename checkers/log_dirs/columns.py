@@ -85,7 +85,7 @@ class Log:
 
     @cached_property
     def compacted(self) -> bool:
-        """True if some batch has fewer records than offsets, as after compaction."""
+        """Returns True if some batch has fewer records than offsets, as after compaction."""
         room = self.last - self.base + 1
         return bool((self.of["record_count"] < room)[self.sound].any())
 

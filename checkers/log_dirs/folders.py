@@ -120,7 +120,7 @@ class LogDirs:
 def log_dirs(folders: Sequence[Path]) -> LogDirs:
     """Returns the logs in the folders.
 
-    A folder is a broker's `log.dirs`, or has the log of one partition.
+    A folder is one directory of a broker's `log.dirs`, or the folder of one partition in it.
 
     Raises UnreadableLogDir for a folder without logs or with a malformed file.
     """

@@ -87,8 +87,8 @@ RECORDS: Final = pa.schema(
 def batches(segment: Segment) -> Iterator[pa.RecordBatch]:
     """Yields tables with one row per record batch of a segment, in file order.
 
-    The columns are those of BATCHES. A last row may stand for bytes that are no whole batch. Raises
-    UnreadableLogDir if the file is unreadable.
+    The columns are those of BATCHES. The last row may describe bytes that are no whole batch.
+    Raises UnreadableLogDir if the file is unreadable.
     """
     next_offset = base_offset(segment.path.name)
     for block in _read(segment):

@@ -18,7 +18,7 @@ _Conditions = tuple[str, str, str, str | None, str, str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flaky:
-    """A claim that was violated in some of several comparable runs, and held in the others."""
+    """A claim with different verdicts in comparable runs: violated in some, held in others."""
 
     command: str
     claim: str

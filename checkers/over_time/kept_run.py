@@ -1,4 +1,4 @@
-"""A run as the store keeps it: its command, its settings and its verdicts.
+"""A run in the store of runs: its command, its settings and its verdicts.
 
 The data comes from the run folder. If the folder and the store differ, the folder is right.
 """

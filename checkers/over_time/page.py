@@ -27,9 +27,9 @@ STATES: Final = {
 
 
 def page(runs: Sequence[KeptRun], unsteady: Sequence[Flaky]) -> str:
-    """Returns an HTML page with the runs, claim by claim; flaky verdicts come early.
+    """Returns an HTML page with the history of each claim; violated claims come first.
 
-    If there are no runs, the page contains a sentence that says this.
+    Flaky claims come next. Without runs, the page has no claims, and a sentence states this.
     """
     rows: dict[tuple[str, str], list[tuple[KeptRun, KeptVerdict]]] = {}
     for run in runs:

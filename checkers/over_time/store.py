@@ -52,7 +52,7 @@ class UnusableStore(InputFault):
 
 @dataclass(slots=True)
 class Store:
-    """The open store of one parent folder."""
+    """The open store of runs in one folder: the file `runs.sqlite`."""
 
     base: Path
     _database: sqlite3.Connection

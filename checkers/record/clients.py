@@ -98,7 +98,7 @@ class Clients:
         return Producer(settings, logger=_SILENT)
 
     def reader(self, isolation: Isolation, group: str | None = None) -> Reader:
-        """Creates a consumer that is assigned partitions and joins no group.
+        """Creates a consumer for assigned partitions, which joins no group.
 
         With `group`, the consumer can also fetch this group's committed offsets.
         """

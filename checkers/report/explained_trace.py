@@ -97,7 +97,7 @@ class ExplainedTrace:
 
 
 def len_of(elements: range) -> int:
-    """Returns the number of elements; unlike `len`, it works for more than 2^63 elements."""
+    """Returns the number of elements; unlike `len`, it also works for 2^63 elements and more."""
     return elements.stop - elements.start
 
 

@@ -68,7 +68,7 @@ CAPS: Final = (
 
 
 def report(result: RunResult, described: Mapping[str, Any], *, budget: int = BUDGET) -> str:
-    """Returns the page, at most `budget` bytes of UTF-8; `described` is the content of run.json."""
+    """Returns the HTML report, at most `budget` bytes; `described` is the content of run.json."""
     template = environment().get_template("report.html.j2")
     page = ""
     for caps in CAPS:

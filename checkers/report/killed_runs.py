@@ -1,4 +1,4 @@
-"""Finds runs that were killed before they ended, and the results that they kept."""
+"""Finds runs that were killed before they ended, and the results in their run folders."""
 
 from __future__ import annotations
 

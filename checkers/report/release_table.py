@@ -1,4 +1,4 @@
-"""The table of `--kafka`: claims that are false of a release of Kafka, and their fixes.
+"""The table of `--kafka`: the claims that do not hold in a release of Kafka, and their fixes.
 
 Kafka 4.3
   reassignment

@@ -44,7 +44,7 @@ WIDTH = 100
 
 @dataclass(slots=True)
 class Terminal:
-    """Prints results to one stream; keeps the decisions for the table of verdicts at the end."""
+    """Prints results to one stream; stores the decisions for the table of verdicts at the end."""
 
     stream: TextIO
     meaning: Callable[[int], str] = EXIT_CODES.__getitem__  # of an exit code

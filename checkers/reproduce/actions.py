@@ -139,7 +139,7 @@ def transaction(
 ) -> Do:
     """Sends one request of a transactional producer, for example to add a partition.
 
-    The error in the answer is stored for the check of the step.
+    The check of the step reads the error in the answer.
     """
 
     def do(stage: Stage) -> None:
@@ -280,8 +280,9 @@ def delete_records(before: int, at: int) -> Do:
 
 
 def delete_all(before: int, at: int) -> Do:
-    """Deletes the records of the partition before an offset, and keeps the leader's answer for the
-    check.
+    """Deletes the records of the partition before an offset.
+
+    The check of the step reads the leader's answer.
     """
 
     def do(stage: Stage) -> None:
@@ -295,10 +296,9 @@ def delete_all(before: int, at: int) -> Do:
 
 
 def list_offsets(timestamp: int, at: int) -> Do:
-    """Requests an offset from the partition's leader: the log start (-2) or the high watermark
-    (-1).
+    """Requests the log start offset (`timestamp` -2) or the high watermark (-1) from the leader.
 
-    The answer is kept for the check.
+    The check of the step reads the answer.
     """
 
     def do(stage: Stage) -> None:
@@ -313,8 +313,9 @@ def list_offsets(timestamp: int, at: int) -> Do:
 
 
 def fetch_committed(at: int) -> Do:
-    """Fetches the partition at read_committed, and keeps the last stable offset and the records for
-    the check.
+    """Fetches the partition at read_committed; stores the last stable offset and the records.
+
+    The check of the step reads them.
     """
 
     def do(stage: Stage) -> None:

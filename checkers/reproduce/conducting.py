@@ -1,4 +1,4 @@
-"""Conducts one case of a reproduction: starts its cluster, takes its steps, keeps its history.
+"""Runs one case of a reproduction: starts its cluster, performs its steps, records its history.
 
 The folder of a case has four parts:
 

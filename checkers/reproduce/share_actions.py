@@ -52,7 +52,7 @@ def configure_group(**configs: str) -> Do:
 
 
 def receive(member: str) -> Do:
-    """Polls until the member gets a record, and stores the record for the check of the step."""
+    """Polls until the member gets a record, which the check of the step reads."""
 
     def do(stage: Stage) -> None:
         stage.noted = stage.member(member).poll()
@@ -61,7 +61,7 @@ def receive(member: str) -> Do:
 
 
 def accept_record(member: str, value: str) -> Do:
-    """Accepts a record that the member has, and keeps the broker's answer for the check."""
+    """Accepts a record that the member has; the check of the step reads the broker's answer."""
 
     def do(stage: Stage) -> None:
         stage.member(member).accept(value)
@@ -76,9 +76,9 @@ def begin_release(member: str, value: str) -> Do:
 
 
 def await_answer(member: str, within_s: float = WITHIN_S) -> Do:
-    """Waits for the answer to the member's last acknowledgement, and keeps it for the check.
+    """Waits for the answer to the member's last acknowledgement, which the check of the step reads.
 
-    Without an answer within the time, the check sees `NO_ANSWER`.
+    Without an answer within the time, the check reads `NO_ANSWER`.
     """
 
     def do(stage: Stage) -> None:

@@ -77,7 +77,7 @@ class ShareMember:
         self.consumer.commit_async()
 
     def await_answer(self, within_s: float) -> None:
-        """Waits for the answer to the last acknowledgement; with 0, only looks for it."""
+        """Waits for the answer to the last acknowledgement; with 0, looks for it once."""
         until = time.monotonic() + within_s
         while True:
             self.consumer.commit_async()  # sends nothing more, and calls `_answered`

@@ -87,7 +87,7 @@ class Stage:
     # ------------------------------------------------------------ brokers
 
     def do(self, action: Ability, broker: int) -> None:
-        """Performs the action on the broker, and notes whether the broker is now down."""
+        """Performs the action on the broker, and stores whether the broker is now down."""
         self.cluster.do(action, broker)
         self.faults.append(Fault(at_ns=time.monotonic_ns(), do=action.value, node=broker))
         if action in (Ability.KILL, Ability.STOP, Ability.LOSE_POWER):
@@ -177,7 +177,7 @@ class Stage:
         return self.cluster.proxies
 
     def add_rule(self, name: str, rule: Rule) -> None:
-        """Puts a rule of the proxies into force, under a name by which `lift_rules` ends it."""
+        """Adds a rule to the proxies under a name, by which `lift_rules` ends it."""
         self.rules[name] = self.proxies.add(rule)
 
     def lift_rules(self, *names: str) -> None:

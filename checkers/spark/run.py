@@ -66,7 +66,7 @@ def analyze_on_spark(
     ui: bool = False,
     note: Callable[[str], None] = unnoted,
 ) -> Analysis:
-    """Decides the history's anomalies on Spark.
+    """Analyzes a history on Spark, and returns the verdicts on its anomalies.
 
     With `ui`, Spark serves its web UI meanwhile, and `note` is called with the UI's address. If
     this call starts Spark, and Spark takes longer than the analysis itself, `note` is called with

@@ -18,7 +18,7 @@ NAMED: Final = 5  # unknown conditions whose names a text has
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """A condition with the verdicts of both solvers."""
+    """A condition of a proof with the verdicts of both solvers, Z3 and cvc5."""
 
     script: Script
     second: Opinion

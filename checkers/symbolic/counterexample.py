@@ -54,7 +54,7 @@ class CounterexampleToInduction:
 
     @property
     def label(self) -> str:
-        """A text for the state: initial, or not known to be reachable."""
+        """Returns a text for the state: initial, or not known to be reachable."""
         return INITIAL if self.action == INIT else NOT_KNOWN_REACHABLE
 
     def by_variable(self) -> dict[str, str]:

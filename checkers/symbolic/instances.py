@@ -1,6 +1,6 @@
 """Ground instances: the claims, instantiated for the terms of a step.
 
-The goal of a proof is that an action keeps a claim true. Z3 instantiates a quantifier only where a
+The goal of a proof is that an action preserves a claim. Z3 instantiates a quantifier only where a
 term matches the quantifier's trigger. If no term matches, Z3 gives up at once, even if a short
 proof exists. So for hard conditions, each claim is also instantiated with these terms:
 

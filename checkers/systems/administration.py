@@ -4,7 +4,7 @@
     administration.reassign({("orders", 0): (2, 3)})
     administration.elect([("orders", 0)])
 
-Two functions are for rounds of faults, on a cluster that Urteil started. `prefer` makes a broker
+The rounds of faults use two functions, on a cluster that Urteil started. `prefer` makes a broker
 the first replica of every partition; if the broker has no replica of a partition, Kafka copies the
 data. `elect_preferred` makes the first replica of every partition its leader, if this replica is in
 sync.

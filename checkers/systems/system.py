@@ -94,7 +94,10 @@ class Layout:
 
 
 class SystemFailed(InputFault):
-    """Raised if a node does not start, or dies without a fault; names the node and its log."""
+    """Raised if a node does not start, or dies without an injected fault.
+
+    The message names the node and its log.
+    """
 
 
 class Unable(RuntimeError):

@@ -101,8 +101,7 @@ class Following:
         return None
 
     def next(self) -> Refused | None:
-        """Applies the next event to the spec; if the spec refuses it, first tries to apply late
-        events.
+        """Applies the next event to the spec; tries late events first if the spec refuses it.
 
         The line of a late event comes after its effect. Returns None if the event was applied, else
         the refusal.

@@ -83,9 +83,9 @@ class Mapping(Protocol):
         ...
 
     def take(self, event: Event) -> Outcome:
-        """Takes the actions of the event in the spec, and returns None.
+        """Performs the actions of the event in the spec, and returns None.
 
-        If the spec forbids one of these actions, takes none of them and returns the refusal.
+        If the spec forbids one of these actions, performs none of them and returns the refusal.
         """
         ...
 

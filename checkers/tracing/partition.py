@@ -103,7 +103,7 @@ class Partition:
 
     @property
     def position(self) -> Position:
-        """Returns the position that the trace has reached, for a later `back_to`."""
+        """Returns the current position in the trace, for a later `back_to`."""
         return Position(self.behaviour.state, self.facts, self.behaviour.last)
 
     def back_to(self, position: Position) -> None:
@@ -119,15 +119,15 @@ class Partition:
         self.facts = replace(self.facts, **facts)
 
     def do(self, action: str, *arguments: int) -> Outcome:
-        """Takes an action of the spec; returns a refusal if the spec does not allow it."""
+        """Performs an action of the spec; returns a refusal if the spec does not allow it."""
         return done(self.behaviour, action, *arguments)
 
     def do_if_allowed(self, action: str, *arguments: int) -> None:
-        """Takes an action of the spec if the spec allows it."""
+        """Performs an action of the spec if the spec allows it."""
         self.behaviour.take(Call(action, arguments))
 
     def do_all(self, calls: Iterable[tuple[str, tuple[int, ...]]]) -> Outcome:
-        """Takes the actions in order until the spec refuses one; returns that refusal, or None."""
+        """Performs the actions in order; returns the first refusal, or None if all are allowed."""
         for action, arguments in calls:
             refused = self.do(action, *arguments)
             if refused is not None:

@@ -1,4 +1,4 @@
-"""Reads log files: the events of each partition and of each transactional id."""
+"""Reads the events of each partition and of each transactional id from log files."""
 
 from __future__ import annotations
 

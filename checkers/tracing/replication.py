@@ -56,7 +56,7 @@ class PartitionReplication(Partition):
     __slots__ = ()
 
     def take(self, event: Event) -> Outcome:
-        """Takes the actions of the event; returns a refusal if the spec does not allow them.
+        """Performs the actions of the event; returns a refusal if the spec does not allow them.
 
         Otherwise returns None. A refused event does not change the state of the spec.
         """

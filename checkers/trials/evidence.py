@@ -1,4 +1,4 @@
-"""Keeps the evidence of a trial (a test run), in a folder with these files.
+"""Writes the evidence of a trial (a test run) to a folder with these files.
 
     program.txt         the verdict, the result of the repetitions, and the calls of the trial
     trial.json          the same calls and where they ran, for `urteil replay`
@@ -37,7 +37,7 @@ HISTORY: Final = "history.parquet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """The origin of a trial (a test run): the system, the user's settings, and the proxies."""
+    """The origin of a trial (a test run): system, settings, and whether proxies were used."""
 
     system: str
     settings: Settings = field(default_factory=dict[str, str], hash=False)

@@ -59,7 +59,7 @@ def _size(file: Path) -> int:
 
 
 def inside_of(system: System, partition: str) -> Inside | None:
-    """Returns the traces and log folders of a partition; None if the system writes no traces."""
+    """Returns access to the traces and log folders of a partition; None without traces."""
     if not isinstance(system, Cluster) or not system.layout.traced:
         return None
     return Inside(system, partition)

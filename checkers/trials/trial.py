@@ -1,8 +1,9 @@
 """Trials: test runs of the suites' state machines, in real time on a running cluster.
 
 A trial creates its topics on the running system, calls rules of the state machine, and ends all
-faults. Then it judges what the clients observed. The calls are drawn from a seed, or come from a
-known program (a list of calls). Time is real, so the same calls do not always have the same result.
+faults. Then it checks the observations of the clients. The calls are drawn from a seed, or come
+from a recorded program (a list of calls). Time is real, so the same calls do not always have the
+same result.
 
 Several trials in one setting can run at the same time. If one of them makes a broker fail, the
 fault affects all of them (`broker_faults`). Some faults are possible only while no other trial

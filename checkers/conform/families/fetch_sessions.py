@@ -1,4 +1,4 @@
-"""Fetch sessions: partitions join, move and leave, sessions end, and wrong epochs are refused.
+"""Draws requests of fetch sessions: partitions join and leave, sessions end, epochs are wrong.
 
 All partitions have their only replica on broker 1. So one session can have all of them, and no high
 watermark depends on followers.

@@ -168,7 +168,7 @@ def _roots(write: t.Write) -> tuple[t.Node, ...]:
 
 
 def certain(root: t.Node) -> set[int]:
-    """Returns the `id()` of each part of an expression that is evaluated in any case.
+    """Returns the `id()` of each part of an expression that is always evaluated.
 
     For example, `a` is always evaluated in `a and b`, but `b` is not.
     """

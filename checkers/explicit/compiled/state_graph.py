@@ -202,9 +202,10 @@ class StateGraph:
 
 
 def too_large(source: Source, states: int, generated: int, memory: int) -> str:
-    """Returns why liveness cannot be decided on a graph with so many states and transitions.
+    """Returns why liveness cannot be decided on a state graph of this size.
 
-    Returns an empty text if the graph needs at most `memory` bytes.
+    `generated` is the number of transitions. Returns an empty text if the graph needs at most
+    `memory` bytes.
     """
     if max(states, generated) > MOST:
         return f"more than {MOST:,} states or transitions"

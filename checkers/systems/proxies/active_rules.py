@@ -38,7 +38,7 @@ class Happened:
 
 
 def described(header: Header) -> str:
-    """Returns the request as text: `PRODUCE v9, correlation 4, client 'rdkafka'`."""
+    """Returns a request's header as text: `PRODUCE v9, correlation 4, client 'rdkafka'`."""
     known = {api.value: api.name for api in Api}
     name = known.get(header.api_key, f"API {header.api_key}")
     return (

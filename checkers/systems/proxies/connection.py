@@ -1,7 +1,7 @@
-"""One proxied connection: requests one way, responses the other way, and fault rules on both.
+"""One proxied connection: forwards requests and responses, and applies fault rules to both.
 
 A response is matched to its request by the correlation id. Kafka answers the requests of a
-connection in their order. So when a response arrives, every earlier request without a response will
+connection in their order. So when a response arrives, an earlier request that has no response will
 never get one. An example is a produce request with acks=0.
 """
 

@@ -55,7 +55,7 @@ class Contents:
 
 
 def contents_of(header: Header, frame: bytes) -> Contents | None:
-    """Returns the contents of a request frame; None if its version or body is not understood."""
+    """Returns the contents of a request frame; None if its version or its body cannot be parsed."""
     try:
         body = read_request(header.api_key, header.api_version, frame)
         return _contents(header, body)

@@ -89,9 +89,9 @@ class Match:
         return any(field is not None for field in (*fields, self.transactional_id))
 
     def selects_contents(self, contents: Contents | None) -> bool | None:
-        """Returns whether the partitions and producers of a request match the rule.
+        """Returns True if the partitions and producers of a request match the rule.
 
-        Returns None if the contents of the request cannot be known.
+        Returns None if the contents of the request are unknown.
         """
         if contents is None:
             return None if self.reads_bodies else True
