@@ -55,8 +55,7 @@ def reassigned(state: PartitionState, target: Members, bugs: Bugs = NO_BUGS) -> 
 def completed(wanted: Assignment) -> Assignment:
     """Returns the assignment without the removed replicas if the reassignment can complete.
 
-    Otherwise returns `wanted` itself. A reassignment completes when the added replicas are in the
-    ISR.
+    Otherwise returns `wanted` itself. The module describes when a reassignment completes.
     """
     if not (wanted.adding or wanted.removing):
         return wanted

@@ -4,10 +4,10 @@
      "deleted": [[topic, partition], ...]}
 
 The image is the metadata of the whole cluster. One line is one version of the image. A line has
-only the parts that differ from the previous version. It is written and flushed before any broker
-receives this version. So a line that is incomplete, after a kill or a power loss, can be removed:
-no broker has received its version. When the cluster starts, one line with the whole image replaces
-all lines of the file.
+only the parts that differ from the previous version. The line is written and flushed before any
+broker receives this version. So a line that is incomplete, after a kill or a power loss, can be
+removed: no broker has received its version. When the cluster starts, one line with the whole image
+replaces all lines of the file.
 
 Source: KIP-631. This file replaces Kafka's log of metadata records.
 Simplified: JSON, not Kafka's `__cluster_metadata-0`, so Kafka's tools do not read it.

@@ -95,8 +95,8 @@ class LogDirectory:
     def keep(self, broker: Broker, now_ms: int) -> Broker:
         """Writes the changed logs to disk, and returns the broker.
 
-        The returned broker may hold fewer closed segments in memory; they are read from their
-        files. Files whose deletion is due are deleted.
+        In the returned broker, closed segments may be on disk only. Files whose deletion is due are
+        deleted.
         """
         self._deletion.run(now_ms)
         if broker.replicas is self._seen:
@@ -279,8 +279,8 @@ class DataDir:
     def keep_broker(self, broker_id: BrokerId, broker: Broker, now_ms: int) -> Broker:
         """Writes the changed logs to disk, and returns the broker.
 
-        The returned broker may hold fewer closed segments in memory; they are read from their
-        files. Raises OSError if the disk fails.
+        In the returned broker, closed segments may be on disk only. Raises OSError if the disk
+        fails.
         """
         return self._brokers[broker_id].keep(broker, now_ms)
 

@@ -165,7 +165,7 @@ class ClassicGroup:
     def all_joined(self) -> bool:
         """True if the rebalance need not wait for another JoinGroup.
 
-        Neither a member nor a client with a new member id has yet to join.
+        All members, and all clients with a new member id, have then joined.
         """
         return not self.pending_members and all(
             m.joining is not None for m in self.members.values()

@@ -126,7 +126,8 @@ class GroupCoordinator:
     ) -> StepResult[GroupCoordinator]:
         """Appends `entries`, and sends the response `owed` once the entries are replicated.
 
-        If there are no entries, the response is sent after the group's newest append in flight.
+        If there are no entries, the response is sent after the group's newest append in flight. If
+        no append is in flight, it is sent at once.
         """
         if entries:
             return self.append(context, entries, PendingAppend(group, (owed,)))

@@ -58,7 +58,7 @@ class Timer:
 
 @dataclass(frozen=True, slots=True)
 class RequestReceived:
-    """Input: a request has arrived; its response has the same correlation id."""
+    """Input: a request has arrived; its response must have the same correlation id."""
 
     sender: NodeId
     correlation: int

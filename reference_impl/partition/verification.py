@@ -51,7 +51,7 @@ def needs_verification(leader: Leader, head: Header) -> bool:
 def verify(
     leader: Leader, context: Context, requester: Requester, request: Produce, head: Header
 ) -> StepResult[Leader]:
-    """Lets the batch wait, and asks the transaction coordinator to verify the transaction.
+    """Lets the batch wait, and sends a verification request to the transaction coordinator.
 
     The batch is rejected instead if its producer epoch is too old, or if the transactional id or
     the coordinator is unknown.

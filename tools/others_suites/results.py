@@ -45,7 +45,7 @@ class SuiteResults:
         return [one for one in self.tests if one.outcome == outcome]
 
     def with_results(self, results: Iterable[Result]) -> SuiteResults:
-        """Returns a copy with `results` added; they replace earlier results of the same tests."""
+        """Returns a copy with `results`, which replace earlier results of the same tests."""
         tests = {one.test: one for one in (*self.tests, *results)}
         ordered = tuple(tests[name] for name in sorted(tests))
         return SuiteResults(suite=self.suite, version=self.version, tests=ordered)

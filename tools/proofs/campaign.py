@@ -1,4 +1,4 @@
-"""The proofs of all proved versions on ten seeds; on the first seed, cvc5 decides them again.
+"""The proofs of all proved versions on ten seeds; on the first seed, cvc5 checks them too.
 
 A seed changes how Z3 searches, never what is proved. A proof that succeeds on each of ten seeds
 does not depend on luck.
@@ -54,9 +54,9 @@ def tasks() -> Iterator[Task]:
 
 
 def conduct(task: Task, *, limit_ms: int) -> Row:
-    """Proves a version with one seed of Z3; with the first seed, cvc5 checks the conditions too.
+    """Proves a version with one seed of Z3; with the first seed, cvc5 checks the proof too.
 
-    Raises EnginesDisagree if the two solvers decide a condition differently.
+    Raises EnginesDisagree if the two solvers decide a verification condition differently.
     """
     spec = task.version.make()
     started = time.process_time()

@@ -22,7 +22,7 @@ class Proved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Second:
-    """The results of a second solver, cvc5: on how many conditions its result is that of Z3.
+    """How often a second solver, cvc5, has the same result as Z3 on the verification conditions.
 
     Only conditions that need a solver count.
     """
@@ -37,9 +37,9 @@ class Second:
 class Row:
     """The result of a proof, successful or not.
 
-    `open` has the conditions that are refuted or unknown, each with the reason. `reason` says why
-    the proof failed; it is empty if the proof succeeded. `load` is the load average of the machine
-    when the proof ended.
+    `open` has the verification conditions that are refuted or unknown, each with the reason.
+    `reason` says why the proof failed; it is empty if the proof succeeded. `load` is the load
+    average of the machine when the proof ended.
     """
 
     proved: Proved

@@ -68,7 +68,7 @@ class RequestsInFlight:
         return response
 
     def answer(self, node_id: NodeId, correlation: int, response: Response) -> None:
-        """Gives the response to the client, unless the client does not wait any more."""
+        """Sends the response to the client, unless the client does not wait any more."""
         future = self._owed.get((node_id, correlation))
         if future is not None and not future.done():
             future.set_result(response)

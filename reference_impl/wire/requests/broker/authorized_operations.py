@@ -44,7 +44,7 @@ OF_CLUSTER: Final = _bits(Operation.CLUSTER_ACTION, Operation.IDEMPOTENT_WRITE, 
 def group_operations(body: Any) -> int:
     """Returns the bit set of operations that the client may perform on a group.
 
-    Returns NO_OPERATIONS if the request `body` does not ask for them.
+    Returns NO_OPERATIONS if `body` does not request them.
     """
     return _if_included(body, "include_authorized_operations", OF_GROUP)
 
@@ -52,7 +52,7 @@ def group_operations(body: Any) -> int:
 def topic_operations(body: Any) -> int:
     """Returns the bit set of operations that the client may perform on a topic.
 
-    Returns NO_OPERATIONS if the request `body` does not ask for them.
+    Returns NO_OPERATIONS if `body` does not request them.
     """
     return _if_included(body, "include_topic_authorized_operations", OF_TOPIC)
 
@@ -60,7 +60,7 @@ def topic_operations(body: Any) -> int:
 def cluster_operations(body: Any) -> int:
     """Returns the bit set of operations that the client may perform on the cluster.
 
-    Returns NO_OPERATIONS if the request `body` does not ask for them.
+    Returns NO_OPERATIONS if `body` does not request them.
     """
     return _if_included(body, "include_cluster_authorized_operations", OF_CLUSTER)
 

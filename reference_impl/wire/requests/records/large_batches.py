@@ -22,7 +22,7 @@ MANY_BYTES: Final = 1024 * 1024  # after decompression
 
 
 def is_read_before(head: Header) -> bool:
-    """Returns True if a batch is read before the leader checks it: it is large or compressed."""
+    """Returns True for a large or compressed batch, which is read before the leader checks it."""
     if not head.has_known_compression:
         return False
     return head.record_count > MANY_RECORDS or head.compression != "none"
