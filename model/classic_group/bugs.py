@@ -56,9 +56,9 @@ class ForgetsReplacement(ClassicGroup):
     in_force=kafka(None, "2.5"),
 )
 class ObeysOldAnswers(ClassicGroup):
-    """A consumer leaves its present generation because of a refusal about an older generation.
+    """A consumer leaves its present generation because of an error response to an older request.
 
-    The consumer sent the request in the older generation, and has joined again since (KAFKA-9823).
+    The consumer sent this request in an older generation, and has joined again since (KAFKA-9823).
     This bug breaks the claim `old_answers_change_nothing`.
     """
 

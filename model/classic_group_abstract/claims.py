@@ -148,8 +148,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def the_log_is_not_ahead(s) -> Bool:
-        """The log's generation is at most the group's. It is smaller while the group awaits its
-        assignment.
+        """The generation in the log is at most the group's generation, and smaller while the group
+        awaits its assignment.
 
         True because a generation is persisted when its assignment arrives.
         """
@@ -168,7 +168,7 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def generations_are_persisted(s) -> Bool:
-        """No consumer is in a later generation than the group in the log.
+        """No consumer is in a later generation than the generation in the log.
 
         True because an assignment is received only after it is in the log.
         """

@@ -165,9 +165,9 @@ class ConsumerGroupActions(ConsumerGroupState):
         """A member sends a heartbeat, and the coordinator moves the member toward the target
         assignment.
 
-        The heartbeat reports whether the member owns the partition. The target assignment may have
-        an earlier group epoch than the present one. The reason: after the first target assignment,
-        Kafka 4.3 waits for group.consumer.assignment.interval.ms before it computes the next one.
+        The heartbeat reports whether the member owns the partition. The target assignment may
+        belong to an earlier group epoch, because Kafka 4.3 waits for
+        group.consumer.assignment.interval.ms between two target assignments.
 
         Kafka: CurrentAssignmentBuilder. Simplified: one partition.
 

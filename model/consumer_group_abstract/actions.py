@@ -118,7 +118,9 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
         return exists(s.revoking[m][p] & s.owns[m][p] for p in TopicPartition)
 
     def is_withdrawn(s, m: Member, p: TopicPartition) -> Bool:
-        """True if the partition is assigned to the member, but the target is not this member."""
+        """True if the partition is assigned to the member, but the target assignment does not give
+        it to the member.
+        """
         return s.assigned[m][p] & (s.target[p] != m)
 
     def must_revoke(s, m: Member) -> Bool:

@@ -223,9 +223,10 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
     @lemma
     def owners_know_since_when(s) -> Bool:
         """A consumer that reads a partition has at least the epoch in which the partition was
-        assigned to it, if the coordinator has recorded the partition for this consumer.
+        assigned to it.
 
-        True because the response that assigned the partition carried this epoch.
+        This holds for each partition that the coordinator has recorded for the consumer. True
+        because the response that assigned the partition carried this epoch.
         """
         return forall(
             implies(s.owns[m][p] & s.has(m, p), s.since[m][p] <= s.consumer_epoch[m])

@@ -1,6 +1,6 @@
 """Transactions with a coordinator that fails, in a small spec.
 
-It is provable for any number of producers, partitions, transactions and coordinators.
+The spec is provable for any number of producers, partitions, transactions and coordinators.
 """
 
 from model.coordinator_abstract import bugs, versions

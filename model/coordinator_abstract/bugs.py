@@ -214,8 +214,9 @@ class ExpiresOpen(AbstractCoordinator):
 class IgnoresEpoch(AbstractCoordinator):
     """The coordinator compares the producer id of a request, and not its epoch.
 
-    A late request of an earlier transaction commits the present one. The actions `add_partition`,
-    `prepare_commit` and `prepare_abort` break the lemma `a_record_has_a_begun_transaction`.
+    A late request of an earlier transaction commits the present transaction. The actions
+    `add_partition`, `prepare_commit` and `prepare_abort` break the lemma
+    `a_record_has_a_begun_transaction`.
     """
 
     def is_current(s, x: Transaction) -> Bool:

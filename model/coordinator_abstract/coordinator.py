@@ -220,9 +220,9 @@ class Coordinator(AbstractCoordinatorState):
         return marker_epoch == s.last_epoch
 
     def next_epoch(s, marker_epoch: ProducerEpoch, another: Bool) -> ProducerEpoch:
-        """Returns the producer's epoch after a commit or abort, which its markers carry.
+        """Returns the producer's epoch after a commit or abort: `marker_epoch`, or the least epoch.
 
-        If the producer gets another producer id, the result is the least epoch. A producer id must
+        The result is the least epoch if the producer gets another producer id. A producer id must
         not get the least epoch twice: the variant `wraps-epochs` breaks the claim
         `markers_are_accepted` in 13 steps.
         """

@@ -106,7 +106,9 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def the_partitions_of_the_log_are_added(s) -> Bool:
-        """The partitions of a committed record were added to its transaction."""
+        """The partitions in a committed record of the log were added to the record's
+        transaction.
+        """
         return forall(
             implies(s.log[i].partitions[t], s.added[s.log[i].transaction][t])
             for i in TransactionalId
@@ -119,7 +121,9 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         return (n.producer_id == m.producer_id) & (n.producer_epoch == m.producer_epoch)
 
     def has_unused_stamp(s, m: Metadata, n: Metadata) -> Bool:
-        """True if the record `n` has a larger epoch than `m`, or a producer id that is not used."""
+        """True if the record `n` has a larger epoch than `m`, or a producer id that is not assigned
+        yet.
+        """
         p = n.producer_id
         unused = all_of(
             implies(m.is_known, p != m.producer_id),
@@ -153,10 +157,8 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def an_ongoing_record_follows(s) -> Bool:
-        """A record of an ongoing transaction that is appended keeps the log's producer id, epoch,
-        ongoing transaction and partitions.
-
-        It may add partitions.
+        """A record that adds a partition keeps the log's producer id, epoch, ongoing transaction
+        and partitions.
         """
         return forall(
             implies(
@@ -178,10 +180,11 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def a_decision_follows(s) -> Bool:
-        """A record of a commit or abort that is appended has the log's ongoing transaction and its
-        partitions, and a producer id and epoch that no instance has.
+        """A record that prepares a commit or abort has the log's ongoing transaction and its
+        partitions.
 
-        If the log has no ongoing transaction, the record aborts a transaction without partitions.
+        The record has a producer id and epoch that no instance has. If the log has no ongoing
+        transaction, the record aborts a transaction without partitions.
         """
         return forall(
             implies(
@@ -209,7 +212,7 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def a_completion_follows(s) -> Bool:
-        """An append that completes a transaction keeps the commit or abort that the log has, and
+        """A record that completes a transaction repeats the commit or abort that the log has, and
         each partition of the transaction has the marker.
         """
         return forall(
@@ -231,8 +234,8 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def a_response_waits_for_an_append(s) -> Bool:
-        """If an InitProducerId request waits for its response, its record is appended, but not yet
-        committed.
+        """If an InitProducerId request waits for its response, the coordinator has appended its
+        record, but the record is not committed yet.
 
         True because a failover forgets the request together with the append.
         """

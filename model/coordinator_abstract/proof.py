@@ -7,7 +7,7 @@ has one of these epochs. So partitions distinguish a transaction from those befo
 epochs alone.
 
 The coordinator completes a transaction only after each partition has its marker, and then accepts
-the next one. So the pending records of a producer id belong to the transaction of the log.
+the next transaction. So the pending records of a producer id belong to the transaction of the log.
 """
 
 from __future__ import annotations
@@ -387,7 +387,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def partitions_see_no_newer_coordinator(s) -> Bool:
-        """No partition has a marker of a later coordinator than the present one."""
+        """No partition has a marker of a later coordinator than the present coordinator."""
         return forall(
             s.seen_coordinator[t][p] <= s.coordinator_epoch
             for t in TopicPartition

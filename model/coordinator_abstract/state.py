@@ -1,8 +1,8 @@
 """The state of abstract coordinators: clients, the coordinator's log, and partitions.
 
-A request carries a *stamp*: a transactional id, a producer id and a producer epoch. It carries no
-transaction; only the spec numbers the transactions. So only stamps distinguish the transactions of
-a producer.
+A request carries a *stamp*: a transactional id, a producer id and a producer epoch. A request names
+no transaction; only the spec numbers the transactions. So only stamps distinguish the transactions
+of a producer.
 
 Source: KIP-98; KIP-890 part 2; KIP-1228; TransactionMetadata of Apache Kafka 4.3.
 Simplified: all transactional ids are in one partition of `__transaction_state`, and its log keeps
@@ -52,7 +52,7 @@ class TopicPartition(Sort):
 
 
 class ProducerId(Sort):
-    """A producer id; a transactional id gets another one when the epochs run out."""
+    """A producer id; when its epochs run out, the transactional id gets another producer id."""
 
     prefix = "pid"
 
@@ -171,8 +171,8 @@ class AbstractCoordinatorState(Spec):
     def is_current(s, x: Transaction) -> Bool:
         """True if the coordinator accepts the transaction's producer id and epoch.
 
-        They must be those of the log. Without the comparison of epochs, the variant `ignores-epoch`
-        breaks the claim `the_client_decides` in 11 steps.
+        The last committed record of the log must have both. Without the comparison of epochs, the
+        variant `ignores-epoch` breaks the claim `the_client_decides` in 11 steps.
         """
         m = s.metadata_of(x)
         return all_of(
@@ -192,5 +192,5 @@ class AbstractCoordinatorState(Spec):
         )
 
     def is_exhausted(s, producer_epoch: ProducerEpoch) -> Bool:
-        """True if the only larger epoch is the last one, which no instance may receive."""
+        """True if only the last epoch is larger, which no instance may receive."""
         return ~exists((producer_epoch < e) & (e < s.last_epoch) for e in ProducerEpoch)

@@ -52,7 +52,7 @@ class LeaderEpoch(Int):
 
 
 class BrokerEpoch(Int):
-    """A broker epoch: a broker gets the next one with each registration."""
+    """A broker epoch; with each registration, the broker gets the next broker epoch."""
 
 
 class RecordId(Int):

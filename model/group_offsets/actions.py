@@ -10,9 +10,9 @@ no request until it has read everything.
 
 The group reads one partition. The partition's new owner starts at the committed offset; it waits
 while a commit is pending. The consumer commits its output and its offset in one transaction. The
-group may give the partition to another consumer before the first one learns of it. The group does
-not fence the producer of the first consumer. So each commit carries the generation in which the
-consumer read.
+group may give the partition to another consumer before the old owner learns of it. The group does
+not fence the producer of the old owner. So each commit carries the generation in which the consumer
+read.
 
 The table lists all actions (`Next` in TLA+). WF (weakly fair): the action is taken eventually if it
 stays enabled. SF (strongly fair): the action is taken eventually if it is enabled again and again.
@@ -269,7 +269,8 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def commit(s, m: Member) -> None:
-        """The consumer commits outside a transaction (OffsetCommit), and the offset counts at once.
+        """The consumer commits outside a transaction (OffsetCommit), and the offset is in effect at
+        once.
 
         Kafka: OffsetMetadataManager.commitOffset. Simplified: a commit is accepted during the whole
         rebalance; Kafka refuses it while the members wait for their assignment. A consumer whose

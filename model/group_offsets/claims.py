@@ -167,9 +167,9 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @witness
     def a_later_commit_outranks_a_pending_one(s) -> Bool:
-        """Reachable: a commit still counts after the marker of an earlier commit has arrived.
+        """Reachable: a commit is still in effect after the marker of an earlier commit has arrived.
 
-        The earlier commit was pending when the later one was appended.
+        The earlier commit was pending when the later commit was appended.
         """
         known = s.cache.committed
         return all_of(s.serves(), known.offset != nothing) & exists(

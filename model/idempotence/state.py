@@ -30,7 +30,7 @@ class TopicPartition(Sort):
 
 
 class Batch(Int):
-    """A batch that the application gives to the client; the first one is 0, the next one is 1."""
+    """A batch that the application gives to the client; batches are numbered from 0."""
 
 
 class ProducerEpoch(Int):

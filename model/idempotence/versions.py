@@ -40,7 +40,7 @@ class Kip360(IdempotentProducer):
     begin with any sequence.
 
     If the second of two batches arrives first at a new partition, the leader appends it, and then
-    can never append the first one (KAFKA-15591). The client gives both batches new numbers and
+    can never append the first batch (KAFKA-15591). The client gives both batches new numbers and
     sends both again, so the second batch is in the log twice. This version breaks the claims
     `in_order_without_gaps` and `at_most_once`, unless the client has one batch in flight
     (max.in.flight.requests.per.connection=1).

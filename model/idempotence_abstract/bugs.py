@@ -45,7 +45,7 @@ class UncleanElection(IdempotentProducer):
     acknowledged ones.
 
     This bug breaks the lemma `committed_is_written` at the action `change_leader`. As soon as other
-    records have the offsets of the lost ones, this bug also breaks the claim
+    records have the offsets of the lost records, this bug also breaks the claim
     `acknowledged_is_durable`.
     """
 

@@ -84,7 +84,9 @@ class RestartsState(AbstractIdempotenceClaims):
         return s.is_number[p][e][q] & ~s.is_replaced[p][e][q] & ~s.acked[p][e][q]
 
     def arrives(s, p: Producer, e: ProducerEpoch, q: Sequence) -> Bool:
-        """True if a batch with these numbers may arrive: its epoch is the client's present one."""
+        """True if a batch with these numbers may arrive: its producer epoch is the client's present
+        epoch.
+        """
         return s.is_number[p][e][q] & (s.current_epoch[p] == e)
 
 
@@ -145,8 +147,8 @@ class RestartsActions(RestartsState):
         """The client gives an unanswered batch of an older epoch a sequence number of the present
         epoch.
 
-        Kafka: TransactionManager.bumpIdempotentProducerEpoch. Simplified: the batches get their new
-        numbers one after the other, in any order.
+        Kafka: TransactionManager.bumpIdempotentProducerEpoch. Simplified: each step gives one batch
+        its new number, in any order.
         """
         producer_epoch = s.current_epoch[producer]
         when(
@@ -343,7 +345,7 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def unanswered_batches_of_older_epochs_are_not_there(s) -> Bool:
-        """The log has no unanswered batch of an epoch before the client's present one.
+        """The log has no unanswered batch of an epoch before the client's present epoch.
 
         True because the client moves to a larger epoch only if its lowest unanswered batch is not
         in the log. Then no later batch of the old epoch is in the log either. So the client can

@@ -55,7 +55,7 @@ class SnapshotKeepsNewest(WithRestarts):
     """
 
     def is_restored(s, offset: Offset, end: Offset) -> Bool:
-        """True if the record is the last one of its producer before `end`.
+        """True if the record is the last record of its producer before `end`.
 
         Kafka: ProducerStateManager.writeSnapshot and readSnapshot.
         """

@@ -53,8 +53,8 @@ Four rules:
   action, line and conjunct.
 - Python's `and`, `or`, `not`, `if` and `a < b < c` need a truth value, which a term does not have.
 
-The language gets a new construct only when an action of Kafka needs it. Then every engine gets the
-meaning of the construct, and a test checks that the engines agree.
+The language gets a new construct only when an action of Kafka needs it. Then every engine
+implements the construct, and a test checks that the engines agree.
 """
 
 from model.language.expressions import (

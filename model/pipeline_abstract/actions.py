@@ -3,7 +3,7 @@
 An instance fetches the committed offset of a partition and processes inputs from this offset on. It
 writes their output records in its transaction, sends its position in the same transaction, and
 commits. Two markers, in either order, bring the commit or abort to the output and to the group
-coordinator. The group may give the partition to another instance before the first one learns of it.
+coordinator. The group may give the partition to another instance before the old owner learns of it.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 
@@ -92,7 +92,7 @@ class PipelineActions(PipelineState):
         return s.holder[x] == i
 
     def may_hand_over(s, x: TransactionalId) -> Bool:
-        """True if the transactional id has no transaction, or its last one is complete.
+        """True if the transactional id has no transaction, or its last transaction is complete.
 
         The coordinator aborts an open transaction first. Without this rule, the variant
         `inherits-transaction` breaks the claim `each_input_at_most_once` in 10 steps.
@@ -224,7 +224,7 @@ class PipelineActions(PipelineState):
 
     @action
     def abort(s, x: TransactionalId) -> None:
-        """The coordinator decides to abort a transaction, and its instance will read again.
+        """The coordinator aborts a transaction, so its instance must read the inputs again.
 
         Kafka: TransactionCoordinator.handleEndTransaction, handleInitProducerId and
         abortTimedOutTransactions. Simplified: this action covers a request, a timeout and a new
@@ -283,9 +283,9 @@ class PipelineActions(PipelineState):
         """The group coordinator gets the marker, and commits or drops the pending offsets.
 
         Kafka: WriteTxnMarkers to `__consumer_offsets`. Simplified: a pending offset replaces the
-        committed one. In Kafka it does so only if no later offset is committed; in this spec none
-        is. Without the guard that the transaction is committed or aborted, the claim
-        `position_is_exact` breaks in 9 steps.
+        committed offset. Kafka first checks that no later offset is committed; in this spec, there
+        is no later offset. Without the guard that the transaction is committed or aborted, the
+        claim `position_is_exact` breaks in 9 steps.
         """
         when(s.is_decided(x), ~s.offsets_marked[x])
         s.offsets_marked[x] = True
@@ -306,7 +306,7 @@ class PipelineActions(PipelineState):
 
     @action
     def complete(s, x: TransactionalId) -> None:
-        """The coordinator completes a transaction, and the next one of its id may begin.
+        """The coordinator completes a transaction, and the next transaction of its id may begin.
 
         Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
         sees the markers. Without the guard that both markers are written, the claim

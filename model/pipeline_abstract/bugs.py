@@ -44,7 +44,7 @@ class ForgetsGeneration(Pipeline):
     in_force=kafka("0.11", "2.4", needs=ONE_ID),
 )
 class ReturnsUnstable(Pipeline):
-    """Before KIP-447: OffsetFetch returns the committed offset while a later one is pending.
+    """Before KIP-447: OffsetFetch returns the committed offset while a later offset is pending.
 
     The new owner of a partition processes inputs again, because their transaction commits only
     afterwards. The action `fetch_offset` breaks the lemma `only_the_reader_sends_offsets`.
@@ -58,7 +58,7 @@ class ReturnsUnstable(Pipeline):
 class InheritsTransaction(Pipeline):
     """An instance that initializes a transactional id inherits the open transaction of the id.
 
-    Its commit also commits the output records that its predecessor has written. The action
+    When the instance commits, it also commits the output records of its predecessor. The action
     `init_transactions` breaks the lemma `written_is_below_position`.
     """
 

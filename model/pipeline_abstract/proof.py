@@ -31,8 +31,8 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def one_decision(s) -> Bool:
-        """No transaction is both committed and aborted, and only a committed or aborted one has
-        markers.
+        """No transaction is both committed and aborted, and only a committed or aborted transaction
+        has markers.
 
         True because the coordinator commits or aborts only an ongoing transaction, and forgets the
         markers when the transaction is complete.
@@ -132,10 +132,10 @@ class PipelineProof(PipelineClaims):
     @lemma
     def pending_offsets_match_effects(s) -> Bool:
         """While a transaction with a pending offset is open, it has exactly the output records of
-        the inputs from the committed offset up to the pending one.
+        the inputs from the committed offset up to the pending offset.
 
-        After the decision to commit, the output records that await a marker are still between these
-        two offsets. True because the sender's position is just above these inputs.
+        After the coordinator has committed, the output records that await a marker are still
+        between these two offsets. True because the sender's position is just above these inputs.
         """
         return forall(
             implies(

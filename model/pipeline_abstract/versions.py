@@ -6,7 +6,7 @@
   partition initializes this id first. This fences the previous owner and ends its transaction.
 
 Kafka Streams has the second rule with processing.guarantee=exactly_once, up to Kafka 3.9, and the
-first one with exactly_once_v2.
+first rule with exactly_once_v2.
 
 Source: KIP-98; KIP-447.
 """
@@ -63,7 +63,9 @@ class IdPerPartition(Pipeline):
         s.id_of[p] = x
 
     def is_current(s, i: Instance, p: TopicPartition) -> Bool:
-        """True if the instance has initialized the partition's id, and no other one has since."""
+        """True if the instance has initialized the partition's id, and no other instance has
+        initialized the id since.
+        """
         return exists((s.id_of[p] == x) & s.may_use(i, x) for x in TransactionalId)
 
     def accepts_offset(s, i: Instance, p: TopicPartition) -> Bool:
@@ -97,6 +99,8 @@ class IdPerPartition(Pipeline):
     def only_the_id_has_content(s) -> Bool:
         """Only the transactional id of a partition has output records and pending offsets of the
         partition.
+
+        True because only instances that use this id read the partition.
         """
         return forall(
             implies(s.pending[x][p] | s.written[x][p][o], s.id_of[p] == x)

@@ -174,8 +174,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @lemma
     def transactions_are_in_the_log(s) -> Bool:
-        """The first record of a written transaction is in the log; if the transaction has a marker,
-        the marker is a later record of the same producer.
+        """If a transaction is written, its first record is in the log. If it also has a marker, the
+        marker is a later record of the same producer.
 
         True because a new leader forgets the transactions and markers that its log lacks.
         """
@@ -199,7 +199,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @lemma
     def one_after_another(s) -> Bool:
-        """Of two transactions of a producer, one has its marker in the log before the other begins.
+        """A producer's transaction begins in the log only after the marker of the producer's
+        previous transaction.
 
         True because a transaction begins in the log only while its producer has no other open
         transaction in the log. So no record lies inside another transaction of its producer.

@@ -34,9 +34,9 @@ class ReadCommitted(AbstractReadCommitted):
 class Kafka43(ReadCommitted):
     """Kafka 4.3: a leader that restarts forgets which markers are not replicated.
 
-    A reader passes the transaction of such a marker. The next leader lacks the marker, so the last
-    stable offset goes back. The action `restart` breaks the lemma `memory_is_the_log`. No record is
-    delivered wrongly, because the coordinator writes the same marker again.
+    A reader passes a transaction whose marker is not replicated. The next leader lacks this marker,
+    so the last stable offset goes back. The action `restart` breaks the lemma `memory_is_the_log`.
+    No record is delivered wrongly, because the coordinator writes the same marker again.
     """
 
     def is_restored(s, x: Transaction) -> Bool:

@@ -87,7 +87,7 @@ class JoinsBelowHighWatermark(PartitionProof):
     in_force=kafka("0.8", "2.0.0"),
 )
 class JoinsBeforeEpoch(PartitionProof):
-    """A follower joins the ISR without the records with which the leader's epoch began.
+    """A follower joins the ISR without the records that the leader had when its epoch began.
 
     An earlier leader may have committed these records. The action `propose_member` breaks the lemma
     `proposed_replicas_have_caught_up`.

@@ -2,7 +2,7 @@
 
 A *member* of an epoch is a broker in its ISR or its ELR. A leader commits a record only when every
 member of its epoch has acknowledged the record. The members of a newer epoch come from the members
-of the older one. A member that has moved to a newer epoch acknowledges nothing more to the older
+of the older epoch. A member that has moved to a newer epoch acknowledges nothing more to the older
 leader. So the older leader never commits a record that this member lacked (`is_blocked`).
 
 A log is *complete* if it has all records that the leaders of earlier epochs have committed or can
@@ -201,8 +201,8 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def proposed_replicas_have_caught_up(s) -> Bool:
-        """If the newest leader proposes to add a replica to the ISR, the replica has acknowledged
-        every record that the leader committed, or had when its epoch began.
+        """A replica that the newest leader proposes has acknowledged every record that this leader
+        committed, or had when its epoch began.
         """
         return forall(
             implies(
@@ -301,7 +301,9 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_begun_epoch_supersedes(s) -> Bool:
-        """Once a leader begins to lead, a member of each older epoch has moved to a newer one."""
+        """Once a leader begins to lead, each older epoch has a member (`is_member`) that has moved
+        to a newer epoch.
+        """
         return forall(
             implies(all_of(s.led[e].begun, s.elected[old], old < e), s.is_superseded(old))
             for e in LeaderEpoch

@@ -145,10 +145,10 @@ class Registration(AbstractPartitionState):
 
     @action
     def shrink_isr(s, out: Replica) -> None:
-        """The controller removes a member that does not lead from the ISR.
+        """The controller removes a replica from the ISR; this replica does not lead.
 
-        Kafka: ReplicationControlManager.handleBrokerFenced and alterPartition. Simplified: any
-        member may be removed at any time.
+        Kafka: ReplicationControlManager.handleBrokerFenced and alterPartition. Simplified: any such
+        replica may be removed at any time.
         """
         members = s.isr[s.newest]
         when(members[out], ~s.leads_in(out, s.newest))
@@ -202,8 +202,10 @@ class Registration(AbstractPartitionState):
     # ---- the operator
 
     def disturb(s, number: Disturbance) -> None:
-        """Gives the next request or unclean stop a larger number than all before; a scope limits
-        the numbers.
+        """Counts a request of the operator or an unclean stop: `number` is larger than all earlier
+        numbers.
+
+        A scope limits these numbers.
         """
         when(s.last_disturbance < number)
         s.last_disturbance = number
@@ -232,7 +234,8 @@ class Registration(AbstractPartitionState):
 
     @action
     def remove_replica(s, old: Replica, request: Disturbance) -> None:
-        """An operator removes a replica of the partition, as soon as the reassignment completes.
+        """An operator requests the removal of a replica, which ends when the reassignment
+        completes.
 
         Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: a request names
         one replica; it extends a reassignment that is in progress.
@@ -257,7 +260,7 @@ class Registration(AbstractPartitionState):
     def remove(
         s, gone: Set[Replica], isr: Set[Replica], leader: Replica, newer: LeaderEpoch
     ) -> None:
-        """Ends the reassignment without the replicas in `gone`, and begins a leader epoch."""
+        """Ends the reassignment, removes the replicas in `gone`, and begins a leader epoch."""
         remaining: Set[Replica] = Map(Replica, lambda r: s.replicas[r] & ~gone[r])
         when(
             s.newest < newer,

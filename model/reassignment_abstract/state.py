@@ -7,8 +7,8 @@ in its ISR or its ELR.
 
 Source: KIP-455, KIP-497, KIP-903, KIP-966; Kafka's PartitionRegistration and Partition.
 Simplified: a log is a set of records, so a follower may copy the leader's records in any order. A
-leader that learns the ISR learns the present one. No unclean leader is elected, and no last known
-leader. A partition never has fewer replicas than min.insync.replicas.
+leader that learns the ISR always learns the present ISR. No unclean leader is elected, and no last
+known leader. A partition never has fewer replicas than min.insync.replicas.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from model.language import (
 
 
 class Replica(Ordered):
-    """A broker, which may be a replica of the partition; the first one leads at first."""
+    """A broker, which may be a replica of the partition; initially the first broker leads."""
 
     prefix = "b"
 
@@ -113,7 +113,9 @@ class AbstractPartitionState(Spec):
         }
 
     def init(s) -> None:
-        """Initially every broker but the last is a replica in the ISR, and the first one leads."""
+        """Initially every broker but the last is a replica in the ISR, and the first broker
+        leads.
+        """
         first, preferred = LeaderEpoch.least(), Replica.least()
         when(s.is_not_last(preferred), at_least(s.min_isr, (s.is_not_last(r) for r in Replica)))
         s.elected[first] = true

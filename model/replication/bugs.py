@@ -148,7 +148,7 @@ class TakesLeadersHighWatermark(FetchDivergence):
     in_force=UNRELEASED,
 )
 class ObeysOldRequests(FetchDivergence):
-    """A replica obeys a late request of the controller that has an older leader epoch.
+    """A replica obeys a late request with an older leader epoch.
 
     This bug breaks the claim `leader_epochs_grow`.
     """

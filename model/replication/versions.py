@@ -43,8 +43,9 @@ class Kip101(TruncateToHighWatermark):
     """KIP-101: the follower truncates to the end of its own last leader epoch in the leader's log.
 
     This version breaks the claim `strong_isr` after two quick elections. A replica may copy a
-    record of a newer epoch, and then learn that it leads in an older epoch. Then the epochs in its
-    log decrease, and this leader answers a follower with an offset that is too low (KAFKA-6361).
+    record of a newer epoch, and then learn that it leads in an older epoch. Then the epochs in this
+    leader's log decrease, and the leader answers a follower with an offset that is too low
+    (KAFKA-6361).
     """
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:

@@ -357,8 +357,8 @@ class AbstractReplicationActions(AbstractReplicationState):
         """A replica restarts with its whole log and an older high watermark, and does not lead.
 
         Kafka: a killed process, with its replication-offset-checkpoint. Simplified: the high
-        watermark may be any older one. The restart must not lose the tail of the log: the variant
-        `loses-its-tail` breaks the claim `isr_has_what_is_committed` in 5 steps.
+        watermark may fall to any earlier value. The restart must not lose the tail of the log: the
+        variant `loses-its-tail` breaks the claim `isr_has_what_is_committed` in 5 steps.
         """
         when(mark <= s.replica[r].high_watermark)
         s.on_restart(r, mark)

@@ -111,11 +111,11 @@ class LossyReplication(AbstractReplication):
 
     @action
     def elect_unclean(s, leader: Replica, newer: LeaderEpoch) -> None:
-        """The controller elects a replica outside the ISR, which becomes the only member.
+        """The controller elects a replica outside the ISR, which becomes the only ISR member.
 
         Kafka: PartitionChangeBuilder.electLeader, with unclean.leader.election.enable=true or when
         an operator asks for an unclean election. Simplified: the election may happen while a member
-        of the ISR is alive. Without the guard that the new epoch is larger than the last one, the
+        of the ISR is alive. Without the guard that the new epoch is larger than the last epoch, the
         claim `isr_has_what_is_committed` breaks in 7 steps.
         """
         s.needs_fault()
@@ -123,7 +123,9 @@ class LossyReplication(AbstractReplication):
         s.elect_alone(leader, newer)
 
     def is_last_leader(s, r: Replica) -> Bool:
-        """True if the replica is the leader of the newest epoch that has one."""
+        """True if the controller chose the replica as leader of the newest epoch that has a
+        leader.
+        """
         return exists(
             all_of(
                 s.elected[e],
@@ -139,7 +141,7 @@ class LossyReplication(AbstractReplication):
 
         Kafka: PartitionChangeBuilder.canElectLastKnownLeader, with
         eligible.leader.replicas.version=1. Simplified: the replica may be dead. Without the guard
-        that the new epoch is larger than the newest one, the claim `isr_has_what_is_committed`
+        that the new epoch is larger than the newest epoch, the claim `isr_has_what_is_committed`
         breaks in 10 steps. Every claim also holds if the ISR need not be empty, or if any replica
         may be elected.
         """

@@ -48,7 +48,7 @@ class ReplicationWithLosses(LossyReplication):
 
     @witness
     def a_leader_begins_without_a_record(s) -> Bool:
-        """Reachable: a leader begins without a committed record."""
+        """Reachable: when a leader begins to lead, it lacks a committed record."""
         return exists(s.lost[e].kept < s.lost[e].end for e in LeaderEpoch)
 
     @witness

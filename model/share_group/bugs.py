@@ -88,8 +88,12 @@ class KeepsExpiredLock(ShareGroup):
     in_force=kafka("4.0", LATEST, "not tried on real brokers"),
 )
 class StartOffsetWaits(MovesStartAfterWrites):
-    """A failed acknowledgement whose lock has timed out may archive a record. Or the topic may
-    delete all records before an acknowledged or archived record.
+    """The leader looks for a new start offset only when a write succeeds or a lock has timed out.
+
+    A failed acknowledgement whose lock has timed out may archive a record. Or the topic may delete
+    all records before an acknowledged or archived record. In both cases, the start offset stays
+    before this record until another write of the share partition ends. This bug breaks the claim
+    `start_offset_reaches_the_end`.
     """
 
 
@@ -144,7 +148,7 @@ class ReadsWithoutFencing(ShareGroup):
 )
 class AvailableAfterTheLimit(ShareGroup):
     """A record is available again after its acknowledgement failed and its lock timed out, even at
-    the limit of deliveries.
+    the delivery limit.
 
     The first fix of KAFKA-19476 had this bug. It breaks the claim `delivery_count_is_limited`.
     """

@@ -89,10 +89,10 @@ class ShareGroupClaims(ShareGroupActions):
 
     @invariant
     def no_record_is_skipped(s) -> Bool:
-        """Each record below the start offset was accepted, rejected, archived at the limit, or
-        deleted by retention.
+        """Each record below the start offset was accepted, rejected, archived at the delivery
+        limit, or deleted by retention.
 
-        Only a member that had the record can have accepted or rejected it.
+        Only a member that had acquired the record can have accepted or rejected it.
         """
         return forall(
             implies(
@@ -115,7 +115,7 @@ class ShareGroupClaims(ShareGroupActions):
 
     @action_property
     def start_offset_grows(s, after: Self) -> Bool:
-        """The start offset of a leader never goes back, and neither does the stored one."""
+        """Neither the start offset of a leader nor the stored start offset ever decreases."""
         return all_of(
             s.stored_start <= after.stored_start,
             implies(

@@ -87,8 +87,10 @@ class Changes(Int):
 
 
 class RecordState(Int):
-    """The state of a record in a share group; of two states with equal delivery counts, the
-    coordinator keeps the later one in this list.
+    """The state of a record in a share group.
+
+    If two states have the same delivery count, the coordinator keeps the state that is later in
+    this list.
     """
 
     labels = ("NOT_FETCHED", "AVAILABLE", "ACQUIRED", "ACKNOWLEDGED", "ARCHIVED")

@@ -31,8 +31,8 @@ class MovesStartAfterWrites(ShareGroup):
     """
 
     def moves_start(s, w: Slot, *, succeeds: bool) -> Bool:
-        """True if the leader looks for a new start offset after the write: unless an
-        acknowledgement failed.
+        """True unless an acknowledgement failed: in that case, the leader looks for no new start
+        offset.
 
         Kafka: SharePartition.rollbackOrProcessStateUpdates.
         """

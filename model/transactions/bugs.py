@@ -76,8 +76,8 @@ class OngoingById(LaxMarkers):
     """A leader appends a record if any transaction of its producer id is open.
 
     While the marker of one transaction is in flight, the leader appends a record of the next
-    transaction as if it belonged to the first one (KAFKA-18575, KAFKA-18654). This bug breaks the
-    claim `markers_close_their_own`.
+    transaction as if it belonged to the first transaction (KAFKA-18575, KAFKA-18654). This bug
+    breaks the claim `markers_close_their_own`.
     """
 
     def is_ongoing(s, p: TopicPartition, k: Transaction) -> Bool:
@@ -252,7 +252,7 @@ class EpochBeforePending(Transactions):
     in_force=kafka("4.0.0", "4.0.0"),
 )
 class FencesTwice(Transactions):
-    """The coordinator uses two epochs to fence a producer: one to fence, one to decide the abort.
+    """The coordinator uses two epochs to fence a producer: one to fence, and one to abort.
 
     If only one epoch is left, the epoch overflows (KAFKA-19367). This bug breaks the claim
     `epochs_stay_in_range`.

@@ -86,9 +86,9 @@ class StrictFence(Transactions):
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
         """A new coordinator reads the log; a fence that is not committed is lost.
 
-        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: as
-        `fail_over` of transaction version 2. The guards are those of that version too. If the new
-        coordinator kept a lost fence, it would refuse to end a transaction that is still open.
+        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: like the
+        action `fail_over` of transaction version 2, with the same guards. If the new coordinator
+        kept a lost fence, it would refuse to end a transaction that is still open.
         """
         super().fail_over(epoch)
         for k in Transaction:

@@ -133,10 +133,10 @@ class Version1(Transactions):
         s.metadata.producer_epoch = producer_epoch
 
     def appends_wait(s) -> bool:
-        """True if there is a step between an append to the coordinator's log and its commit.
+        """True if an append to the coordinator's log and its commit are two separate steps.
 
-        In this step the append may be lost or may fail. If the constants `coordinator_failures` and
-        `append_failures` are 0, every append is committed at once.
+        Between the two steps, the append may be lost or may fail. If the constants
+        `coordinator_failures` and `append_failures` are 0, every append is committed at once.
         """
         return s.coordinator_failures + s.append_failures > 0
 
@@ -173,8 +173,8 @@ class Version1(Transactions):
         """A new coordinator reads the log; appends that are not committed are lost.
 
         Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. A fence whose append
-        failed is not in the log, so the new coordinator does not know the fence. Simplified: as
-        `fail_over` of transaction version 2. The guards are those of that version too. If the new
+        failed is not in the log, so the new coordinator does not know the fence. Simplified: like
+        the action `fail_over` of transaction version 2, with the same guards. If the new
         coordinator kept a failed fence, it would fence without a reason.
         """
         super().fail_over(epoch)
@@ -245,8 +245,8 @@ class Version1(Transactions):
 class Verification(Version1):
     """The first part of KIP-890: a leader verifies a transaction before it opens in the partition.
 
-    A request to end a transaction still names no transaction, so a late copy ends the next one
-    (KAFKA-17754). This version breaks the claim `the_client_decides`.
+    A request to end a transaction still names no transaction, so a late copy ends the next
+    transaction (KAFKA-17754). This version breaks the claim `the_client_decides`.
     """
 
     def is_ongoing(s, p: TopicPartition, k: Transaction) -> Bool:

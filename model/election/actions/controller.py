@@ -176,7 +176,7 @@ class Controller(Brokers):
     ) -> None:
         """Writes the partition's leader, ISR, ELR and last known leader at the controller.
 
-        Begins a leader epoch if the rule `begins_epoch` says so, or if a replica is removed.
+        Begins a leader epoch if the rule `begins_epoch` requires it, or if a replica is removed.
         """
         before = s.partition_registration
         moves = before.leader != leader

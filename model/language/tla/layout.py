@@ -1,8 +1,8 @@
 """Lays out TLA+ text in lines of at most 96 characters.
 
 A document is a text, or several documents one after another, or a choice between one line and
-several lines. The one line is chosen if it is short enough. A list of conjuncts in several lines is
-aligned, because TLA+ reads the alignment.
+several lines. The single line is chosen if it is short enough. A list of conjuncts in several lines
+is aligned, because TLA+ reads the alignment.
 """
 
 from __future__ import annotations

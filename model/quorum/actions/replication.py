@@ -75,9 +75,9 @@ class QuorumActions(Elections):
     def truncate(s, f: Replica, leader: Replica) -> None:
         """A follower removes the records that the leader does not have.
 
-        Kafka: KafkaRaftClient.handleFetchResponse, with a diverging epoch. Simplified: the follower
-        finds the first record that differs in one step. Without the guard that the replica follows
-        this leader, the claim `leaders_append_only` breaks in 2 steps.
+        Kafka: KafkaRaftClient.handleFetchResponse, with a diverging epoch. Simplified: one step
+        finds the first record that differs. Without the guard that the replica follows this leader,
+        the claim `leaders_append_only` breaks in 2 steps.
         """
         end = s.agreed_end(f, leader)
         when(s.reaches(f, leader), s.follows(f, leader), end < s.log[f].end_offset)

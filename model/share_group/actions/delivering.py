@@ -105,7 +105,7 @@ class Deliveries(ShareGroupState):
 
     @action
     def release(s, m: Member, x: Offset) -> None:
-        """A member gives a record back; at the limit of deliveries, the record is archived.
+        """A member gives a record back; at the delivery limit, the record is archived.
 
         A member that closes its session gives back all its records in the same way. Kafka:
         SharePartition.acknowledge, releaseAcquiredRecords.

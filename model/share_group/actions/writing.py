@@ -32,8 +32,8 @@ class Writes(Deliveries):
         If the leader still waits for the answer, the transition of the record is complete, and the
         member learns the result. Kafka: ShareCoordinatorShard.writeState,
         SharePartition.rollbackOrProcessStateUpdates. Simplified: storing and answering are one
-        step. Writes arrive in any order; in Kafka a write overtakes another one only if the other
-        one is repeated (PersisterStateManager.WriteStateHandler).
+        step. Writes arrive in any order; in Kafka a write overtakes an earlier write only if the
+        earlier write is repeated (PersisterStateManager.WriteStateHandler).
         """
         when(s.write[w].sent)
         write = s.write[w]
@@ -85,20 +85,20 @@ class Writes(Deliveries):
         return s.stored_epoch <= s.write[w].leader_epoch
 
     def start_to_store(s, w: Slot) -> Offset:
-        """Returns the start offset after a write: the stored one or the write's, whichever is
-        larger.
+        """Returns the larger of two start offsets: that of the write, and the stored start offset.
 
-        Kafka up to 4.3 uses the write's: the version `kafka-4.3` breaks the claim
+        Kafka up to 4.3 always stores that of the write: the version `kafka-4.3` breaks the claim
         `acknowledgements_last` in 12 steps.
         """
         return later_of(s.stored_start, s.write[w].start)
 
     def is_newer(s, w: Slot) -> Bool:
-        """True if the write has a newer state of its record than the coordinator.
+        """True if the write has a newer state of its record than the coordinator has stored.
 
-        The larger delivery count is newer; with equal counts, the later state is. Without this
-        rule, the variant `last-write-wins` breaks the claim `acknowledgements_last` in 9 steps.
-        Kafka: PersisterStateBatchCombiner.compareBatchDeliveryInfo.
+        A state with a larger delivery count is newer. If the counts are equal, the state that is
+        later in `RecordState` is newer. Without this rule, the variant `last-write-wins` breaks the
+        claim `acknowledgements_last` in 9 steps. Kafka:
+        PersisterStateBatchCombiner.compareBatchDeliveryInfo.
         """
         write, old = s.write[w], s.stored[s.write[w].offset]
         return any_of(
@@ -128,10 +128,10 @@ class Writes(Deliveries):
     def complete(s, w: Slot, *, succeeds: bool) -> None:
         """The leader learns the result of a write, and moves its start offset.
 
-        If the write of an acknowledgement failed, the member that acknowledged the record holds it
-        again, unless its lock has timed out. The leader forgets the records below the start offset,
-        except those that a member still has. Kafka: InFlightState.completeStateTransition,
-        SharePartition.maybeUpdateCachedStateAndOffsets.
+        If the write of an acknowledgement failed, the member that acknowledged the record has
+        acquired it again, unless its lock has timed out. The leader forgets the records below the
+        start offset, except those that a member still has. Kafka:
+        InFlightState.completeStateTransition, SharePartition.maybeUpdateCachedStateAndOffsets.
         """
         x, by = s.write[w].offset, s.write[w].member
         ends = s.is_from_leader(w) & (by != nothing)
@@ -168,8 +168,8 @@ class Writes(Deliveries):
     def moves_start(s, w: Slot, *, succeeds: bool) -> Bool:
         """True if the leader looks for a new start offset when it learns the result of a write.
 
-        Kafka's leader does not do so after a failed acknowledgement: the variant
-        `start-offset-waits` breaks the claim `start_offset_reaches_the_end` in 7 steps.
+        Kafka's leader does not look for a new start offset after a failed acknowledgement: the
+        variant `start-offset-waits` breaks the claim `start_offset_reaches_the_end` in 7 steps.
         """
         return true
 
@@ -183,7 +183,8 @@ class Writes(Deliveries):
         """Returns the first offset from the start offset on whose record is neither acknowledged
         nor archived.
 
-        For the record `x`, the parameter `is_final` decides this instead of the state.
+        `is_final` is true if the record `x` is acknowledged or archived; the state has this fact
+        for the other records.
         """
         return first(
             Offset,

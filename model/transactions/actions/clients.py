@@ -133,7 +133,7 @@ class Clients(Markers):
 
         Kafka: TransactionCoordinator.handleEndTransaction. Simplified: this action also covers a
         copy of the request that arrives late. In transaction version 2, every commit or abort
-        raises the epoch, so a late copy is refused. In transaction version 1, it does not, so a
+        raises the epoch, so a late copy is refused. In transaction version 1, the epoch stays, so a
         late copy may end the next transaction: the variant `verification`, which has transaction
         version 1, breaks the claim `the_client_decides` in 10 steps (KAFKA-17754).
         """
@@ -184,8 +184,8 @@ class Clients(Markers):
 
         The client also receives its new producer epoch. Kafka: EndTxnResponse v5 and
         TransactionManager. Simplified: if an answer is lost, the client learns the end in a later
-        step. Without the guard `is_done`, a client may hear of a commit or an abort that was not
-        decided: the claim `answers_are_true` breaks in 5 steps.
+        step. Without the guard `is_done`, a client may receive this answer although the coordinator
+        has not committed or aborted: the claim `answers_are_true` breaks in 5 steps.
         """
         m = s.metadata
         when(

@@ -3,7 +3,7 @@
 The coordinator answers from its metadata, which changes when an append to its log is committed. A
 decision is an entry of this log: a transaction is to be committed or aborted. The transactional id
 is *busy* in two cases: an append is not committed yet, or a decision's markers are not all written
-yet. While it is busy, the coordinator answers calls with CONCURRENT_TRANSACTIONS.
+yet. While it is busy, the coordinator answers requests with CONCURRENT_TRANSACTIONS.
 
 When a coordinator fails, a new one reads the log. Appends that were not committed are lost. If the
 log ends with a decision, the new coordinator sends the markers again.
@@ -76,10 +76,10 @@ class Coordinator(Partitions):
         return s.is_appending() | (s.metadata.state == PREPARE)
 
     def appends_wait(s) -> bool:
-        """True if there is a step between an append to the coordinator's log and its commit.
+        """True if an append to the coordinator's log and its commit are two separate steps.
 
-        In this step the append may be lost. If the constant `coordinator_failures` is 0, no append
-        can be lost, so every append is committed at once.
+        Between the two steps, the append may be lost. If the constant `coordinator_failures` is 0,
+        no append can be lost, so every append is committed at once.
         """
         return s.coordinator_failures > 0
 

@@ -44,7 +44,7 @@ from model.transactions.state import (
 
 
 class Partitions(State):
-    """What happens in a partition: appends, markers and leader changes, as in Kafka 4.2."""
+    """The actions of partitions: appends, markers and leader changes, as in Kafka 4.2."""
 
     # ---- predicates over a log
 
@@ -281,7 +281,7 @@ class Partitions(State):
     def advance_high_watermark(s, p: TopicPartition) -> None:
         """The partition's high watermark grows by one record, which is then committed.
 
-        Kafka: Partition.maybeIncrementLeaderHW. Simplified: replication is this one action; the
+        Kafka: Partition.maybeIncrementLeaderHW. Simplified: replication is only this action; the
         spec `replication` models the rest. Without the guard that the high watermark is below the
         end of the log, the claim `stable_offsets_do_not_go_back` breaks in 9 steps.
         """
