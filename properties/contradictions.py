@@ -17,9 +17,7 @@ from properties.delivery import Delivery, Promise, Semantics, strongest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
-    """An anomaly, the guarantee that it contradicts (at-most-once or at-least-once), and the
-    reason.
-    """
+    """An anomaly, the promise that it contradicts (such as at-most-once), and the reason."""
 
     anomaly: str
     promise: Promise

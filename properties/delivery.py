@@ -98,7 +98,7 @@ class Repetition:
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Skip:
-    """A record that an application skipped, its send, and the delivery of a later record."""
+    """A record that an application skipped: its send, and the delivery of a later record."""
 
     application: str
     key: str

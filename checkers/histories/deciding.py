@@ -268,7 +268,7 @@ def _checkers_for(wanted: set[str]) -> list[AnomalyChecker]:
 def invalid_rows(columns: tuple[str, ...]) -> Stage[pa.Table]:
     """Returns a query-plan stage that checks `columns` of all rows against the rules of `COLUMNS`.
 
-    The result has each broken rule once, with one operation that breaks it.
+    The result has one row per broken rule, with one operation that breaks it.
     """
     title = "checking that rows are valid"
     kernel = Kernel(title, columns, row_rules.ODD, row_rules.odd_rows, is_guard=True)

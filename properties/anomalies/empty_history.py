@@ -17,7 +17,7 @@ from properties.anomalies.declarations import JEPSEN, Declarations
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class EmptyHistory:
-    """The row of an empty history: its number of operations, which is zero."""
+    """The row that reports an empty history; its number of operations is zero."""
 
     operations: int
 

@@ -92,7 +92,7 @@ def must_have_taken_effect(operation: Operation, read: AbstractSet[KeyValue]) ->
 
 @remembered
 def keys_read(history: History) -> frozenset[str]:
-    """Returns each topic partition with a record that a poll at read_committed returned.
+    """Returns the topic partitions from which a poll at read_committed returned a record.
 
     Only operations that ended `ok` count.
     """

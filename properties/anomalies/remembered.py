@@ -20,7 +20,7 @@ Fact = Callable[Concatenate[SubjectT, OthersT], FactT]
 
 
 def remembered(fact: Fact[SubjectT, OthersT, FactT]) -> Fact[SubjectT, OthersT, FactT]:
-    """Returns the function with a memory of its results for one history, the last one.
+    """Returns the function with a cache of its results for one history: the last one passed.
 
     A history is the same one only if it is the same object, so no histories are compared. The other
     parameters are compared.

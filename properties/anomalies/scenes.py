@@ -1,10 +1,10 @@
-"""Scenes: small histories, one for each anomaly; some show other anomalies too.
+"""Scenes: small example histories, one for each anomaly; some have other anomalies too.
 
 Benchmarks hide scenes in large histories. `urteil analyze --explain` runs a query plan on all
 scenes, to list its passes and stages.
 
-The scenes in `TIGHT` show a cycle with real-time order. They must be short: any other operation
-between two operations of the cycle would become part of it.
+Each scene in `TIGHT` has a cycle with real-time order. Such a scene must be short: any other
+operation between two operations of the cycle would become part of it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Executable definitions of the claims about delivery: they compare sent values with stored values.
 
 `Delivered` has three parts: the values that the producer sent, the rows that the application
-stored, and the values of the output topic (*downstream*). Values are unique among all sends. The
+stored, and the values in the output topic (`downstream`). Values are unique among all sends. The
 application writes each value unchanged to its output.
 
 Source: D0, D1, D2, D3 of docs/sources.md.

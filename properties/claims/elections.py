@@ -27,7 +27,7 @@ NS_PER_MS: Final = 1_000_000
 
 
 class Entry(NamedTuple):
-    """A record with its offset in a log, its leader epoch and its value."""
+    """A record in a replica's log: its offset, its leader epoch and its value."""
 
     offset: int
     leader_epoch: int
@@ -68,7 +68,7 @@ class Moment:
 
     @property
     def leaders(self) -> Iterator[tuple[int, Replica]]:
-        """The replicas that act as leader: several until an old leader learns of the new one."""
+        """The replicas that act as leader; an old leader does so until it learns of the new one."""
         return ((name, replica) for name, replica in self.replicas.items() if replica.leads)
 
 
@@ -136,7 +136,7 @@ def _committed(watched: Watched) -> Iterator[tuple[Moment, set[Entry]]]:
 
 
 def _advances(watched: Watched) -> Iterator[tuple[int, int, int]]:
-    """Yields (leader, size of its ISR, new value) for each high watermark advance."""
+    """Yields (leader, ISR size, new high watermark) for each advance of a high watermark."""
     for before, after in pairwise(watched.moments):
         for name, leader in after.leaders:
             was = before.replicas[name]
@@ -176,7 +176,7 @@ def _has(replica: Replica, value: str) -> bool:
 
 
 def survives_f_failures(watched: Watched) -> Iterator[str]:
-    """Always: a record acknowledged while all replicas are in sync is in the log at the end.
+    """Always: a record acknowledged while all replicas are in sync is never lost.
 
     So with f + 1 replicas the record survives the failure of f of them.
     """

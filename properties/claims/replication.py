@@ -117,7 +117,7 @@ def _inversions(
 
 
 def offset_identifies(published: Published) -> tuple[Breach, ...]:
-    """Always: an offset has the same value in the log, in acknowledgements and in reads."""
+    """Always: the log, the acknowledgements and the reads have the same value at an offset."""
     values_at: defaultdict[int, set[str]] = defaultdict(set)
     for offset, value in published.log:
         values_at[offset].add(value)

@@ -31,7 +31,7 @@ class EpochBack(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class EpochElsewhere(Location):
-    """A batch whose leader epoch is not the one that leader-epoch-checkpoint has for its offset."""
+    """A batch whose leader epoch differs from that of leader-epoch-checkpoint at its offset."""
 
     leader_epoch: int
     checkpointed: int  # the epoch of the offset in the file

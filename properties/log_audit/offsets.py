@@ -1,4 +1,4 @@
-"""Offsets of a log ascend, and none is missing without a reason.
+"""The offsets of a log ascend, and none is missing without a reason.
 
 Retention deletes whole segments from the beginning, so a log may begin at any offset. Compaction
 removes records below the offset that the cleaner has reached. A compacted batch keeps its first and
@@ -7,7 +7,8 @@ last offset, or is removed completely.
 Source: Kafka documentation, "Log", "Log Compaction"; UnifiedLog.append; LogCleanerManager, which
 keeps `cleaner-offset-checkpoint`.
 Simplified: a follower that copied a compacted leader has gaps too. These gaps are reported as
-faults, unless some replica shows the compaction by its checkpoint or by batches that lack records.
+faults, unless some replica gives evidence of the compaction: a checkpoint of the cleaner, or
+batches that lack records.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def offsets_back(logs: Logs) -> tuple[OffsetBack, ...]:
 
 
 def cleaned_to(replicas: list[ReplicaLog]) -> int:
-    """Returns the offset below which compaction may have removed records from some replica."""
+    """Returns the offset below which compaction may have removed records from any replica."""
     checkpointed = max(log.metadata.cleaned_to for log in replicas)
     compacted = [log for log in replicas if any(batch.compacted for batch in log.batches)]
     # compaction removes records only below the newest segment

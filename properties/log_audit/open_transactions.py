@@ -1,7 +1,7 @@
 """Transactions that are open at the end of a log; some of them will never end.
 
 A transaction is open until its marker is written. The coordinator ends a transaction when its
-timeout is over. But a transaction that the coordinator does not know *hangs*: nothing ends it, and
+timeout is over. But a transaction *hangs* if the coordinator does not know it: nothing ends it, and
 readers at read_committed wait for it forever. If the coordinator's log is not available, a
 transaction counts as hanging if it is older than the longest timeout. Each partition is checked on
 the replica with the highest log end.

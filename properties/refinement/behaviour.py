@@ -54,9 +54,9 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Taken:
-    """The last performed action, and the actions before it.
+    """An action that a behaviour performed, linked to the action before it.
 
-    Several behaviours share the actions before they were forked, and no action is ever copied.
+    Forked behaviours share the actions before the fork; no action is ever copied.
     """
 
     call: Call
@@ -131,7 +131,7 @@ class Behaviour:
 
 
 def calls_between(first: Taken | None, last: Taken | None) -> tuple[Call, ...]:
-    """Returns the actions after `first`, up to `last`, in the order in which they were taken."""
+    """Returns the actions performed after `first`, up to `last`, in their order."""
     return tuple(_backwards(first, last))[::-1]
 
 

@@ -39,7 +39,7 @@ Record = tuple[Value, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedLog:
-    """A partition's leader epoch, high watermark and records, oldest first."""
+    """The leader epoch, the high watermark and the records of a partition's log."""
 
     leader_epoch: int  # of the leader, or of the next leader
     records: tuple[Record, ...]

@@ -61,7 +61,7 @@ class Replayed:
 
 
 class Refinement(HistoryMapping[GroupOffsets]):
-    """Committed offsets, and the abstract pipeline that must allow each of their steps."""
+    """A version of `group-offsets`, and the abstract pipeline that must allow each of its steps."""
 
     @cached_property
     def abstract(self) -> Pipeline:

@@ -53,7 +53,10 @@ class Refinement(HistoryMapping[Transactions]):
         return [*self._changes(step.before, step.after), *self.reads(abstract, step.after)]
 
     def _changes(self, before: State, after: State) -> Iterator[Call]:
-        """Yields the actions of clients, coordinator and leader, such as `append_first`."""
+        """Yields the abstract actions of the clients, the coordinator and the leader in a step.
+
+        An example is `append_first`.
+        """
         for k in range(self.detailed.transactions):
             if _changed("owner", (k,), before, after):
                 yield Call("begin", (k, as_int(after["stamp.producer_id", (k,)])))

@@ -39,7 +39,7 @@ class ExplainedRun:
 
 
 def explained_runs(events: Sequence[Traced]) -> Iterator[ExplainedRun]:
-    """Yields the run as actions of every spec that covers a part of it."""
+    """Yields, for each spec that covers a part of the run, this part as actions of the spec."""
     for topic_partition in _topic_partitions(events):
         subject = str(topic_partition)
         replication = BrokerReplication.of(topic_partition, events)

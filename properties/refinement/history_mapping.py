@@ -37,7 +37,7 @@ class Transition(NamedTuple):
 
 
 class Unexplained(NamedTuple):
-    """A step of the detailed spec that is no step of the abstract spec, and the reason."""
+    """A step of the detailed spec that the abstract spec does not allow, and the reason."""
 
     transition: Transition
     reason: str

@@ -46,9 +46,9 @@ class RequestsReceived:
         return replace(self, received=set(self.received))
 
     def violation(self, traced: Traced) -> str:
-        """Returns an error text if a response arrives before its request; otherwise an empty text.
+        """Returns an error text if a response arrives before its sender received the request.
 
-        The node that responds must have received the request before.
+        Returns an empty text otherwise.
         """
         match traced.event:
             case RequestReceived(sender, correlation):

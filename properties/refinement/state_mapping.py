@@ -130,7 +130,7 @@ class StateMapping(ABC, Generic[R]):
         return state == self.abstraction(step.after)
 
     def agree(self, detailed: State) -> bool:
-        """True if both specs accept the same requests in this state."""
+        """Returns True if both specs accept the same requests in this detailed state."""
         abstract = self.abstraction(detailed)
         return all(
             self._detailed.holds(one.detailed, detailed, env)

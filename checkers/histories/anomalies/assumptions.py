@@ -2,8 +2,9 @@
 
 A history is divided into partitions. All rows of an operation are in one partition, so most
 assumptions are checked in each partition alone. One check needs several partitions: operations of
-one process that overlap in time may be in different partitions. A process has a time span in each
-partition. If two of its spans overlap, the driver collects the operations of this process.
+one process that overlap in time may be in different partitions. The operations of a process in one
+partition have a time span. If two spans of a process overlap, the driver collects the operations of
+this process.
 
 Source: `properties.anomalies.assumptions`.
 """

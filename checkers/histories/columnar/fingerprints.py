@@ -1,8 +1,8 @@
 """Fingerprints of texts: 64-bit hashes that are compared instead of the texts.
 
-The hash mixes in eight bytes of the text at a time, with a bijection. So two texts of the same
-length up to eight bytes never collide. Any other two texts collide with a probability of 2**-64.
-A text of more than 4,096 bytes is hashed by BLAKE2b instead, one text after the other.
+The hash processes a text in pieces of eight bytes, and mixes each piece in by a bijection. So two
+texts of the same length up to eight bytes never collide. Any other two texts collide with a
+probability of 2**-64. A text of more than 4,096 bytes is hashed by BLAKE2b instead.
 
 For the rows that an analysis reports, `plan.stage.resolve_fingerprints` reads the texts again, and
 detects collisions.

@@ -5,9 +5,9 @@ return freed memory to the operating system, which must clear the pages of every
 million rows this costs a tenth of all CPU time. `keep_freed` keeps freed memory in the process; the
 peak memory does not change.
 
-The results of the analysis are small, and stay in memory to the end. If they lay between the large
-arrays, no large array would fit into the gaps between them. So `copied_aside` copies the results to
-a separate memory pool.
+The results of the analysis are small, and stay in memory to the end. Between the large arrays, they
+would split the free memory into gaps that are too small for the next large array. So `copied_aside`
+copies the results to a separate memory pool.
 
 Source: Linux, mallopt(3).
 """

@@ -146,7 +146,7 @@ class OwnerOffsets:
         return found
 
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
-        """Returns three arrays with the offsets that owners received, restricted to intervals.
+        """Returns the offsets that owners received, restricted to intervals, as three arrays.
 
         An owner is a consumer or a consumer group. Interval i has the offsets from `low[i]` to
         `high[i] - 1` of one owner and topic partition. Each row of this `OwnerOffsets` has one

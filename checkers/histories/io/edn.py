@@ -73,7 +73,7 @@ class Tagged:
 
 @dataclass(slots=True)
 class _Open:
-    """A collection, a tag or a discard (`#_`) that is not complete yet."""
+    """A collection, tag or discard (`#_`) whose end the parser has not read yet."""
 
     kind: str  # [ ( { #{ #:name{, a tag, or #_
     line: int

@@ -1,12 +1,12 @@
-"""The faults injected into a cluster while its history was recorded: `faults.ndjson` of the folder.
+"""The faults injected into a cluster while its history was recorded: the file `faults.ndjson`.
 
     {"at_ns": 12, "do": "kill", "node": 1}
     {"at_ns": 30, "do": "start", "node": 1}
 
-Times are on the clock of the history, in ascending order. A `start` or `restart` ends a kill, a
-clean stop or a power loss of the node. A `resume` ends a pause, and a `heal` ends an isolation.
-Reports draw the faults. No verdict depends on them, because a fault justifies no anomaly. A history
-without this file has no faults.
+The file is in the folder of the history. Times are on the clock of the history, in ascending order.
+A `start` or `restart` ends a kill, a clean stop or a power loss of the node. A `resume` ends a
+pause, and a `heal` ends an isolation. Reports draw the faults. No verdict depends on them, because
+a fault justifies no anomaly. A history without this file has no faults.
 """
 
 from __future__ import annotations

@@ -299,7 +299,7 @@ def _below(folder: Remote, segments: list[str]) -> Iterator[Remote]:
 
 
 def file_in_history(history: Location, name: str) -> Place | None:
-    """Returns the file with this name in the history's folder; None if there is no such file."""
+    """Returns the path of a file in the history's folder; None if there is no such file."""
     if isinstance(history, FileSet) or not history.is_dir():
         return None
     place = history / name
@@ -307,7 +307,7 @@ def file_in_history(history: Location, name: str) -> Place | None:
 
 
 def version(place: Place) -> Version | None:
-    """Returns a file's size and time of last change; None if there is no such file."""
+    """Returns a file's size and modification time; None if there is no such file."""
     if isinstance(place, Remote):
         return place.version()
     try:

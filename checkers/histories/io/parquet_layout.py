@@ -47,7 +47,7 @@ _PACKED: Final[dict[str, Any]] = {
 
 
 def write_part(table: pa.Table, path: Path, metadata: Mapping[str, str] | None = None) -> None:
-    """Writes the table as one Parquet part; the rows of each operation must be adjacent.
+    """Writes the table as one Parquet file; the rows of each operation must be adjacent.
 
     The file's footer has the metadata.
     """

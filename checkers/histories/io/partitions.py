@@ -1,10 +1,10 @@
 """A history in partitions: each has all rows of the operations in a range of operation numbers.
 
-A history is stored as row ranges: row groups of Parquet files, or tables. For each row range, the
-lowest and the highest operation number are stored too. A partition reads every row range that may
-have rows of its operations, and sorts the rows. Most histories are stored in order, so a partition
-reads few row ranges. A history whose row ranges all overlap is first rewritten
-(`sorted_by_operation`).
+A history is stored as row ranges: row groups of Parquet files, or tables. The lowest and the
+highest operation number of each row range are stored too. A partition reads every row range that
+may have rows of its operations, and sorts the rows. Most histories are stored in order, so a
+partition reads few row ranges. If all row ranges of a history overlap, the history is first
+rewritten (`sorted_by_operation`).
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class TableRows:
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """A range of stored rows that is one row group of a Parquet file."""
+    """A row group of a Parquet file, as a range of stored rows."""
 
     path: str  # or the address of an object
     number: int

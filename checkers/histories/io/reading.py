@@ -89,8 +89,8 @@ def parquet_parts(history: Location, folder: Path) -> list[Place]:
 def gathered(some: Iterable[tuple[Place, pa.Table]]) -> Iterator[pa.Table]:
     """Yields checked tables of at least `ROWS_AT_ONCE` rows; only the last table may be shorter.
 
-    The tables of small files are joined and checked together. Raises UnreadableHistory, which names
-    the file.
+    The tables of small files are joined and checked together. Raises UnreadableHistory, whose
+    message names the file.
     """
     held: list[tuple[Place, pa.Table]] = []
     rows = 0

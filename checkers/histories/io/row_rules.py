@@ -63,7 +63,7 @@ def cast(table: pa.Table, path: Place) -> pa.Table:
 
 
 def known(table: pa.Table, unmapped: Counter[str]) -> pa.Table:
-    """Returns the table without unknown columns; `unmapped` counts their values."""
+    """Returns the table without unknown columns; `unmapped` counts the values in these columns."""
     for name in table.column_names:
         if name not in COLUMNS:
             unmapped[f"column {name}"] += len(table) - table[name].null_count

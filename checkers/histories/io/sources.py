@@ -9,8 +9,8 @@
     a .avro file                   an Avro container file: each record is a row
     a .edn file                    a history of Jepsen
 
-The format of any other file is detected from its first bytes. A run folder of Urteil below a folder
-of files is no part of the history.
+The format of any other file is detected from its first bytes. If a folder of files contains a run
+folder of Urteil, the run folder is no part of the history.
 """
 
 from __future__ import annotations

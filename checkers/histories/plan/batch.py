@@ -36,7 +36,10 @@ class DerivedColumns(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The rows of partition `number` of a dataset (this is not a topic partition)."""
+    """The rows of one partition of a dataset; `number` is the number of this partition.
+
+    It is not a topic partition.
+    """
 
     table: pa.Table
     number: int = 0
@@ -83,7 +86,10 @@ class Batch:
         return self._once(("derived", *name), lambda: compute(self))
 
     def rows_of(self, ops: Ints) -> Ints:
-        """Returns the rows of the operations `ops`; `ops` and the column `op` are sorted."""
+        """Returns the rows of the operations `ops`.
+
+        Both `ops` and the column `op` must be sorted.
+        """
         op = self.ints("op")
         if not len(op):
             return op

@@ -103,9 +103,7 @@ class Meter:
             self._add(stage, StageCost())
 
     def read(self, read: Callable[[], pa.Table]) -> pa.Table:
-        """Calls the function `read` and returns its table; adds the time and bytes to the task's
-        cost.
-        """
+        """Returns the table that `read` returns; adds its time and bytes to the task's cost."""
         began = perf_counter()
         table = read()
         self.bytes += table.nbytes

@@ -48,7 +48,7 @@ class Kernel:
 def run_kernels(
     kernels: Sequence[Kernel], partition: Partition, number: int, hash_seed: int, meter: Meter
 ) -> Iterator[pa.Table]:
-    """Yields one table for each kernel: its result for the rows of one partition of the data.
+    """Yields, for each kernel, its result on the rows of one partition of the dataset.
 
     A kernel is a function from a batch of rows to a table. Only the columns that the kernels need
     are read. A guard is a kernel that returns the invalid rows. If a guard returns a row, the

@@ -24,7 +24,7 @@ _ONE_THREAD: Final = pa.ipc.IpcReadOptions(use_threads=False)  # faster: the rea
 
 @dataclass(frozen=True, slots=True)
 class OnDisk:
-    """A partition of a table whose rows are a range of bytes in a file."""
+    """A dataset partition whose rows are a range of bytes in a file."""
 
     path: str
     at: int

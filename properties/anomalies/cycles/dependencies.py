@@ -1,5 +1,7 @@
 """Dependencies: which operation must precede which other one, because of records or of time.
 
+In these definitions, "first" and "second" are two operations:
+
     ww        the first sent a value, and the second sent the next value in the log of the key
     wr        the first sent a value that the second polled
     rw        the second sent the next value after the last one that the first polled from the key
@@ -11,7 +13,7 @@ committed records. Dependencies through time (process, realtime) begin only at a
 ended ok: an operation with another outcome may take effect later. Process and realtime connect only
 operations that have a ww or wr dependency too.
 
-The next value is the value at the next offset at which the history shows a record. If this offset
+The next value is the value at the next offset at which the history proves a record. If this offset
 has several values, all of them are next values. If a value has several offsets, it is the next
 value only at the last one. Only the last value of a poll has an rw dependency, since the next poll
 continues after it.

@@ -68,7 +68,7 @@ def first_different(history: History, fetch: Fetch) -> Commit | Fetch | None:
 
 
 def commits_of(history: History, fetch: Fetch) -> list[Commit]:
-    """Returns all commits of the fetched offset that were invoked before the fetch completed.
+    """Returns all commits of the same group and offset that were invoked before the fetch ended.
 
     Failed commits are included.
     """

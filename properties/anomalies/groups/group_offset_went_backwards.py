@@ -1,8 +1,8 @@
 """A fetch returned a lower group offset than was observed before, and no commit lowered it.
 
-So the group reads input again. An application may lower its offset itself. So there is no fault if
-a commit of the lower offset may have taken effect after the higher offset was observed. A fetch
-that returns no offset counts as lower than every offset.
+So the group reads input again. An application may lower its offset itself: if a commit of the lower
+offset may have taken effect after the higher offset was observed, the fetch is not reported. A
+fetch that returns no offset counts as lower than every offset.
 
 Simplified: the history does not record whether the coordinator expired the offset
 (offsets.retention.minutes, for a group without members) or a client deleted it; for the group the
@@ -68,7 +68,7 @@ def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
 
 
 def went_backwards(history: History) -> tuple[GroupOffsetWentBackwards, ...]:
-    """Returns one row per fetch of a lower offset than was observed before.
+    """Returns one row per fetch of a group offset that is lower than one observed before.
 
     A fetch is left out if a commit may have lowered the offset.
     """

@@ -103,7 +103,7 @@ def _inputs(
     """Maps each input record that a group must have consumed to (step, observation).
 
     The step is the first transaction that committed a higher offset of the record's key (topic
-    partition). The observation shows the record.
+    partition). The observation is evidence of the record.
     """
     kept = kept_from(history, declared)
     aborted = frozenset[KeyValue]() if declared.jepsen else aborted_values(history)

@@ -55,7 +55,7 @@ class Step:
 
     @property
     def size(self) -> int:
-        """How far the second value's offset is below the first's: 7 then 5 gives 2."""
+        """The distance by which the step goes back: from offset 7 to 5 gives 2."""
         return self.first_offset - self.second_offset
 
     @property

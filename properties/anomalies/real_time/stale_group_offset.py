@@ -139,7 +139,7 @@ def _row(
 
 
 def stale_group_offsets(history: History) -> tuple[StaleGroupOffset, ...]:
-    """Returns one row per offset fetch that no order of the commits and fetches explains."""
+    """Returns one row per offset fetch that fits no real-time order of the commits and fetches."""
     return tuple(sorted(_stale(history)))
 
 

@@ -47,9 +47,8 @@ def missing_of(history: History, declared: Declarations) -> Callable[[int, int],
     """Returns a function that yields the missing records of one transaction.
 
     A record is missing if no reader received it, although a reader read as far as its offset. The
-    function's arguments are the transaction's operation number, and a time at which the records
-    were in the log. If the offset of a record is unknown, later sends and log ends give an upper
-    bound.
+    function takes the operation number of the transaction, and a time at which its records were in
+    the log. If the offset of a record is unknown, later sends and log ends give an upper bound.
     """
     readers, furthest = first_readers(history), furthest_readers(history)
     kept = kept_from(history, declared)

@@ -38,7 +38,7 @@ def received(history: History) -> Iterator[tuple[int, Poll]]:
 
 @remembered
 def first_readers(history: History) -> dict[KeyValue, int]:
-    """Maps each record that readers received to its first reader: the one that completed first."""
+    """Maps each record that readers received to the reader that completed first."""
     first: dict[KeyValue, int] = {}
     for number, poll in received(history):
         first.setdefault((poll.key, poll.value), number)
@@ -47,7 +47,7 @@ def first_readers(history: History) -> dict[KeyValue, int]:
 
 @remembered
 def furthest_readers(history: History) -> dict[str, tuple[int, int]]:
-    """Maps each log to the highest offset that a poll got, and the first operation that got it."""
+    """Maps each log to its highest polled offset, and to the first operation that polled there."""
     furthest: dict[str, tuple[int, int]] = {}
     for number, poll in received(history):
         if poll.offset is not None:

@@ -63,9 +63,7 @@ def _inits(history: History, transactional_id: str) -> list[int]:
 
 
 def _instances(history: History) -> Iterator[tuple[int, str, int]]:
-    """Yields (operation, transactional id, last `init_producer` of the process before the
-    operation).
-    """
+    """Yields (operation, its transactional id, the last `init_producer` of its process before it)."""
     for number, operation in enumerate(history):
         name = operation.transactional_id
         if operation.f == INIT or name is None:

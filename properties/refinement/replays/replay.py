@@ -102,9 +102,10 @@ class Replay(Generic[HarnessT]):
         return harness
 
     def holds(self, harness: HarnessT) -> bool:
-        """True if the claim is true now in the harness, the driven part of the broker.
+        """True if the spec's claim is true of the current state of the harness.
 
-        The function `read` turns the harness into a state of the spec.
+        The harness is the driven part of the broker. The function `read` turns it into a state of
+        the spec.
         """
         spec, cells, sorts = self.read(harness)
         formulas = {c.name: c.formula for c in (*spec.claims, *spec.action_properties)}

@@ -8,7 +8,7 @@
 
 The harness is one topic partition on two brokers, a leader and a follower, and the fetches between
 them. When a broker with the bug deletes uncommitted records, its high watermark moves up with its
-log start. Then the deleted records look committed. So the harness reads the high watermark from
+log start. Then the deleted records look committed. So the harness uses the high watermark from
 before the deletion.
 
 Simplified: the broker deletes in one step all records that it may delete; the model deletes one at
@@ -159,7 +159,7 @@ class RetentionHarness:
         self._clean(r)
 
     def compact(self, r: int, _offset: int) -> None:
-        """Appends a record, which closes the last segment, and compacts the log of replica `r`."""
+        """Appends a record to replica `r`, which closes its last segment; then compacts its log."""
         self.produce(r, 1)
         self._clean(r)
 

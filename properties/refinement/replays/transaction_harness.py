@@ -81,7 +81,7 @@ class TransactionHarness:
     def of(cls, version: TransactionVersion, bugs: Bugs, *, unclean: bool = False) -> Self:
         """Returns a new harness, before its first transaction.
 
-        The coordinator's broker has no replica of the partition that the client writes to.
+        The broker of the coordinator has no replica of the partition to which the client writes.
         """
         cluster = Cluster(bugs=bugs)
         cluster.create_topic(
@@ -198,7 +198,7 @@ class TransactionHarness:
         )
 
     def lose_leader(self) -> None:
-        """Crashes and restarts the leader, then waits until a broker leads the partition."""
+        """Crashes and restarts the leader; waits until the partition has a leader again."""
         leader = self.cluster.leader(WRITTEN)
         self.cluster.crash(leader)
         self.cluster.heal()

@@ -97,7 +97,7 @@ def marking_apart(at: Instance) -> Program:
 
 
 def committing_in_poll(at: Instance, *, offset_reset: OffsetReset = "earliest") -> Program:
-    """Commits the processed records of earlier polls in a later poll, as automatic commits do."""
+    """Commits the processed records of earlier polls in a later poll, like automatic commits."""
     at.subscribed(offset_reset)
     while True:
         yield from at.consumer.commit_due(AUTO_COMMIT_MS)

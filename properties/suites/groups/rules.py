@@ -108,7 +108,7 @@ class GroupsMachine(ClusterMachine):
     @precondition(lambda self: self.living())
     @rule()
     def stand_empty(self) -> None:
-        """Lets all members leave, and waits 800 ms."""
+        """Makes all members leave the group, and waits 800 ms."""
         for at in self.living():
             self._workers[at].is_leaving = True
         self.cluster.run_for(800)
@@ -157,7 +157,7 @@ class GroupsMachine(ClusterMachine):
     # ------------------------------------------------------------ the end
 
     def end(self) -> Grouped:
-        """Ends all faults, waits for owners of all partitions, and returns the observations."""
+        """Ends all faults, waits until each partition has an owner; returns the observations."""
         self.cluster.recover()
         self._release()
         if not any(not self._workers[at].is_leaving for at in self.living()):

@@ -114,7 +114,7 @@ class JudgedMachine(RuleBasedStateMachine):
         return ()
 
     def steps(self) -> int:
-        """Returns how many steps the brokers and the controller took."""
+        """Returns the number of steps that the brokers and the controller have taken."""
         raise NotImplementedError
 
     @property

@@ -96,7 +96,7 @@ def shrink(
 def _neighbours(
     calls: tuple[Call, ...], simpler: Mapping[str, tuple[int, ...]]
 ) -> Iterator[tuple[Call, ...]]:
-    """Yields smaller lists of calls: without one or two calls, or with one argument simplified.
+    """Yields smaller lists of calls: without one or two calls, or with a simpler argument.
 
     Two calls are left out together only if the list is short.
     """

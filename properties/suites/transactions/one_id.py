@@ -148,7 +148,7 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 3))
     def lose_responses(self, count: int) -> None:
-        """Drops the next 1 to 3 responses to the newest producer."""
+        """Drops the next `count` responses to the newest producer."""
         self.cluster.drop_responses(self._instances[-1][1], count)
 
     @rule()

@@ -24,7 +24,7 @@ from reference_impl.simulation.faults import Hold, Lose, On, PowerLoss, ShutDown
 
 
 class TransactionsMachine(OneIdMachine):
-    """Producers that share one transactional id, in a cluster under faults."""
+    """Producers with the same transactional id, in a cluster under faults."""
 
     SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {**OneIdMachine.SIMPLER, "commits": (1, 0)}
     CLAIM_NEEDS: ClassVar[Mapping[str, Power]] = {"coordinator_log_is_replicated": Power.KILL}

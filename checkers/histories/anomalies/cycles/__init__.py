@@ -1,1 +1,1 @@
-"""Cycles of dependencies between operations."""
+"""Cycles of operations that depend on each other."""

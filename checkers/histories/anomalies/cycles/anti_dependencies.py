@@ -116,12 +116,12 @@ def _next_in_block(
 
 
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
-    """Returns, for each log and offset, the values at the log's next offset that has a record.
+    """Returns the values at the next offset with a record, after each of these offsets.
 
-    The column `sender` is the operation that sent the value. A block is a range of 65,536 offsets
-    of a log. If `in_later_block` is True, the next offset may be in another block. If it is False,
-    only the same block is searched. Then an offset without a next record in its block gets one row
-    without a value: its `sender` is NEXT_BLOCK.
+    `keys` has the log of each offset. The column `sender` is the operation that sent the value. A
+    block is a range of 65,536 offsets of a log. If `in_later_block` is True, the next offset may be
+    in another block. If it is False, only the same block is searched. Then an offset without a next
+    record in its block gets one row without a value: its `sender` is NEXT_BLOCK.
     """
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]

@@ -52,7 +52,7 @@ class LogRecords:
     last: Mask  # True at the last location of the value
 
     def groups(self) -> tuple[Ints, Ints]:
-        """Returns two arrays with an entry for each offset: its first row, and its number of rows.
+        """Returns the first row of each offset, and its number of rows, as two arrays.
 
         The offsets are ordered by log and offset. A row is one value observed at the offset.
         """

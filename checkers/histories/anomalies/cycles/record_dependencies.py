@@ -137,8 +137,8 @@ def count_dependencies(
 ) -> pa.Table:
     """Returns one row with the number of ww and of wr dependencies in this batch of the history.
 
-    Two more numbers of the row count the wr dependencies that can be in a G1c cycle, and those that
-    can be in a G1c-process cycle.
+    The row also has the number of wr dependencies that can be in a G1c cycle, and of those that can
+    be in a G1c-process cycle.
     """
     made = dependents_of(dependencies, batch)
     wr = len(made.polls)

@@ -1,4 +1,4 @@
-"""The records that some transactions sent, and the last offset at which each one was observed.
+"""The records that some transactions sent, and the last offset at which each was observed.
 
 Source: `properties.anomalies.cycles.intermediate_read`.
 """

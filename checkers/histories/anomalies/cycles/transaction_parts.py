@@ -82,7 +82,7 @@ def _confirmed_parts(unconfirmed_ops: NumberSet, log_starts: LogStarts, batch: B
 
 
 def _occurs_again(group: Ints) -> Mask:
-    """Returns a mask: True for each element of `group` that equals another element of `group`."""
+    """Returns a mask: True for each element of `group` that occurs in it more than once."""
     ascending = bool(np.all(group[1:] >= group[:-1]))
     ordered = group if ascending else np.sort(group)
     same: Mask = ordered[1:] == ordered[:-1]
@@ -100,7 +100,7 @@ def _ascending(group: Ints, offset: Ints) -> bool:
 
 
 def _words(key: Ints, offset: Ints, last: Ints, log_starts: LogStarts) -> pa.Table:
-    """Returns the offsets that are below their transaction's last offset in the same log.
+    """Returns, as bitsets, the offsets below their transaction's last offset in the same log.
 
     A transaction is left out if retention may have deleted its last record.
     """

@@ -110,7 +110,7 @@ def acknowledged(batch: Batch) -> pa.Table:
 
 
 def extents(batch: Batch) -> pa.Table:
-    """Returns, for each application and log, the lowest polled and the highest delivered offset.
+    """Returns the lowest polled and the highest delivered offset of each application in each log.
 
     An application is a consumer group, or a process without a group. A polled offset is delivered
     if its poll ended ok.
@@ -193,7 +193,7 @@ def _delivered(batch: Batch, offsets: Mask) -> Batch:
 
 
 def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
-    """Returns the polls in this batch whose record the application received more than once.
+    """Returns the polls in this batch of a record that the same application received again.
 
     An application is a consumer group, or a process without a group. Each row of `again` is for one
     application and 64 offsets of a log. Its field `repeated_in` has the first batch that repeats

@@ -125,9 +125,7 @@ def _commits(batch: Batch) -> Batch:
 
 @dataclass(frozen=True, slots=True)
 class FetchIndex:
-    """An index of the fetches of group offsets (OffsetFetch); it finds the lowest offset fetched
-    after a time.
-    """
+    """An index of the fetches of group offsets; it finds the lowest offset fetched after a time."""
 
     stable: bool  # True for fetches that wait for open transactions
     fetches: Batch

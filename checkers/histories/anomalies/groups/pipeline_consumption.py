@@ -87,7 +87,7 @@ def _made_steps(batch: Batch) -> Batch:
 
 
 def input_rows(batch: Batch) -> Ints:
-    """Returns the numbers of the rows whose records were consumed by transactions.
+    """Returns the row numbers of the records that transactions consumed.
 
     A transaction consumes a record if it polls the record and commits a higher offset. Only
     transactions that ended ok count.

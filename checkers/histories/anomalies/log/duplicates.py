@@ -56,7 +56,7 @@ from properties.anomalies.log import duplicate
 
 
 def duplicates(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the finding of `duplicate`: values that occur at two offsets of their log."""
+    """Returns the finding of the anomaly `duplicate`: values that are at two offsets of a log."""
     unconfirmed = context.unconfirmed
     count = partial(_confirmed, unconfirmed)
     seen = yield from collect(

@@ -85,8 +85,9 @@ def offsets_with_two_values(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def locations_with_several_values(committed: Ints) -> Stage[pa.Table]:
-    """Returns a query-plan stage that collects the values at each offset with several observed
-    values.
+    """Returns a query-plan stage that collects the offsets at which several values were observed.
+
+    The result has one row per offset and value.
     """
     return Stage(
         Source.RECORD_LOCATIONS,

@@ -146,11 +146,10 @@ class LogEnds:
         return decided
 
     def carried_limits(self, limits: Batch) -> pa.Table:
-        """Returns the rows of `limits` whose offset is below a log end in an earlier part of the
-        history.
+        """Returns the rows of `limits` whose offset is below a log end in an earlier batch.
 
-        A batch is such a part. A row has a batch, a key, and the lowest offset to check in this
-        batch. The new column `reach` has the highest log end of the key in earlier batches.
+        A batch is a part of the history. A row has a batch, a key, and the lowest offset to check
+        in this batch. The new column `reach` has the highest log end of the key in earlier batches.
         """
         group, some = self._log_of_each(limits)
         before = self.rank[limits.ints("batch")]
@@ -280,9 +279,9 @@ def find_contradictions(
 def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
     """Returns, for each operation in `suspects`, the highest log end that contradicts its offset.
 
-    A log end contradicts a lower offset if the log end was observed before the operation was
-    invoked. Only log ends in `batch`, a part of the history, count. An operation without such a log
-    end has no row.
+    A log end contradicts a lower offset if it was observed before the operation was invoked. Only
+    log ends in `batch`, a part of the history, count. An operation without such a log end has no
+    row.
     """
     batch = _of_keys(batch, suspects.ints("key"))
     of = observed_offsets(batch, isolation)

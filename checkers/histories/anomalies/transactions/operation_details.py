@@ -62,7 +62,7 @@ def _details(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def end_requested_ns(of: Batch) -> Ints:
-    """Returns, for each operation, the time at which it requested its commit or abort.
+    """Returns, for each operation, the time at which its commit or abort was requested.
 
     If this time is not recorded, the result is the time at which the operation was invoked.
     """

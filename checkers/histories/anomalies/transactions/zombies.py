@@ -4,7 +4,7 @@
     p2 init_producer{id=x} -> ok          replaces the producer of p1
     p1 txn{id=x} k=a       -> ok @0       a zombie write
 
-A producer is replaced when a newer producer of its transactional id is initialized. Two kinds of
+A producer is replaced when a newer producer with its transactional id is initialized. Two kinds of
 write are zombie writes of the old producer:
 
 - a send outside a transaction, if the send is invoked after the replacement;

@@ -47,10 +47,10 @@ class Store(Protocol):
         ...
 
     def prepare(self, name: str) -> None:
-        """Stores the open database transaction durably under this name, as PREPARE TRANSACTION
-        does.
+        """Makes the open transaction survive a crash, under this name, as PREPARE TRANSACTION does.
 
-        The connection has no open transaction afterwards. `commit_prepared` commits the stored one.
+        The connection has no open transaction afterwards. `commit_prepared` commits the prepared
+        one.
         """
         ...
 
