@@ -163,7 +163,7 @@ def strongest(
 
 
 def breaking(deliveries: Iterable[Delivery]) -> tuple[Skip | Repetition, ...]:
-    """Returns a skipped record and a repeated record as examples, if there are any.
+    """Returns one skipped record and one repeated record as examples, if there are any.
 
     The skipped record is from the application that skipped most records. The repeated record is
     from the application with most repeated records.

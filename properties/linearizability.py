@@ -194,7 +194,7 @@ class Log:
 
 
 def log(held: Log, action: LogAction) -> Log | None:
-    """Returns the state of the log after an append or a read; None if the action is illegal.
+    """Returns the log after an append or a read; None if the action is illegal.
 
     Offsets may have gaps: transaction markers, and records of other clients.
     """

@@ -1,7 +1,7 @@
 """Analyzes a history without Spark (`analyze`), and defines the verdicts that all engines return.
 
 The assumptions about the history are checked first. If the history breaks an assumption, no anomaly
-is decided: a mistake of the recorder must never be reported as a mistake of the broker. A history
+is decided: an error of the recorder must never be reported as an error of the broker. A history
 without observations gets the verdict `nothing checked`, not `holds`.
 """
 

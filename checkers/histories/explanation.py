@@ -35,8 +35,7 @@ from properties.anomalies.scenes import SCENES, scene
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedStage:
-    """A stage of a query plan: the columns that it reads, and the columns of the rows that it
-    keeps.
+    """A stage of a query plan: the columns that it reads, and the columns that it returns.
 
     `shuffled_by` has the parts of the shuffle key. `used_by` names the anomalies that need the
     stage; it is empty if all need it. `is_always` is false if only some histories need the stage.

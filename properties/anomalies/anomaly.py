@@ -35,7 +35,7 @@ RowT = TypeVar("RowT", bound=Row)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anomaly:
-    """What clients must never observe, and how the analysis finds it.
+    """A statement about clients' observations that must never be true, and its checker.
 
     - `permits` has the conditions (such as `ww-deps`) under which the anomaly is no violation, each
       with the reason.

@@ -20,9 +20,9 @@ _CHECKERS: Final = (real_time, log, order, cycles, transactions, groups, empty_h
 
 @cache
 def catalogue(declared: Declarations) -> tuple[Anomaly, ...]:
-    """Returns the anomalies that the analysis looks for, if the user declares `declared`.
+    """Returns the anomalies that the analysis looks for under these declarations of the user.
 
-    The user declares facts of the history and options of the analysis, such as `jepsen`.
+    A declaration is a fact of the history, or an option of the analysis such as `jepsen`.
     """
     ours = tuple(one for checkers in _CHECKERS for one in checkers.anomalies(declared))
     return tuple(in_jepsen(ours)) if declared.jepsen else ours

@@ -1,8 +1,8 @@
 """Observations in a history: which value the log of a key has at which offset.
 
-A send proves its offset if its operation must have taken effect. An operation that ended `ok` must
-have taken effect. An operation that ended `info` must have taken effect if a poll at
-`read_committed` ended `ok` and returned one of the operation's records.
+A send proves its offset if its operation must have taken effect. This is so if the operation ended
+`ok`. It is also so if the operation ended `info`, and a poll at `read_committed` ended `ok` and
+returned one of the operation's records.
 
 A poll at `read_committed` proves the offsets of its values, because a consumer must receive only
 committed records. A poll at `read_uncommitted` may return records that are aborted later. So it
@@ -122,7 +122,7 @@ def aborted_values(history: History) -> frozenset[KeyValue]:
 
 @remembered
 def committed_sends(history: History) -> dict[KeyValue, int]:
-    """Maps each log and value to the first operation that sent the value and surely took effect.
+    """Maps each log and value to the first operation that sent it and surely took effect.
 
     Values without such an operation are left out.
     """

@@ -74,7 +74,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """The observations of one run: the history of the clients, and the states of the replicas."""
+    """The observations of one run: the clients' history, and the states of all replicas."""
 
     published: Published
     moments: tuple[Moment, ...]

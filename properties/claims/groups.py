@@ -31,7 +31,7 @@ class Began:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
-    """A member committed a position, and the coordinator accepted it."""
+    """A position that a member committed and the coordinator accepted."""
 
     member: str
     epoch: int
@@ -82,7 +82,7 @@ def _owners(run: Grouped) -> Iterator[str]:
 
 
 def position_resumes(run: Grouped) -> tuple[Breach, ...]:
-    """Always: a new owner begins at the highest committed position, or above it.
+    """Always: a new owner begins at the highest committed position, or higher.
 
     Positions that were committed after the owner requested its position do not count.
     """

@@ -64,7 +64,7 @@ def _checkpointed(log: ReplicaLog) -> Iterator[tuple[Batch, int]]:
 
 
 def epochs_elsewhere(logs: Logs) -> tuple[EpochElsewhere, ...]:
-    """Returns one row per batch whose leader epoch differs from that in leader-epoch-checkpoint."""
+    """Returns one row per batch whose leader epoch differs from that in the epoch checkpoint."""
     return tuple(
         sorted(
             EpochElsewhere(

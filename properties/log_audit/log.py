@@ -103,7 +103,7 @@ class Aborted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerState:
-    """The state that a broker keeps of a producer id; -1 stands for an unknown value."""
+    """A broker's state of one producer id; -1 stands for an unknown value."""
 
     producer_id: int
     producer_epoch: int
@@ -143,13 +143,13 @@ class LogMetadata:
 
     @property
     def is_sequenced(self) -> bool:
-        """False for `__consumer_offsets`, where brokers check no sequence numbers; else true."""
+        """True if brokers check sequence numbers: in all topics except `__consumer_offsets`."""
         return not self.partition.startswith(CONSUMER_OFFSETS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaLog:
-    """A replica of a topic partition: its batches in the order of the files."""
+    """One replica of a topic partition: its batches, in the order of its segment files."""
 
     metadata: LogMetadata
     batches: tuple[Batch, ...] = ()

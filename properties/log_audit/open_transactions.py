@@ -48,7 +48,7 @@ def open_transactions(logs: Logs) -> tuple[OpenTransaction, ...]:
 
 
 def hanging_transactions(logs: Logs) -> tuple[OpenTransaction, ...]:
-    """Returns one row per open transaction that will never end."""
+    """Returns one row per open transaction that will never end: a hanging transaction."""
     return tuple(sorted(row for hangs, row in _open(logs) if hangs))
 
 

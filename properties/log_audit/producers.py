@@ -110,7 +110,7 @@ def _jump(one: Batch, two: Batch) -> dict[str, Any]:
 
 
 def producer_epochs_back(logs: Logs) -> tuple[ProducerEpochBack, ...]:
-    """Returns one row per batch with a lower producer epoch than its producer's previous batch."""
+    """Returns one row per batch with a lower producer epoch than the producer's previous batch."""
     return tuple(
         sorted(
             ProducerEpochBack(

@@ -120,9 +120,9 @@ def repeated_markers(logs: Logs) -> tuple[RepeatedMarker, ...]:
 
 
 def coordinator_epochs_back(logs: Logs) -> tuple[CoordinatorEpochBack, ...]:
-    """Returns each marker with a lower coordinator epoch than the same producer's marker before it.
+    """Returns each marker with a lower coordinator epoch than an earlier marker of its producer.
 
-    Only markers in one log are compared.
+    Each marker is compared with the previous one of the same producer in the same log.
     """
     return tuple(
         sorted(

@@ -125,7 +125,7 @@ class Behaviour:
 
     @property
     def never_taken(self) -> tuple[str, ...]:
-        """Returns the names of the spec's actions that were never taken."""
+        """Returns the names of the spec's actions that the behaviour has never taken."""
         taken = self.taken
         return tuple(a.name for a in self.spec.actions if not taken[a.name])
 

@@ -93,8 +93,7 @@ class BrokerReplication:
 
     @classmethod
     def of(cls, topic_partition: TopicPartition, events: Sequence[Traced]) -> BrokerReplication:
-        """Returns a new mapping of the topic partition's events to the spec; no event is mapped
-        yet.
+        """Returns a mapping of the topic partition's events to the spec, before the first event.
 
         The spec is in the state of a new partition. In the spec, each consumer is a replica that is
         not in sync.

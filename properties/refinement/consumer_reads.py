@@ -49,7 +49,7 @@ class ConsumerReads:
         return replace(self, _served_in=dict(self._served_in))
 
     def note_request(self, traced: Traced, replica: Leader | Follower | None) -> None:
-        """Stores the leader epoch in which a leader received a consumer's request.
+        """Stores the leader epoch in which the leader received a consumer's request.
 
         `expected_step` needs this epoch when the consumer receives the response. Other events are
         ignored.

@@ -187,7 +187,9 @@ class Refinement(StateMapping[Transactions]):
     # ---- steps
 
     def calls(self, step: Step) -> list[Call]:
-        """Returns the abstract actions of a step; none if a client only sends or closes."""
+        """Returns the abstract actions of a step; none for a client's send, or the close of a
+        client.
+        """
         return [*self._requests(step), *self._actions_of(step), *self._commits(step)]
 
     def _requests(self, step: Step) -> Iterator[Call]:
@@ -286,6 +288,9 @@ def _is_of(record: Mapping[str, Value], k: int) -> bool:
 
 
 def _outcome(records: list[Mapping[str, Value]], o: int) -> Value:
-    """Returns the outcome of the marker that ends the record at offset `o`; None without one."""
+    """Returns the outcome of the next marker of the record's producer; None if there is none.
+
+    The record is at offset `o`.
+    """
     markers = (r for r in records[o:] if r["producer_id"] == records[o]["producer_id"])
     return next((r["outcome"] for r in markers if r["outcome"] is not None), None)

@@ -35,7 +35,7 @@ class Refinement(HistoryMapping[Quorum]):
 
     @cached_property
     def abstract(self) -> QuorumProof:
-        """The abstract spec; it has one epoch more than the detailed spec, and one offset less."""
+        """The abstract spec, with one epoch more and one offset fewer than the detailed spec."""
         return QuorumProof(
             replicas=self.detailed.replicas,
             epochs=self.detailed.max_epoch + 2,
@@ -45,7 +45,7 @@ class Refinement(HistoryMapping[Quorum]):
     # ---- the mapping
 
     def first_calls(self, state: State) -> list[Call]:
-        """Returns the abstract steps that elect the leader with which the detailed spec begins."""
+        """Returns the abstract actions that elect the first leader of the detailed spec."""
         replicas = range(self.detailed.replicas)
         (leader,) = (r for r in replicas if state["member.role", (r,)] == LEADER)
         others = [r for r in replicas if r != leader]

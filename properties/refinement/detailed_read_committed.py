@@ -83,7 +83,7 @@ class Refinement(HistoryMapping[Transactions]):
         return as_int(self._detailed.value(self._end, detailed, {IN.uid: PARTITION}))
 
     def is_read(self, detailed: State, offset: int) -> bool:
-        """True if the detailed spec lets a read_committed reader receive the record at `offset`."""
+        """True if a reader at read_committed may receive the record at `offset`."""
         return self._detailed.holds(self._read, detailed, {IN.uid: PARTITION, AT.uid: offset})
 
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:

@@ -1,7 +1,7 @@
 """What a broker knows about a topic partition: only facts that messages brought to the broker.
 
 In the abstract specs a node reads the state of other nodes directly. So these specs alone would
-accept a leader that relies on a fetch before the fetch arrives. Six rules prevent this:
+accept a leader that uses a fetch before the fetch arrives. Six rules prevent this:
 - A broker has only partition states that the controller has decided.
 - A leader knows the end offset of a follower only from a fetch that has arrived.
 - A leader moves its high watermark at most to the lowest fetch offset in its *maximal ISR*. This

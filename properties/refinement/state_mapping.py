@@ -50,7 +50,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """Counts of the steps in an exploration of the detailed spec.
+    """The numbers of explained and unexplained steps in an exploration of the detailed spec.
 
     `explained` counts, by abstract action, the detailed steps that this action explains. Its key
     `none` counts the detailed steps that do not change the abstract state. `unexplained` counts the

@@ -1,9 +1,9 @@
 """Trace validation of a run: each event must be one or more actions of a spec, or change nothing.
 
-A mapping translates each event to actions of the spec. It also reads values from the broker: the
-state of the spec must have these values after the actions. There is no search. The change of the
-broker's state determines the actions; the spec decides whether they are allowed. An event without
-actions (a stutter) must change nothing that the mapping covers.
+A mapping translates each event to actions of the spec. It also gives values from the broker: the
+state of the spec must have these values after the actions. No search is needed: the change of the
+broker's state determines the actions, and the spec decides whether they are allowed. An event
+without actions (a stutter) must change nothing that the mapping covers.
 
 A run is accepted if the spec allows all its events. Otherwise the result names the first event that
 the spec does not allow, the actions tried, and the conjunct that was false.

@@ -4,13 +4,13 @@ A suite is a set of claims, and a Hypothesis machine whose runs can break them. 
 these files, and an entry in `SUITES` below.
 
 1. `properties/claims/NAME.py` defines the claims, with the standard library and `model` alone. It
-   has a frozen dataclass of what a run observes, and the claims as functions of such an
-   observation. `ALWAYS` maps a claim to a function that returns its breaches
+   has a frozen dataclass for the observations of a run. A claim is a function of such an object.
+   `ALWAYS` maps a claim to a function that returns its breaches
    (`properties.claims.breach.Breach`; none if the claim holds). `SOMETIMES` maps a claim of the
-   kind "X can happen" to its goals: functions that return True if the run shows X, or a part of X.
+   kind "X can happen" to its goals: functions that return True if X, or a part of X, happened.
 2. `properties/claims/catalogue/` lists each claim with its statement and its condition. Its entry
-   `Decider("suite", NAME)` says that this suite decides the claim.
-3. `properties/suites/NAME/settings.py` lists the settings by name: the conditions of a run.
+   `Decider("suite", NAME)` means that this suite decides the claim.
+3. `properties/suites/NAME/settings.py` lists the settings by name: the configurations of a run.
 4. `properties/suites/NAME/rules.py` has the machine, whose rules Hypothesis calls:
 
        class GroupsMachine(ClusterMachine):  # inherits the crashes and restarts of brokers
@@ -25,15 +25,16 @@ these files, and an entry in `SUITES` below.
            @rule(members=st.integers(1, 3))
            def join(self, members): ...  # its docstring explains the call in counterexamples
 
-           def end(self):  # recovers the cluster and returns what the run observed
+           def end(self):  # recovers the cluster and returns the observations of the run
                self.cluster.recover()
                return Grouped(history=self.cluster.history())
 
-   A cluster whose leaders crash and lose links inherits from `machines.leader_faults`. A machine
-   without a cluster inherits from `machines.judged` and defines `steps`.
+   A machine whose cluster has leaders that crash and lose links inherits from
+   `machines.leader_faults`. A machine without a cluster inherits from `machines.judged` and
+   defines `steps`.
 5. `properties/suites/NAME/sides.py` exports `SUITE`: the settings in which each claim is decided.
-   Those of `inside` satisfy the claim's condition, so the claim must hold. Under `outside`, the
-   setting or a seeded bug violates the condition, and some run must break the claim:
+   The settings under `inside` satisfy the claim's condition, so the claim must hold. Under
+   `outside`, the setting or a seeded bug violates the condition, and some run must break the claim:
 
        SUITE = Suite(
            name="groups",

@@ -58,7 +58,7 @@ def _batches(container: Container) -> Iterator[list[Any]]:
 
 
 def fields(schema: Any) -> list[str]:
-    """Returns the names of a record's fields.
+    """Returns the names of the fields of a record schema.
 
     Raises AvroFault if the schema is no record, or a column of the history has a wrong type.
     """
@@ -85,7 +85,7 @@ def fields(schema: Any) -> list[str]:
 
 
 def refuse_unknown(names: Sequence[str]) -> None:
-    """Raises AvroFault for the first field that is no column of a history."""
+    """Raises AvroFault for the first field that is not a column of a history."""
     for name in names:
         if name not in COLUMNS:
             what, _, move = unknown_column(name).partition("; ")

@@ -60,7 +60,7 @@ class ObservedOffsets:
 
 
 def observed_offsets(batch: Batch, isolation: Isolation) -> ObservedOffsets:
-    """Returns the rows with an offset in one part of the history, in the order of completion.
+    """Returns the rows of this batch that have an offset, in completion order.
 
     If a row has no isolation level, the level `isolation` is assumed.
     """

@@ -57,7 +57,7 @@ READS: Final = ("op", "outcome", "kind", "key", "offset", "value", "isolation")
 
 
 def shuffle_kernels(declared: Declarations) -> dict[Source, Kernel]:
-    """Returns two kernels that shuffle a history: one by location, one by value.
+    """Returns two kernels that shuffle a history: one by record location, one by value.
 
     A kernel is a function from a batch of rows to a table. The kernels produce the tables
     RECORD_LOCATIONS and SENDS.

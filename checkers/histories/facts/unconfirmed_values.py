@@ -86,7 +86,7 @@ class UnconfirmedValues:
 
     @property
     def ops(self) -> Ints:
-        """Returns the operation number of each row in `observations` and in `sends`."""
+        """Returns the operation numbers of all rows in `observations`, then of those in `sends`."""
         ops: Ints = np.r_[self.observations.ints("op"), self.sends.ints("op")]
         return ops
 

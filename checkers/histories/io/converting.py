@@ -34,7 +34,7 @@ from model.histories import SCHEMA_VERSION
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Converted:
-    """The numbers of rows and parts written, and how often each unknown field was left out."""
+    """The number of rows and parts written, and how often each unknown field was left out."""
 
     rows: int
     parts: int

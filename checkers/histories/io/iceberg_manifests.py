@@ -23,7 +23,7 @@ _DELETES: Final = {1: "deleted rows (position deletes)", 2: "deleted rows (equal
 
 
 def data_files(manifest_list: Place, place: Callable[[str], Place]) -> Iterator[str]:
-    """Yields the path of each Parquet file of a snapshot, exactly as a manifest states the path.
+    """Yields the path of each Parquet file of a snapshot, exactly as a manifest has it.
 
     `place` maps the path of a manifest to the location from which the manifest is read. Raises
     UnreadableHistory if a file is damaged, or if the Parquet files alone do not have the rows of

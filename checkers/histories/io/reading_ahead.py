@@ -1,4 +1,4 @@
-"""Reads the files of a history in order; several threads read small files ahead.
+"""Reads the files of a history in order; several threads read small files in advance.
 
 A small file costs more to open than to decode, and in a store it waits for the network. So while
 one file is used, the next ones are read. A large file is read only when it is its turn, because its

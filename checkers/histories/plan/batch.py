@@ -71,7 +71,7 @@ class Batch:
         return self._once(("codes", name), lambda: codes.astype(np.int64)), texts
 
     def narrow_codes(self, name: str) -> tuple[Codes, pa.Array]:
-        """Returns dictionary codes and texts as `codes` does, but in the stored integer type."""
+        """Returns the same as `codes`, but the dictionary codes have their stored integer type."""
         return self._once(("narrow_codes", name), lambda: _dictionary(self.table[name]))
 
     def fingerprints(self, name: str) -> Ints:

@@ -17,7 +17,7 @@ from checkers.histories.plan.partition import Partition
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A function from a batch of rows to a table.
+    """A function from a batch of rows to a table, with its title and the columns that it needs.
 
     It is pickled with its parameters and sent to the workers.
     """

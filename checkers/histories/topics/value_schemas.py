@@ -32,7 +32,7 @@ _SAVE: Final = "save its schemas as ID.avsc in a folder, and pass that folder"
 
 @dataclass(frozen=True, slots=True)
 class ValueSchemas:
-    """The schemas by id; `text` is the folder of the schemas, or the address of a registry."""
+    """Avro schemas by id; `text` is the folder of the schemas, or the address of a registry."""
 
     text: str
     _read: Callable[[str, int], str | bytes] = field(repr=False)

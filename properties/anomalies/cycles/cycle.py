@@ -84,7 +84,7 @@ G2: Final = "G2"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Cycle:
-    """A cycle: each operation in `ops` must precede the next, and the last one the first one."""
+    """A cycle: each operation in `ops` must precede the next one, and the last one the first."""
 
     first_op: int
     component: int  # number of operations that depend on each other through records

@@ -129,13 +129,13 @@ def read_dependencies(history: History) -> tuple[Dependency, ...]:
 def possible_steps(
     history: History, kinds: Collection[Kind], *, ww_deps: bool
 ) -> Iterator[Dependency]:
-    """Yields the wr dependencies that can be in a cycle of dependencies whose kinds are in `kinds`.
+    """Yields the wr dependencies that can be in a cycle of dependencies of these kinds.
 
     In a cycle, another dependency begins at the reader: the reader sent a record, or its process
     sent one later. And another one ends at the sender: the sender polled a record, or its process
     polled one earlier. The order of the process counts only if `kinds` has `process`. With
-    `realtime`, every dependency can be in a cycle. With `ww_deps`, a send alone is enough to lead
-    to the sender.
+    `realtime`, every dependency can be in a cycle. With `ww_deps`, a dependency can also lead to a
+    sender that only sent.
     """
 
     sending, polling = (
@@ -187,7 +187,7 @@ def anti_dependencies(history: History) -> tuple[Dependency, ...]:
 
 
 def time_dependencies(history: History, among: Collection[int]) -> Iterator[Dependency]:
-    """Yields the process and realtime dependencies between the operations numbered in `among`."""
+    """Yields the process and realtime dependencies between the operations in `among`."""
     for number in sorted(among):
         first = history[number]
         if first.outcome != "ok" or first.completed_ns is None:

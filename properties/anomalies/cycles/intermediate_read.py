@@ -69,8 +69,10 @@ _STEPS: Final = (polls_within, polls_between)
 def intermediate_reads(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[IntermediateRead, ...]:
-    """Returns one row each time a process reads a part of a transaction, skips the transaction's
-    last value, and never polls this value.
+    """Returns one row for each time that a process skipped the rest of a transaction.
+
+    The process polls a part of the transaction, skips the transaction's last value, and never polls
+    this value.
     """
     kept, located, sender = kept_from(history, declared), locations(history), sender_of(history)
     steps = chain.from_iterable(skips(history, found, declared) for found in _STEPS)

@@ -1,11 +1,11 @@
-"""G1a: a poll that ended `ok` returned a value whose send had failed.
+"""G1a: a poll that ended `ok` returned a value whose sends had all failed.
 
 A send that failed did not happen, and a reader at `read_committed` must not receive records of an
 aborted transaction. Polls at `read_uncommitted` may receive such records, so they are not checked.
 
 Source: Adya, Weak Consistency, G1a; jepsen.tests.kafka g1a-cases.
-Simplified: a value that was sent again after a failed send may have been read from the second send;
-Jepsen never sends a value again and so does not make this distinction.
+Simplified: if a value was sent again after a failed send, and the second send did not fail, a poll
+may have returned the second record, so it is not reported. Jepsen never sends a value again.
 """
 
 from __future__ import annotations

@@ -19,8 +19,9 @@ from properties.anomalies.rendering import render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Duplicate:
-    """The offsets of one value, and for each offset the first operation that observed the value at
-    this offset.
+    """A value that is at several offsets of a log.
+
+    Each offset has the first operation that observed the value there.
     """
 
     key: str

@@ -64,8 +64,8 @@ def skips(
 ) -> tuple[Skip, ...]:
     """Returns one row per step that skipped a record.
 
-    A step consists of two values that a process polled, or sent, one after the other. The step
-    skipped a record if the history shows a record between the offsets of the two values.
+    A step is two values that a process polled (or sent) one directly after the other. The step
+    skipped a record if the history has evidence of a record between the offsets of the two values.
     """
     kept, log = kept_from(history, declared), _by_key(history)
     aborted = frozenset[KeyValue]() if declared.jepsen else aborted_values(history)

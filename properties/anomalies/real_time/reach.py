@@ -53,7 +53,7 @@ def reads_committed(operation: Operation) -> bool:
 
 
 def reached(history: History) -> Iterator[Reached]:
-    """Yields one proof for each successful send, poll and read of an end: how far the log reached.
+    """Yields a proof of how far a log reached, for each successful send, poll and read of an end.
 
     A record at offset 7, for example, proves that its log reached 8.
     """

@@ -63,7 +63,7 @@ def _inits(history: History, transactional_id: str) -> list[int]:
 
 
 def _instances(history: History) -> Iterator[tuple[int, str, int]]:
-    """Yields (operation, its transactional id, the last `init_producer` of its process before it)."""
+    """Yields (operation, transactional id, last `init_producer` of its process before it)."""
     for number, operation in enumerate(history):
         name = operation.transactional_id
         if operation.f == INIT or name is None:
@@ -81,7 +81,10 @@ def _instances(history: History) -> Iterator[tuple[int, str, int]]:
 
 
 def _replaced_by(history: History, name: str, made: int, asked: int) -> int | None:
-    """Returns the first newer `init_producer` that completed before the time `asked`, or None."""
+    """Returns the first newer `init_producer` that completed before the time `asked`, or None.
+
+    Newer means that it was invoked after `made`, the producer's own `init_producer`, had completed.
+    """
     # `made` is the fenced producer's `init_producer`, `asked` the time of the request.
     made_ns = history[made].completed_ns
     newer = [
@@ -107,7 +110,7 @@ def _writes_of_replaced(history: History) -> Iterator[tuple[int, str, int, int]]
 
 
 def zombie_writes(history: History) -> tuple[ZombieWrite, ...]:
-    """Returns one row per operation of a replaced producer that still took effect."""
+    """Returns one row per operation of a replaced producer that took effect after all."""
     readers, wrote = first_readers(history), writers(history)
     rows: list[ZombieWrite] = []
     for number, name, made, newer in _writes_of_replaced(history):

@@ -4,9 +4,9 @@
     classic-group adds-instances    static-replaced-when-stable    one_member_of_an_instance
 
 The harness is one group of a group coordinator, and two processes that join the group. During a
-rebalance, the group does not answer their JoinGroup requests. The harness identifies a member by
-its unanswered JoinGroup request. The claim depends only on the members, the joining processes and
-the group.instance.id of each process.
+rebalance, the group does not respond to their JoinGroup requests. The harness identifies a member
+by this open JoinGroup request. The claim depends only on the members, the joining processes and the
+group.instance.id of each process.
 """
 
 from __future__ import annotations

@@ -173,8 +173,9 @@ def _settle(harness: ConsumerGroupHarness) -> None:
 
 
 def cells(harness: ConsumerGroupHarness) -> Mapping[Cell, Value]:
-    """Returns the group and its consumers as a state of the spec, where epochs are one lower than
-    in the broker.
+    """Returns the group and its consumers as a state of the spec.
+
+    An epoch of the spec is one lower than that of the broker.
     """
     group = harness.group
     owners = (m for m, id_ in enumerate(MEMBERS) if PARTITION in group.target.get(id_, ()))

@@ -211,7 +211,7 @@ class TransactionHarness:
     # ---- waiting
 
     def marker_received(self) -> None:
-        """Waits until the leader has received a marker, whether it accepts the marker or not."""
+        """Waits until the leader has received a marker; the leader may accept or reject it."""
         self._until_received(WriteTxnMarker, 1)
 
     def late_marker_received(self) -> None:

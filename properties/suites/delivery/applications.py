@@ -72,7 +72,7 @@ def rewinding(at: Instance, *, by_commit: bool = False) -> Program:
 
 
 def idempotent_consumer(at: Instance) -> Program:
-    """Stores the effect and marks the message in one transaction; skips marked messages."""
+    """Stores each effect and its mark as consumed in one transaction; skips marked messages."""
     while True:
         for record in (yield from at.consumer.poll()):
             with transaction(at.database):
@@ -83,7 +83,7 @@ def idempotent_consumer(at: Instance) -> Program:
 
 
 def marking_apart(at: Instance) -> Program:
-    """Marks the message as consumed in a separate transaction, before it stores the effect."""
+    """Marks the message as consumed in one transaction, and stores its effect in a later one."""
     while True:
         for record in (yield from at.consumer.poll()):
             is_new = store.mark_consumed(at.database, record.value)
@@ -218,7 +218,7 @@ def pipeline(
 
 
 def producing_apart(at: Instance) -> Program:
-    """Commits each output in a transaction of its own, and the position separately after it."""
+    """Commits each output in a transaction of its own; then commits the position separately."""
     producer = at.producer()
     yield from producer.init_transactions()
     while producer.over is None:

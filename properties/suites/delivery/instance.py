@@ -35,7 +35,7 @@ ProgramFactory = Callable[["Instance"], Program]
 
 @dataclass(slots=True, kw_only=True)
 class Instance:
-    """One process of an application, and the two databases that outlive the process."""
+    """One process of an application, and the two databases that survive the process."""
 
     app: Application
     database: Store

@@ -25,7 +25,7 @@ BROKERS: Final = (0, 1, 2)
 
 
 class ClusterMachine(JudgedMachine):
-    """A cluster of three brokers; subclasses build the cluster, add clients and end the run."""
+    """A cluster of three brokers; subclasses start the cluster, add clients and end the run."""
 
     SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {"count": (1, 2, 3), "broker": BROKERS}
     NEEDS: ClassVar[Mapping[str, Power]] = {"crash": Power.KILL, "restart_all": Power.KILL}

@@ -2,8 +2,8 @@
 
 The reader leaves when it has read to the end of the log. If it returns within the retention time,
 it finds every record that was sent meanwhile, even after a leader has crashed. If it returns later,
-it may miss records. It need not miss them: only whole segments are deleted, so an expired record
-may still be in the log. The suite's claims are checked at the end of a run. Only then is it clear
+it may miss records. But it may also find all: only whole segments are deleted, so an expired record
+may still be in the log. The claims are checked at the end of a run, because only then is it clear
 which records the reader missed.
 """
 
@@ -128,7 +128,7 @@ class RetentionMachine(LeaderFaultsMachine):
         return conduct
 
     def end(self) -> KeptForReaders:
-        """Recovers the cluster, and ends the writer and the reader."""
+        """Recovers the cluster, waits for the end of its clients, and returns the observations."""
         self.cluster.recover()
         self._ending = True
         if not self.cluster.run_until(

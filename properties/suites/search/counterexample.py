@@ -3,7 +3,8 @@
     state = ReplicationMachine("idempotent", bugs=bugs_named("no-dedup"), judge=("...",))
     # 38 ms  broker 1 leads orders-0 in leader epoch 0
     #        in-sync replicas of orders-0: 1, 2, 3
-    state.send_and_lose_responses(count=1)  # sends values; their responses are lost
+    # sends values; they are appended, but their responses are lost
+    state.send_and_lose_responses(count=1)
     # 62 ms  producer 1 sends v0
     state.teardown()  # ends all faults, waits for recovery and judges the run
     # 390 ms  producer 1 gets v0 acknowledged at offset 1 of orders-0

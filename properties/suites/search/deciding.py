@@ -78,10 +78,10 @@ class Search:
         return partial(self.suite.machine, setting, bugs=bugs, tally=self.tally)
 
     def found(self, setting: str, bugs: Bugs, judge: Sequence[str]) -> Found | None:
-        """Searches for a run that breaks a claim, reaches a goal or shows an anomaly.
+        """Returns the first run that breaks a claim, reaches a goal or has an anomaly, or None.
 
-        `judge` names the claims, goals and anomalies. Returns the first such run, or None. May also
-        return a run in which the clients stop making progress.
+        `judge` names the claims, goals and anomalies. The result may also be a run in which the
+        clients stop making progress.
         """
         return search(
             partial(self.machine(setting, bugs), judge=tuple(judge)),

@@ -30,7 +30,7 @@ _PAIRS_UP_TO: Final = 12  # calls; a longer program is shrunk one call at a time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The smallest run found that breaks a claim or reaches a goal.
+    """The smallest run of a search that breaks a claim or reaches a goal.
 
     `name` is the name of the claim or goal. `how` describes the evidence.
     """

@@ -121,7 +121,7 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 2))
     def send_without_waiting(self, count: int) -> None:
-        """Queues sends at the newest producer; no time passes."""
+        """Queues sends at the newest producer; the simulated clock does not advance."""
         instance = self._newest()
         if not instance.is_over:
             instance.todo.extend(self._sends(instance, count))
@@ -194,7 +194,7 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule(stable=st.integers(0, 1))
     def ask_offset(self, stable: int) -> None:
-        """Fetches the group offset; with stable=1 it waits for open transactions."""
+        """Fetches the group offset; with stable=1, the fetch waits for open transactions."""
         isolation: Isolation = "read_committed" if stable else "read_uncommitted"
         self._await(fetches_offset(TOPIC_PARTITION, isolation), 100)
 

@@ -69,10 +69,7 @@ class TransactionsMachine(OneIdMachine):
     @precondition(lambda self: "ends" in self.setting.late)
     @rule(commits=st.integers(0, 1))
     def end_late(self, commits: int) -> None:
-        """Ends a transaction by an EndTxn that arrives late, when the next transaction is open.
-
-        Before that, a retry of the EndTxn has ended the transaction.
-        """
+        """Delays an EndTxn until its retry has ended the transaction and the next one is open."""
         self.calm_down()
         self.send(1)
         self._delay(_requests("EndTxn", topic=None), 300)

@@ -278,11 +278,11 @@ class Shown:
 
 
 def cycles(graph: Graph) -> dict[str, list[Shown]]:
-    """Returns the cycles to report for each form of cycle, such as `G1c`.
+    """Returns the cycles to report, by form of cycle, such as `G1c`.
 
-    A form allows some kinds of dependencies: `G0` allows ww, `G1c` allows ww and wr. Each strongly
-    connected component of the allowed dependencies has one reported cycle. Every `G0` cycle is also
-    a `G1c` cycle, so a component with a `G0` cycle has no reported `G1c` cycle.
+    A form allows some kinds of dependencies: `G0` allows ww, `G1c` allows ww and wr. One cycle is
+    reported for each strongly connected component of the allowed dependencies. Every `G0` cycle is
+    also a `G1c` cycle, so a component with a `G0` cycle has no reported `G1c` cycle.
     """
     everything = graph.components(EVERYTHING)
     if not everything:

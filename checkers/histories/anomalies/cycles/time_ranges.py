@@ -84,7 +84,7 @@ class TimeRanges:
         return cls(begin, end, Bitset.of(covered))
 
     def contain(self, first: Ints, second: Ints) -> Ints:
-        """Returns the indexes of the dependencies that are inside one of the time ranges.
+        """Returns the indexes of the dependencies that lie completely in one of the time ranges.
 
         `first` and `second` have the logical times of the two operations of each dependency.
         """

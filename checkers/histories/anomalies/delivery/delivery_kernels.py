@@ -87,7 +87,7 @@ def _made_polls(batch: Batch) -> _Polls:
 
 
 def delivered_offsets(outcome: str, batch: Batch) -> pa.Table:
-    """Returns the offsets that each application polled in each log, as bitsets.
+    """Returns the offsets that each application polled from each log, as bitsets.
 
     An application is a consumer group, or a process without a group. Only polls with the outcome
     `outcome` count.
@@ -151,7 +151,7 @@ def _extent(pair: Ints, count: int, low: Ints, high: Ints, op: Ints) -> tuple[In
 
 
 def at_shared_offsets(batch: Batch) -> pa.Table:
-    """Returns the polls and acknowledged sends at offsets where several values were observed."""
+    """Returns the polls and acknowledged sends at offsets at which several values were observed."""
     key, offset, value = (batch.ints(name) for name in ("key", "offset", "value"))
     starts = run_starts(key, offset)  # a block is ordered by key, offset and value
     ends = starts + run_lengths(starts, len(key)) - 1

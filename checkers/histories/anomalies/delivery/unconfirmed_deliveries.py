@@ -58,7 +58,7 @@ def count_unconfirmed(
     several: Batch,
     polls: Batch,
 ) -> None:
-    """Adds special records to the counts of each application: received, repeated and skipped.
+    """Adds special records to the counts of each application: delivered, repeated and skipped ones.
 
     A record is special if it is unconfirmed, or if another record has the same offset. A record is
     unconfirmed if it was polled at an offset where none of its sends was acknowledged.

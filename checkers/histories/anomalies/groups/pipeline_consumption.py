@@ -37,9 +37,9 @@ PROGRESS: Final = int64_schema("group", "key", "committed", "good")
 
 
 def polled_rows(batch: Batch, rows: Mask) -> Ints:
-    """Returns the numbers of the rows in the mask `rows` that are polls by a member of a group.
+    """Returns the numbers of those rows in the mask `rows` that are polls of group members.
 
-    A polled record whose offset is not recorded is left out.
+    A poll without a recorded offset is left out.
     """
     polled = batch.is_in("kind", "poll") & batch.is_valid("offset") & batch.is_valid("group")
     return np.flatnonzero(polled & rows)

@@ -181,9 +181,9 @@ def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Ta
     """Returns, for each pair of transactions, the lowest offset that a third operation committed.
 
     A pair is two transactions of a group that consumed the same input. The third operation may have
-    set the group back between them. The third operation commits an offset of the same group and
-    topic partition. It overlaps the time between the invocation of the first transaction and the
-    completion of the second. A pair without such a commit has no row.
+    moved the group back between them: it commits an offset of the same group and topic partition.
+    It overlaps the time between the invocation of the first transaction and the completion of the
+    second. A pair without such a commit has no row.
     """
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)

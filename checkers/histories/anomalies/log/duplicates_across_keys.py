@@ -41,7 +41,7 @@ _SCHEMA: Final = schema_of(DuplicateAcrossKeys)
 
 
 def duplicates_across_keys(unconfirmed: UnconfirmedValues, never_sent: Batch) -> Plan[pa.Table]:
-    """Returns the values that were polled from one topic partition, but sent to another one.
+    """Returns the values that were polled from one topic partition, but sent only to others.
 
     `never_sent` has the candidates: values that were polled from a partition, but never sent to
     this partition.

@@ -37,11 +37,10 @@ from checkers.histories.plan.batch import Batch
 def steps_across_batches(
     positions: LogPositions, assigned: pa.Table, observed: pa.Table
 ) -> pa.Table:
-    """Returns the wrong steps between batches, and the number of all steps between batches.
+    """Returns the steps between batches that skip records or go back, and the number of all steps.
 
-    A step is a pair of records of a log that a process polled (or sent) one after the other. A
-    wrong step skips records or goes back. Rows of the type `COUNTED` have the number of all steps,
-    correct or wrong.
+    A step is two records of one log that a process polled (or sent) one directly after the other.
+    Rows of the type `COUNTED` have the number of all steps between batches, correct or wrong.
     """
     made = [STEPS.empty_table()]
     step_rows = Batch(observed)

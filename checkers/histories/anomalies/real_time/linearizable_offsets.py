@@ -99,11 +99,10 @@ _SENDS: Final = pa.schema(
 
 
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
-    """Returns the checks in one part of the history (`batch`) that a log end in an earlier part may
-    contradict.
+    """Returns the checks in this batch that a log end in an earlier batch may contradict.
 
-    A check compares the offset of an operation with the log ends that were observed before the
-    operation was invoked. The offset must not be lower.
+    A batch is a part of the history. A check compares the offset of an operation with the log ends
+    that were observed before the operation was invoked. The offset must not be lower.
     """
     of = observed_offsets(batch, isolation)
     own = carried_limits.filter(compute.equal(carried_limits["batch"], batch.number)).to_pylist()

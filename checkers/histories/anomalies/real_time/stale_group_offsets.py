@@ -2,7 +2,7 @@
 
     c1 commit_offset{group=g} +k@1 -> ok      op 0
     c1 commit_offset{group=g} +k@5 -> ok      op 1     hides op 0 from every later fetch
-    c2 fetch_offset{group=g} k     -> ok @1   op 2     stale: only op 1 can explain a fetch here
+    c2 fetch_offset{group=g} k     -> ok @1   op 2     stale: a fetch here must return 5
 
 A register is the committed offset of one group and key. Commit B hides commit A from a fetch if B
 began after A ended, and B ended before the fetch began. A fetch cannot return the offset of a

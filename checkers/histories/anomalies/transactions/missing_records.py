@@ -75,7 +75,7 @@ class MissingRecord:
 
 
 def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> list[Candidate]:
-    """Returns the unread records of the transactions `wanted`, or of all transactions if None."""
+    """Returns the records that no reader polled; only of the transactions `wanted`, unless None."""
     found: list[Candidate] = []
     far = set(of.progress.ints("key").tolist())
     rows = (of.unread.ints(name).tolist() for name in of.unread.table.column_names)

@@ -2,8 +2,8 @@
 
     p1 txn{id=x,end=30} k=a j=b -> ok @0 @0       op 0: ended ok, 2 records
 
-`end=30`: at 30 ns the client requested to commit or to abort the transaction. `@0 @0`: the two
-records have offset 0 in the keys k and j.
+In this example, the client requested commit or abort at 30 ns (`end=30`). The two records have
+offset 0 in the keys k and j (`@0 @0`).
 """
 
 from __future__ import annotations

@@ -226,8 +226,8 @@ class TransactionReads:
 def transaction_reads(context: Context) -> Plan[TransactionReads]:
     """Returns the records of transactions that readers at read_committed polled or skipped.
 
-    A record is skipped if no reader polled it, although a reader polled a later record of the same
-    log.
+    A record is skipped if no reader polled it, although some reader polled a later record of the
+    same log.
     """
     sending, several, reached, unreported, operations, spans = yield from collect_all(
         _history_stages(context)

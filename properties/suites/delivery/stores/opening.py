@@ -43,7 +43,7 @@ def check_store() -> None:
 
 
 def open_store() -> Store:
-    """Opens an empty database: in PostgreSQL if configured, else in SQLite in memory."""
+    """Returns a new, empty database: in PostgreSQL if configured, otherwise in SQLite in memory."""
     dsn = chosen_server() or os.environ.get(DSN)
     if dsn:
         from properties.suites.delivery.stores.postgres import PostgresStore  # loads psycopg

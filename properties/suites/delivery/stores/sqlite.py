@@ -1,6 +1,6 @@
 """A store in SQLite, in memory or in a file.
 
-The module `store` describes how its prepared transactions work.
+The module `store` describes how it prepares transactions.
 """
 
 from __future__ import annotations
