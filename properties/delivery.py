@@ -178,7 +178,7 @@ def breaking(deliveries: Iterable[Delivery]) -> tuple[Skip | Repetition, ...]:
 
 
 def application(operation: Operation) -> str:
-    """Returns the application of an operation: its group, or without a group its process."""
+    """Returns the name of the operation's application: its group or, without one, its process."""
     if operation.group is not None:
         return f"group {operation.group}"
     return f"process {operation.process}"

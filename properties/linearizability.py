@@ -166,7 +166,7 @@ class ReadRecord:
 
 @dataclass(frozen=True, slots=True)
 class ReadEnd:
-    """An action on a log: it reads the end offset; if `stable`, the last stable offset."""
+    """An action on a log: a client reads the end offset, or the last stable offset if `stable`."""
 
     offset: int
     stable: bool

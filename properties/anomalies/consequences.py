@@ -1,9 +1,9 @@
-"""Which anomalies may follow from which other anomaly, and why.
+"""A table of the anomalies that may follow from another anomaly, with the reasons.
 
-A history shows what clients observed, so one fault often shows as several anomalies. For example,
-if a record is lost, a reader that passes its offset is also reported as a `skip`. So the report
-of an anomaly also names each reported anomaly from which it may follow. Both are reported, since
-each may have a cause of its own.
+A history has only the observations of clients, so one fault often causes several anomalies. For
+example, if a record is lost, a reader that passes its offset is also reported as a `skip`. So the
+report of an anomaly also names each reported anomaly from which it may follow. Both are reported,
+since each may have a cause of its own.
 
 `tools.convictions` tests this table with simulated histories, each with one fault. Every anomaly
 that the analysis reports in such a history must be an effect of the fault, or follow from an effect

@@ -1,4 +1,4 @@
-"""A claim of the catalogue: a promise or a warning of Kafka's documents, as data."""
+"""A claim: a promise or a warning of Kafka's documents, as an entry of the catalogue."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def _kept_from(run: Delivered, offset: int) -> list[int | None]:
 
 
 def kafka_and_database_not_atomic(run: Delivered) -> tuple[Breach, ...]:
-    """Always: every sent value is once in the database and once in the output topic.
+    """Always: every sent value is exactly once in the database and in the output topic.
 
     Kafka and a database do not commit together: the claim's name states this danger. So only an
     idempotent application satisfies the claim.

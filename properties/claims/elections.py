@@ -57,7 +57,7 @@ class Replica:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """The topic partition's state after a step of a broker or the controller, or after a fault."""
+    """The state of the topic partition after a step of a broker or the controller, or a fault."""
 
     at_ms: int
     leader: int  # of the controller

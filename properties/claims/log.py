@@ -45,7 +45,7 @@ class ReadAndWritten:
 
 
 def consumer_order(run: ReadAndWritten) -> tuple[Breach, ...]:
-    """Always: a consumer instance receives each topic partition in ascending order of offsets."""
+    """Always: a consumer instance receives the records of each topic partition in offset order."""
     members: defaultdict[int, list[int]] = defaultdict(list)
     for process, instance in run.instances.items():
         members[instance].append(process)

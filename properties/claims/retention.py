@@ -36,7 +36,7 @@ class Absence:
 class KeptForReaders:
     """One run on a topic partition: its history, and the absences of its readers.
 
-    In an absence, a reader first does not poll, and then reads until it has caught up.
+    An absent reader first does not poll, and then reads until it has caught up.
     """
 
     history: History

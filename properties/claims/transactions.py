@@ -34,7 +34,7 @@ from properties.claims.breach import Always, Breach, Sometimes
 
 
 class Entry(NamedTuple):
-    """An entry of a log: a record, or a marker (`commit` or `abort`)."""
+    """An entry of a partition's log: a record, or a marker (`commit` or `abort`)."""
 
     offset: int
     producer_id: int
@@ -210,11 +210,11 @@ def _forgotten(run: Transacted) -> Iterator[str]:
 
 
 def offsets_in_transaction(run: Transacted) -> tuple[Breach, ...]:
-    """Always: each fetched group offset comes from a committed transaction; at read_committed, from
-    the newest one.
+    """Always: a fetched group offset comes from a committed transaction.
 
-    *Committed*: the transaction did not fail, and its end was requested before the fetch completed.
-    *Newest*: no later transaction had been committed when the fetch began.
+    At read_committed, it comes from the newest committed one. A transaction counts as committed if
+    it did not fail, and its end was requested before the fetch completed. It is the newest if no
+    later transaction had been committed when the fetch began.
     """
     return tuple(Breach("offsets_in_transaction", why) for why in _misplaced(run))
 

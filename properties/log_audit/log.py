@@ -38,7 +38,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """One record batch: its location, its header, and what was read from it.
+    """One record batch: its location, its header, and the parts of its content that checks need.
 
     `fault` is the reason why the content is unknown: a wrong checksum, records that cannot be read,
     or a format before version 2. `marker` is `commit` or `abort` for a transaction marker; it is

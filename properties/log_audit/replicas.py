@@ -36,7 +36,7 @@ class Divergence(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class BeyondEnd(Location):
-    """A log whose end is below its checkpointed high watermark."""
+    """A log that ends below its checkpointed high watermark."""
 
     high_watermark: int
     stopped: int  # 1: after a clean shutdown

@@ -81,7 +81,7 @@ class Behaviour:
     def initial(
         cls, spec: Spec, sorts: Mapping[str, int | range], chosen: Sequence[int] = ()
     ) -> Self:
-        """Returns a behaviour in an initial state.
+        """Returns a behaviour that is in an initial state of the spec.
 
         `sorts` maps each type of the spec to its size. `chosen` has values for the parameters of
         the spec's `Init`, such as the first leader.
@@ -93,8 +93,7 @@ class Behaviour:
         return cls(spec, stepper, state, tuple(chosen))
 
     def take(self, call: Call) -> Refusal | None:
-        """Performs the action and returns None; if the spec does not allow the action, returns the
-        refusal.
+        """Performs the action, and returns None; returns a Refusal if the spec does not allow it.
 
         A refused action does not change the state.
         """

@@ -5,7 +5,7 @@ The spec's coordinator and partitions get their values from the cluster:
     coordinator   the cache of the newest coordinator of each transactional id. A change of the
                   cache counts when its append to the coordinator's log has been acknowledged
     partitions    the committed part of each topic partition. When a leader's high watermark passes
-                  a record or a marker, the spec's partition gets it
+                  a record or a marker, the spec's partition gets this record or marker
 
 A transaction begins when it first appears in its coordinator's cache (`transaction_numbers`). It
 ends at the latest when the producer's next transaction begins. An abort without an open transaction
@@ -47,9 +47,9 @@ _COMPLETE = frozenset({TxnState.COMPLETE_COMMIT, TxnState.COMPLETE_ABORT})
 
 @dataclass(slots=True)
 class BrokerTransactions:
-    """Maps the events of a cluster to actions of the spec transactions-abstract.
+    """Maps the events of a cluster to actions of the spec `transactions-abstract`.
 
-    It covers every transactional id and every topic partition.
+    The mapping covers every transactional id and every topic partition.
     """
 
     behaviour: Behaviour

@@ -1,8 +1,8 @@
-"""The spec `idempotence` takes only steps of a version of `idempotence-abstract`: `with-restarts`.
+"""The spec `idempotence` takes only steps that an abstract spec allows.
 
-This abstract spec is small enough to be proved for any number of producers, batches and restarts.
-It has one log and no follower. The spec `idempotence` is the detailed one. Each of its steps is one
-abstract action, several, or none.
+The abstract spec is the version `with-restarts` of `idempotence-abstract`. It is small enough to be
+proved for any number of producers, batches and restarts. It has one log and no follower. The spec
+`idempotence` is the detailed one. Each of its steps is one abstract action, several, or none.
 
 The abstract state has the earlier sequence numbers of a batch; the detailed state does not. So both
 specs are explored together (`history_mapping`).

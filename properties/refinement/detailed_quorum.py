@@ -1,4 +1,4 @@
-"""The spec `quorum` takes only steps of `quorum-abstract`.
+"""The spec `quorum` takes only steps that `quorum-abstract` allows.
 
 So the proof of the abstract spec also covers the detailed spec, `quorum`. The abstract state has
 what the detailed state has forgotten: the votes and the leader's log of every former epoch. So both

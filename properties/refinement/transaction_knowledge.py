@@ -64,7 +64,7 @@ class Ending(NamedTuple):
 
 @dataclass(slots=True)
 class TransactionKnowledge:
-    """Facts about transactions that the messages of a run have carried so far.
+    """The facts about transactions that messages of a run have delivered so far.
 
     These facts are requests of clients, decisions to commit or abort, and producer epochs. A node
     may act only on such facts.

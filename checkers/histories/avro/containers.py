@@ -105,7 +105,7 @@ class Container:
 
 
 def decoded(data: IO[bytes], schema: Any, row: int | None = None) -> Any:
-    """Returns the next value in the data; raises AvroFault if the bytes break the schema."""
+    """Returns the next value in the data; raises AvroFault if the bytes do not match the schema."""
     try:
         return schemaless_reader(data, schema)
     except NO_RECORD as error:

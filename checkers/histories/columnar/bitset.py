@@ -130,7 +130,7 @@ class Bitset:
 
     @classmethod
     def of(cls, words: pa.Table) -> Self:
-        """Returns the union of several bitsets; the table `words` has the rows of all of them.
+        """Returns the union of several bitsets, whose rows `words` has.
 
         Each row has the number of a 64-bit word and its bits, as in the result of `packed`.
         """
@@ -195,7 +195,7 @@ class KeyedWords:
     def insertion_point(self, key: Ints, starts: Ints, word: Ints) -> Ints:
         """Returns the row of each requested word, or the row at which to insert a missing word.
 
-        `word` has the numbers of the requested words, grouped by key. Those of the key `key[i]`
+        `word` has the numbers of the requested words, grouped by key. The words of the key `key[i]`
         begin at `word[starts[i]]`. Example: `key` [7, 9], `starts` [0, 2] and `word` [0, 1, 4]
         request the words 0 and 1 of key 7, and the word 4 of key 9. For an unknown key, the result
         is after all rows.

@@ -38,7 +38,7 @@ class PrefixMaxIndex:
 
     @property
     def reaches(self) -> Ints:
-        """Returns, for each row, the highest value of its group so far.
+        """Returns, for each row, the highest value of its group up to this row.
 
         The rows are in the order of group and time.
         """
@@ -48,8 +48,8 @@ class PrefixMaxIndex:
         """Returns, for each position in `at`, the highest value of the group up to this position.
 
         Positions number the rows in the order of group and time. Example: the values 5, 3, 7 of one
-        group give 5, 5, 7. The result is NOWHERE if `restricted_to` excluded all rows of
-        the group up to the position.
+        group give 5, 5, 7. The result is NOWHERE if `restricted_to` excluded all these rows of the
+        group.
         """
         rank = self.packed[at] - self.places[at] // len(self.rows) * self.width
         far = rank + self.levels if isinstance(self.levels, int) else self.levels[rank]
@@ -87,7 +87,7 @@ class PrefixMaxIndex:
         return replace(self, own=own, packed=np.maximum.accumulate(own))
 
     def exceeded(self, group: Codes, offset: Ints, time_ns: Ints) -> Mask:
-        """Returns a mask: True if the group had a value above `offset` before `time_ns`.
+        """Returns a mask: True if the group had a value above `offset` before the time `time_ns`.
 
         Example: a group has the value 5 at time 1. For the offset 4, the result is True at time 2,
         and False at time 1.

@@ -49,8 +49,8 @@ def as_rows(table: pa.Table, row: type[RowT]) -> tuple[RowT, ...]:
 def in_order(table: pa.Table, sizes: np.ndarray[Any, Any] | None = None) -> pa.Table:
     """Returns the table sorted by its scalar columns, from left to right.
 
-    If `sizes` has a number for each row, the rows are sorted by this number first, the largest
-    first.
+    If `sizes` has a number for each row, the rows are sorted by this number before all columns, the
+    largest first.
     """
     scalars = [field.name for field in table.schema if not pa.types.is_list(field.type)]
     keys = [(name, "ascending") for name in scalars]

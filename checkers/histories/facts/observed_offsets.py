@@ -110,10 +110,9 @@ def reads_uncommitted(batch: Batch, isolation: Isolation) -> Mask:
 def checked_rows(observed: ObservedOffsets) -> Iterator[tuple[int, Ints]]:
     """Yields each kind of check, such as `STABLE_END`, with the rows to check.
 
-    A check compares the offset of a row with the log ends that clients observed before.
-
-    An end offset read at read_committed is yielded twice: for `STABLE_END` and for `COMMITTED_END`.
-    The caller keeps `STABLE_END` for keys (topic partitions) that transactions send to, and
+    A check compares the offset of a row with the log ends that clients observed before. An end
+    offset read at read_committed is yielded twice: for `STABLE_END` and for `COMMITTED_END`. The
+    caller keeps `STABLE_END` for keys (topic partitions) to which transactions send, and
     `COMMITTED_END` for all other keys.
     """
     ends = observed.kind == AN_END

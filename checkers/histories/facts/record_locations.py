@@ -1,11 +1,11 @@
 """The records of a history by offset, and the sends by value: two shuffled tables.
 
-    RECORD_LOCATIONS  a row for each record that was polled, or sent at a known offset
+    RECORD_LOCATIONS  a row for each poll of a record, and for each send with a known offset
     SENDS             a row for each send
 
-A shuffle splits each table into Spark partitions. One partition of SENDS has all sends of a value,
-in adjacent rows. One partition of RECORD_LOCATIONS has all rows of a key whose offsets are in the
-same block of 65,536. They are sorted by key, offset, value and operation.
+A shuffle splits each table into partitions. One partition of SENDS has all sends of a value, in
+adjacent rows. One partition of RECORD_LOCATIONS has all rows of a key whose offsets are in the same
+block of 65,536. They are sorted by key, offset, value and operation.
 
 Most values have one location (key and offset), so all their rows are in one partition. For the
 other values, see `unconfirmed_values`.

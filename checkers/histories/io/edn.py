@@ -65,7 +65,7 @@ class EdnSet:
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
-    """An EDN form with a tag in front, as in `#inst "2026-11-21"`."""
+    """An EDN form after a tag, such as `#inst "2026-11-21"`."""
 
     tag: str
     form: Form

@@ -63,7 +63,7 @@ def fault_of(line: bytes) -> str:
 
 
 def unknown_column(name: str) -> str:
-    """Returns the error for a column that histories do not have, with the nearest column.
+    """Returns the error text for a column that histories do not have, with the most similar name.
 
     >>> unknown_column("offest")
     'a history has no column offest; if you mean offset, rename it; else delete it'

@@ -129,9 +129,9 @@ class Remote:
                 yield entry
 
     def entries(self, *, deep: bool = False) -> list[tuple[Remote, bool]]:
-        """Returns the entries of this folder in order, each with True if it is a folder.
+        """Returns the entries of this folder in order, each with True if it is a folder itself.
 
-        With `deep`, the entries of nested folders follow too. The result is empty if this is no
+        With `deep`, the entries of nested folders are included. The result is empty if this is no
         folder.
         """
         with _explained(self):
@@ -205,7 +205,7 @@ Location = Path | Remote | FileSet
 def location(text: str) -> Location:
     """Returns the location that the text names: a path, an address, or the files of a glob.
 
-    Raises UnreadableLocation.
+    Raises UnreadableLocation for an invalid address, and for a glob that matches no file.
     """
     return expanded(file_or_folder(text))
 

@@ -43,10 +43,10 @@ class _Opened:
 def read_in_order(
     found: Sequence[tuple[Reader, Place]],
 ) -> Iterator[tuple[Place, Iterator[pa.Table]]]:
-    """Yields each file of a history with its tables; read them all before the next file.
+    """Yields each file of a history with its tables.
 
-    Raises UnreadableHistory or UnreadableLocation, for example after the tables of a file that
-    changed while it was read.
+    The caller must read all tables of a file before the next file. Raises UnreadableHistory or
+    UnreadableLocation, for example after the tables of a file that changed while it was read.
     """
     if len(found) == 1:
         ((read, place),) = found

@@ -98,7 +98,7 @@ class Batch:
         return concatenated_ranges(first, end - first)
 
     def where(self, rows: Mask | Ints, columns: Sequence[str] = ()) -> Batch:
-        """Returns a batch with only some rows, which a mask or row numbers select.
+        """Returns a batch with only the rows that a mask or row numbers select.
 
         `columns` names the columns to keep; if it is empty, all columns are kept.
         """

@@ -57,7 +57,7 @@ class ColumnCache:
 
 @dataclass(frozen=True, slots=True)
 class CachedPartition:
-    """A partition of a dataset whose columns are kept in a cache; partitions may share a cache."""
+    """A partition of a dataset with a cache of its columns; partitions may share a cache."""
 
     stored: Partition
     number: int

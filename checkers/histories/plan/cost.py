@@ -21,7 +21,7 @@ READING: Final = "reading columns"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageCost:
-    """The seconds of a query-plan stage, summed over tasks, and the rows and bytes that it kept."""
+    """The cost of a query-plan stage: its seconds in all tasks, and the size of its results."""
 
     seconds: float = 0.0
     rows: int = 0
@@ -84,7 +84,7 @@ Measured = Callable[[PassCost], None]
 
 
 def unmeasured(cost: PassCost) -> None:
-    """Ignores the cost of a pass, for a caller that reports none."""
+    """Does nothing with the cost of a pass; the default of callers that report no cost."""
     del cost
 
 
@@ -98,7 +98,7 @@ class Meter:
     stages: dict[str, StageCost] = field(default_factory=dict[str, StageCost])
 
     def begin(self, stages: Iterable[str]) -> None:
-        """Lists the stages with a cost of zero, so that all tasks have them in the same order."""
+        """Adds the stages with a cost of zero, so that every task lists them in the same order."""
         for stage in (READING, *stages):
             self._add(stage, StageCost())
 

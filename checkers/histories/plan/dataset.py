@@ -1,4 +1,4 @@
-"""Datasets: a source in partitions, and the two ways to process it.
+"""Datasets: rows in partitions, and the two ways to process them.
 
 A kernel is a function from a batch of rows to a table.
 
@@ -53,7 +53,7 @@ class HistoryDataset(Dataset, Protocol):
         ...
 
     def measured_by(self, measured: Measured) -> Self:
-        """Returns the same dataset; it calls `measured` with the cost of each pass."""
+        """Returns the same dataset, which calls `measured` with the cost of each later pass."""
         ...
 
     def cached(self, *, on_disk: bool) -> AbstractContextManager[Self]:

@@ -42,7 +42,10 @@ RESOLVED_AT_ONCE: Final = ("key", "group", "transactional_id")  # columns with f
 
 @dataclass(frozen=True, slots=True)
 class HashCollision:
-    """Two texts of a column have the same hash, so the plan must run with another hash seed."""
+    """The result of a plan when two texts of a column have the same hash.
+
+    The plan must then run again with another hash seed.
+    """
 
     column: str
 

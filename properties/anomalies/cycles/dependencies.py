@@ -45,7 +45,7 @@ KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 class Dependency:
     """A reason why operation `first` must precede operation `second`.
 
-    The key and the values are empty if `kind` is process or realtime.
+    The key and the values are empty if `kind` is process or realtime: then time is the reason.
     """
 
     first: int

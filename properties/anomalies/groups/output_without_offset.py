@@ -58,9 +58,9 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each offset commit in a transaction, with the first read of the transaction's records.
+    """Yields each offset commit of a transaction, with the first read of its records.
 
-    Transactions that failed, or whose records nobody read, are left out.
+    Transactions that failed, or whose records no reader received, are left out.
     """
     readers = first_readers(history)
     for commit in commits(history):

@@ -1,4 +1,4 @@
-"""An operation polled a record that it sent itself, before its transaction was committed.
+"""An operation polled a record of its own transaction before the transaction was committed.
 
 A Kafka consumer at `read_committed` receives no record of a transaction before the commit, not even
 inside that transaction. Operations at `read_uncommitted` are not checked.

@@ -29,7 +29,10 @@ FENCED: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class FencedTransactionRead:
-    """A record that only fenced transactions sent, with its first sender and its first reader."""
+    """A record that only fenced transactions sent, but that a reader received.
+
+    The row has its first sender and its first reader.
+    """
 
     key: str
     value: str

@@ -32,7 +32,7 @@ Lies = Literal["at", "up to"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """A record of a transaction that no reader received, although a reader read further."""
+    """A record of a transaction that no reader received, although a reader read beyond it."""
 
     key: str
     value: str

@@ -99,7 +99,11 @@ def _replaced_by(history: History, name: str, made: int, asked: int) -> int | No
 
 
 def _writes_of_replaced(history: History) -> Iterator[tuple[int, str, int, int]]:
-    """Yields each write of a replaced producer, with the `init_producer` of both producers."""
+    """Yields each write of a producer after another one has replaced it.
+
+    A row is (operation, transactional id, the producer's `init_producer`, that of the newer
+    producer).
+    """
     # A write counts even if it had no effect.
     for number, name, made in _instances(history):
         operation = history[number]

@@ -8,11 +8,11 @@
 The last counterexample needs no bug, only a cluster that allows unclean elections.
 
 The harness is a cluster of three brokers with one producer. For each action of the counterexample,
-the harness changes the cluster, or waits until the cluster has made the change itself. The state of
-the spec is read from the logs of the brokers and from the controller's ISR.
+the harness changes the cluster, or waits until the cluster has made the change by itself. The
+harness gets the state of the spec from the logs of the brokers and from the controller's ISR.
 
-Simplified: the model moves leadership at any time. In the cluster, leadership moves when the leader
-dies, or when all brokers in the ISR die.
+Simplified: in the model, the leader may change at any time. In the cluster, it changes when the
+leader dies, or when all brokers in the ISR die.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class ReplicationHarness:
         self.send()
 
     def commit(self) -> None:
-        """Waits until the leader's high watermark is at its log end.
+        """Waits until the leader's high watermark has reached its log end.
 
         At that time no follower has received the new high watermark.
         """
@@ -155,7 +155,7 @@ def read_replicas(harness: ReplicationHarness) -> Reading:
 
 
 def read_leaders_log(harness: ReplicationHarness) -> Reading:
-    """Returns a state of idempotence-abstract with the leader's log and the acknowledged records.
+    """Returns the leader's log and the acknowledged records as a state of `idempotence-abstract`.
 
     If there is no leader, the state has the committed records in place of the leader's log.
     """

@@ -1,8 +1,9 @@
 """A cluster and the client of one transactional id: the harness for replays of transactions.
 
-The client sends one request at a time, each on its own connection. The client writes the number of
-the transaction into the records, because requests do not carry it. The state of each transaction is
-read from the coordinator's log, and the fate of its records from the leader's log.
+The client sends one request at a time, each on its own connection. It writes the number of the
+transaction into the records, because requests do not carry this number. The state of each
+transaction is read from the coordinator's log, and the outcome of its records from the leader's
+log.
 
 Simplified: there is only one topic partition. The sequence numbers of records do not increase, so a
 transaction has at most one record.

@@ -97,7 +97,7 @@ class DeliveryMachine(ClusterMachine):
 
     @rule(count=st.integers(1, 3))
     def send_and_lose_requests(self, count: int) -> None:
-        """Sends values; their requests are lost."""
+        """Sends values; their requests never reach a broker."""
         self.cut_requests_of(self._producer)
         self._send(count)
         self.cluster.run_for(10)

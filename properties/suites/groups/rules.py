@@ -83,8 +83,8 @@ class GroupsMachine(ClusterMachine):
     def come_and_go(self, number: int) -> None:
         """Starts a member, and stops it while an older member must revoke partitions for it.
 
-        The older member is paused as soon as it must revoke partitions. It continues when the new
-        member has left.
+        The older member is paused when it must revoke partitions. It continues when the new member
+        has left.
         """
         self._start()
         newcomer = [*self._workers.values()][-1]
@@ -100,7 +100,7 @@ class GroupsMachine(ClusterMachine):
     @precondition(lambda self: self.living())
     @rule(number=st.integers(0, _MEMBERS - 1))
     def leave(self, number: int) -> None:
-        """Lets a member leave after its current work."""
+        """Makes a member leave the group after its current work."""
         for at in self._living_member(number):
             self._workers[at].is_leaving = True
         self.cluster.run_for(100)
@@ -144,7 +144,7 @@ class GroupsMachine(ClusterMachine):
 
     @rule(pause_ms=st.sampled_from(_PAUSES_MS))
     def pass_time(self, pause_ms: int) -> None:
-        """Lets virtual time pass."""
+        """Lets `pause_ms` of virtual time pass."""
         self.cluster.run_for(pause_ms)
 
     def new_events(self) -> tuple[str, ...]:

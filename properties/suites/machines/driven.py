@@ -1,8 +1,8 @@
-"""The cluster that a machine drives: simulated, or in real time with the same methods.
+"""The cluster on which a machine runs: simulated, or in real time with the same methods.
 
 A machine has rules. A rule starts clients, lets time pass or injects a fault, for example. At the
-end of a run, the machine reads what the clients observed. All times are virtual. On a cluster in
-real time, one virtual second lasts longer than one second.
+end of a run, the machine collects the observations of the clients. All times are virtual. On a
+cluster in real time, one virtual second lasts longer than one second.
 
 Clusters differ in their abilities (`Power`): not every cluster can cut the power of a host, for
 example. If a rule needs an ability that the cluster lacks, the rule is never called. If a claim can

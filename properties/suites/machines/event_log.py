@@ -46,7 +46,7 @@ class EventLog:
         self._ends: dict[tuple[int, str, str | None], int] = {}
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns sentences on the events since the last call; merges events of one kind."""
+        """Returns sentences on the events since the last call; joins events of one kind."""
         events = (*self._faults(), *self._links(), *self._elections(), *self._client_events())
         return tuple(dict.fromkeys(events))
 

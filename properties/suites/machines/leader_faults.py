@@ -75,7 +75,7 @@ class LeaderFaultsMachine(ClusterMachine):
 
     @rule(pause_ms=st.sampled_from(_PAUSES_MS))
     def pass_time(self, pause_ms: int) -> None:
-        """Lets virtual time pass."""
+        """Lets `pause_ms` of virtual time pass."""
         self.cluster.run_for(pause_ms)
 
     @precondition(lambda self: not self.leads_well())
@@ -106,7 +106,7 @@ class LeaderFaultsMachine(ClusterMachine):
     @precondition(lambda self: self.some_down() or self.cluster.is_split())
     @rule()
     def calm_down(self) -> None:
-        """Heals all links, restarts all brokers and waits until all are in sync."""
+        """Heals all links, restarts all brokers that are down, and waits until all are in sync."""
         self.cluster.heal()
         self.restart_all()
         self.cluster.run_until(self.cluster.all_in_sync, 1_500)

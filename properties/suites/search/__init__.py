@@ -1,4 +1,4 @@
-"""The search for counterexamples: runs with Hypothesis, their budgets and their verdicts.
+"""The search for counterexamples: generated runs, their budgets and their verdicts.
 
-A counterexample is printed as a program that repeats it.
+Hypothesis generates the runs. A counterexample is printed as a program that repeats it.
 """

@@ -132,7 +132,7 @@ class Printed:
 
 
 def parse(text: str) -> Printed:
-    """Returns the parts of a counterexample that was printed as a program; comments are ignored."""
+    """Returns the parts of a counterexample that was printed as a program; ignores comments."""
     module = ast.parse(text)
     imported = next(node for node in module.body if isinstance(node, ast.ImportFrom))
     made = next(node.value for node in module.body if isinstance(node, ast.Assign))

@@ -80,9 +80,9 @@ def shrink(
     found: Found,
     simpler: Mapping[str, tuple[int, ...]],
 ) -> Found:
-    """Returns a shrunk run that breaks the same claim, or reaches the same goal, as `found`.
+    """Returns a smaller run that breaks the same claim, or reaches the same goal, as `found`.
 
-    The result is minimal: none of its `_neighbours`, which are smaller runs, does the same.
+    The result is minimal: none of its `_neighbours`, which are even smaller runs, does the same.
     """
     neighbours = _neighbours(found.calls, simpler)
     while (calls := next(neighbours, None)) is not None:

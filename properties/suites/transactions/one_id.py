@@ -115,7 +115,7 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 3))
     def send(self, count: int) -> None:
-        """Sends values in the open or a new transaction, and waits for acknowledgements."""
+        """Sends values in the open or else a new transaction, and waits for acknowledgements."""
         instance = self._newest()
         self._run_actions(instance, *self._sends(instance, count))
 
@@ -129,7 +129,7 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule()
     def send_offset(self) -> None:
-        """Sends the next group offset in the open transaction, or else in a new one."""
+        """Sends the next group offset in the open or else a new transaction."""
         instance = self._newest()
         begins = self._begins(instance)
         self._offset += 1

@@ -57,7 +57,7 @@ class TransactionsMachine(OneIdMachine):
     @precondition(lambda self: "verifications" in self.setting.late)
     @rule()
     def verify_late(self) -> None:
-        """Delays the verification of a record past the abort of its transaction."""
+        """Delays the verification of a record until its transaction has been aborted."""
         self.calm_down()
         for place in self._outputs:
             leader = NodeId(self.cluster.leader(place))

@@ -271,7 +271,7 @@ def _first_predecessors(
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A dependency cycle to report, with the size of its strongly connected component."""
+    """A dependency cycle to report, and the number of operations in its connected component."""
 
     cycle: Ints
     component: int

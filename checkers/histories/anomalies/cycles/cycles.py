@@ -92,7 +92,7 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 def find_info_senders(
     unconfirmed: UnconfirmedValues, senders: UnconfirmedSenders
 ) -> Plan[InfoSenders]:
-    """Returns the operations that sent a polled value but did not end ok, with their logical times.
+    """Returns the operations that did not end ok but sent a polled value, with their logical times.
 
     The end of such an operation O is unknown. The logical time of O is just after the last
     operation that had ended ok when O began. A value counts only if it was polled at an offset
@@ -120,7 +120,7 @@ def find_info_senders(
 
 
 def _last_ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each time inside the batch's time span, the last operation that had ended ok."""
+    """Returns, for each time in the time span of the batch, the last operation ended ok by then."""
     # All later times share one row, with the index WHOLE: the last operation of the batch.
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
     ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))
@@ -172,7 +172,7 @@ Step = tuple[str, str, str, str]  # kind, key, value, next value
 
 
 def labelled_dependencies(labels: Batch) -> Plan[Mapping[tuple[int, int], list[Step]]]:
-    """Returns, for each pair of operations, the dependencies of the second operation on the first.
+    """Maps each pair of operations to the dependencies of the second operation on the first.
 
     The strongest kind of dependency comes first: `ww`, then `wr`, then `rw`.
     """

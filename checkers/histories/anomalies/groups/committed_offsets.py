@@ -135,7 +135,7 @@ class FetchIndex:
 
     @classmethod
     def of(cls, fetches: Batch, *, stable: bool) -> Self:
-        """Returns an index of the fetches of group offsets (OffsetFetch) at one isolation level.
+        """Returns an index of the fetches of group offsets at one isolation level.
 
         If `stable` is true, these are the fetches at `read_committed`: they waited for open
         transactions (`requireStable`). Otherwise these are the fetches at `read_uncommitted`, which
@@ -148,7 +148,7 @@ class FetchIndex:
         return cls(stable, some, rows, registers, least)
 
     def above_later_fetch(self, of: Batch, since_ns: Ints) -> Batch:
-        """Returns the commits after which a fetch returned a lower offset.
+        """Returns the commits after which some fetch returned a lower offset.
 
         For commit i, a fetch counts if it has the same group and topic partition, and began after
         `since_ns[i]`.

@@ -180,7 +180,7 @@ def _with_fetches(firsts: Batch, fetches: Batch) -> Batch:
 def _after_an_offset(fetches: Batch, firsts: Batch) -> int:
     """Returns the number of fetches that began when their group surely had a committed offset.
 
-    A group surely has an offset in a topic partition after a commit ended, or after a fetch
+    A group surely has an offset for a topic partition after a commit ended, or after a fetch
     returned an offset.
     """
     everything = _with_fetches(firsts, fetches)

@@ -1,8 +1,8 @@
-"""Kernels that find the inputs that pipeline transactions consumed in one part of a history.
+"""Kernels that find the inputs that pipeline transactions consumed in one batch of a history.
 
-A kernel is a function from a batch of rows to a table. A pipeline transaction polls inputs, sends
-outputs and commits the offsets of its inputs. For example, this one reads from the key i and writes
-to the key o:
+A batch is a part of the history. A kernel is a function from a batch of rows to a table. A pipeline
+transaction polls inputs, sends outputs and commits the offsets of its inputs. For example, this one
+reads from the key i and writes to the key o:
 
     p2 txn{id=x,group=g} o=a +i@1 -> ok @0 i=m@0
        o=a, @0     it sent the value a to o; the record has offset 0
@@ -110,11 +110,11 @@ def _made_inputs(batch: Batch) -> Ints:
 
 
 def consumed_words(batch: Batch) -> pa.Table:
-    """Returns a table of bitsets: the offsets that each group consumed in each log.
+    """Returns the offsets that each group consumed from each log, as a table of bitsets.
 
     A transaction consumes its polled records below its committed offset. Only transactions that
-    ended ok count. A row is one 64-bit word of a bitset: bit i of word n stands for the offset
-    64n + i.
+    ended ok count. A row is one 64-bit word of a bitset: bit i of word n stands for the offset 64n
+    + i.
     """
     rows = input_rows(batch)
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]

@@ -54,9 +54,9 @@ def assignments(batch: Batch) -> pa.Table:
 
 
 def assignments_without(assigned: Batch, process: Ints, key: Ints, op: Ints) -> Ints:
-    """Returns, for each operation, the number of earlier assignments without a topic partition.
+    """Returns, for each operation, how many earlier assignments lack the topic partition.
 
-    The topic partition of operation i is `key[i]`. Only the assignments of the operation's process
+    The topic partition of operation i is `key[i]`. Only assignments of the operation's own process
     count.
     """
     if not len(assigned):

@@ -1,6 +1,6 @@
 """The table STEPS: how processes moved through logs in one batch (a part) of the history.
 
-A step is a pair of records of one key that a process polled (or sent) one after the other. A row
+A step is two records of one key that a process polled (or sent) one directly after the other. A row
 has one of these types:
 
 - `WITHIN`: a step inside one operation that skips records or goes back;

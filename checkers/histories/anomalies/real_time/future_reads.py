@@ -3,7 +3,7 @@
     c1 poll     -> ok k=a@0       op 0     the log of k ends at 1 or higher
     p1 send k=a -> ok @0          op 1     invoked after op 0 completed; 0 is below this end
 
-The poll of offset 0 shows that the log ends at 1 or higher. A later send got offset 0, below this
+The poll of offset 0 proves that the log ends at 1 or higher. A later send got offset 0, below this
 end. The plan `linearizable_offsets` finds such sends. This plan examines the polls of the records
 that they sent.
 

@@ -181,8 +181,8 @@ class LogEnds:
         """Returns the contradicted checks, each with the highest log end that contradicts it.
 
         In `contradicted`, each check has only the highest log end of its own batch. If the highest
-        log end of the earlier batches is equal or higher, the result has that log end instead.
-        Batches must not overlap in time.
+        log end of the earlier batches is equal or higher, the result has this one instead. Batches
+        must not overlap in time.
         """
         group, some = self._log_of_each(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])

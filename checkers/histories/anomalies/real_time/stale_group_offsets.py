@@ -223,10 +223,10 @@ def _count_before(
 
 
 def _later_fetches(commits: Batch, fetches: Batch) -> int:
-    """Returns the number of fetches that are not the first call of their register.
+    """Returns the number of fetches that are not the first operation on their register.
 
-    A register is the committed offset of one group and topic partition. A call is a commit or a
-    fetch. The first call is the one that completed first.
+    A register is the committed offset of one group and topic partition; commits and fetches are its
+    operations. The first one is the one that completed first.
     """
     calls = Batch(pa.concat_tables([commits.table, fetches.table]))
     ended = calls.where(calls.ints("completed_ns") != NEVER_NS)

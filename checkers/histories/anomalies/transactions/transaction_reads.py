@@ -121,7 +121,7 @@ def _unseen_without_offset(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.T
 
 @dataclass(frozen=True, slots=True)
 class BlockContext:
-    """The data about the whole history that is needed to find unread records in one block.
+    """The facts about the whole history that a search for unread records in one block needs.
 
     A block is a range of 65,536 offsets of one log.
     """

@@ -1,7 +1,7 @@
 """The query plans of transaction anomalies, for example transactions that are read only in part.
 
-Other examples are transactions that are read before their end, and zombie writes. A zombie write is
-a write of a producer that a newer producer had already fenced.
+Other examples are transactions that are read before their end, and zombie writes. A producer makes
+a zombie write if a newer producer has already fenced it.
 
 Source: `properties.anomalies.transactions`.
 """
@@ -71,7 +71,7 @@ _OPS: Final = int64_schema("op")
 
 
 def transactions(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the findings: open reads, torn transactions, and anomalies of group offsets.
+    """Returns the findings of open reads, torn transactions, and anomalies of group offsets.
 
     An open read polls a record before its transaction ended. A torn transaction is read only in
     part.
