@@ -143,7 +143,10 @@ class Delivery:
 
     @property
     def semantics(self) -> Semantics:
-        """The strongest semantics that holds; `neither` if there are repetitions and skips."""
+        """The strongest semantics that the application satisfies.
+
+        If it received records twice and skipped records too, this is `neither`.
+        """
         return _SEMANTICS[self.repeated > 0, self.skipped > 0]
 
 

@@ -42,7 +42,7 @@ class Call(Generic[ActionT]):
 
 @dataclass(frozen=True, slots=True)
 class Stuck(Generic[StateT, ActionT]):
-    """A call that fits no legal order, and the states that are possible at its completion."""
+    """A call that fits no legal order, and the possible states of the object at its completion."""
 
     call: Call[ActionT]
     states: frozenset[StateT]
@@ -143,9 +143,7 @@ def register(value: int, action: RegisterAction) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """An action on a log: it appends a record, which gets the offset and is then the
-    last record.
-    """
+    """An action on a log: a client appends a record at `offset`, which is then the last record."""
 
     offset: int
     value: str
@@ -185,7 +183,7 @@ class Log:
     transactional: bool = False  # otherwise both end offsets are equal
 
     def reaching(self, end: int, *, stable: bool) -> Log:
-        """Returns this log with its end offset raised to `end`, unless it is higher already.
+        """Returns this log with its end offset raised to `end`; a higher end offset stays.
 
         If `stable` is true, the last stable offset is raised in the same way.
         """

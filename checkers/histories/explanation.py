@@ -1,10 +1,10 @@
-"""The query plan of an analysis as data: its passes and stages. This needs no input and no Spark.
+"""The query plan of an analysis as data: its passes and stages, without any input or Spark.
 
 A plan makes its later stages from the results of earlier ones. So the plan is executed on two small
 built-in histories:
 
 - The first has no operation: its stages are those of every analysis.
-- The second shows every anomaly, so it also needs the stages that look closer at suspicious rows.
+- The second has every anomaly, so it also needs the stages that look closer at suspicious rows.
 
 Passes are numbered as in the analysis of the second history. An analysis that needs fewer stages
 has fewer passes, but each of its stages has the same name.

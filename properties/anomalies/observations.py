@@ -165,8 +165,9 @@ def each_observation(history: History) -> Iterator[Observation]:
 
 @remembered
 def trusted_observations(history: History) -> frozenset[Observation]:
-    """Returns the observations that prove a value's offset: all except uncommitted reads of values
-    whose send failed.
+    """Returns the observations that prove the offset of a value.
+
+    A poll at read_uncommitted does not prove it if any send of the value failed.
     """
     failed = {
         key_value

@@ -1,9 +1,9 @@
-"""A memory of facts: a function of a history is computed once, though many definitions call it.
+"""A cache of facts: a function of a history is computed once, though many definitions call it.
 
-Definitions are literal, so each derives what it needs from the whole history: which values were
-sent, where they are in the log. For one history, forty definitions derive the same facts. A fact
-that is `remembered` is derived only once, for the last history with which it was called. The fact
-must depend on nothing but its parameters, and no caller may change its result.
+Definitions are literal, so each derives its data from the whole history, such as the sent values
+and their offsets. For one history, forty definitions derive the same facts. A fact that is
+`remembered` is derived only once, for the last history with which it was called. The fact must
+depend on nothing but its parameters, and no caller may change its result.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Renders operations for explanations: process, times, relevant micro-operations."""
+"""Renders operations for explanations: process, times, and the relevant micro-operations."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ BY_ID: Final = {check.id: check for check in CHECKS}
 
 
 def named(names: tuple[str, ...] = ()) -> tuple[Check, ...]:
-    """Returns the checks with these names in catalogue order; all if no name is given.
+    """Returns the checks with these names, in catalogue order; without names, all checks.
 
     Raises UnknownName for a name that no check has.
     """

@@ -1,10 +1,10 @@
-"""A check of the audit: what must be true of logs, and how violations are found and shown.
+"""A check of the audit: a statement about logs, the functions that find violations, and their text.
 
 Each module of checks is about one subject, such as `transactions`. The module defines
 
     dataclasses   the fields of a violation (a row)
     functions     that find the violations
-    `observed`    which counts the things that were checked
+    `observed`    which counts the checked objects, such as batches
     `explain`     which returns the text of a violation
     `CHECKS`      the entries of the catalogue
 """
@@ -20,7 +20,7 @@ from properties.log_audit.log import Batch, Logs, ReplicaLog
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Location:
-    """The location of a violation: a byte of a segment's file, and a log offset.
+    """The location of a violation: a byte of a segment file, and an offset of the log.
 
     `offset` is the base offset of the batch that begins at the byte `position`. If no batch begins
     at this byte, `offset` is that of the next record.
@@ -73,7 +73,7 @@ def location(log: ReplicaLog, batch: Batch) -> dict[str, Any]:
 
 
 def count(logs: Logs, counts: Callable[[Batch], bool]) -> int:
-    """Returns the number of batches, in all logs, for which the predicate `counts` is true."""
+    """Returns the number of batches in all logs that satisfy the predicate `counts`."""
     return sum(counts(batch) for log in logs.replicas for batch in log.batches)
 
 

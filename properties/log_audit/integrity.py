@@ -34,7 +34,7 @@ class BadBatch(Location):
 
 
 def torn_tails(logs: Logs) -> tuple[NoBatch, ...]:
-    """Returns one row per replica whose newest segment ends in an incomplete batch (`Fragment`)."""
+    """Returns one row per replica whose newest segment ends in an incomplete batch."""
     return _no_batch(logs, torn_tail=True)
 
 

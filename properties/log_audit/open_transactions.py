@@ -95,9 +95,10 @@ def _first_open(batches: list[Batch]) -> Batch:
 def hangs_because(
     partition: str, producer_epoch: int, idle_ms: int, known: CoordinatorEntry | None
 ) -> tuple[bool, str]:
-    """Returns whether an open transaction will never end, and a phrase that gives the evidence.
+    """Returns True if an open transaction will never end, with a phrase that gives the evidence.
 
-    `idle_ms` counts from the producer's last batch to the newest batch of all logs.
+    `idle_ms` counts from the producer's last batch to the newest batch of all logs. `known` is the
+    newest entry of the transactional id in the coordinator's log.
     """
     if known is not None:
         under_way = known.state in UNDER_WAY and partition in known.partitions

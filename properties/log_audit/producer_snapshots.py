@@ -31,7 +31,7 @@ UNKNOWN: Final = -2  # the log does not show the value
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class SnapshotFault(Location):
-    """A value in a snapshot that contradicts the log.
+    """A value in a producer snapshot that contradicts the log.
 
     The location is that of the producer's last batch below the snapshot's offset.
     """

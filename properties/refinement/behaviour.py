@@ -67,7 +67,7 @@ class Taken:
 class Behaviour:
     """The current state of a spec, and the actions that led to it from an initial state.
 
-    The actions up to `preparation` prepare the state for a run: they are not counted in `taken`.
+    The actions up to `preparation` prepare the state for a run; `taken` does not count them.
     """
 
     spec: Spec
@@ -111,7 +111,7 @@ class Behaviour:
         return None
 
     def end_preparation(self) -> None:
-        """Ends the preparation: `taken` counts only the actions after it."""
+        """Ends the preparation of the initial state: `taken` counts only later actions."""
         self.preparation = self.last
 
     def fork(self) -> Self:
@@ -119,7 +119,7 @@ class Behaviour:
 
     @property
     def taken(self) -> Counter[str]:
-        """Returns how often each action was taken since the preparation."""
+        """Returns how often each action was performed after the preparation."""
         return Counter(call.action for call in calls_between(self.preparation, self.last))
 
     @property

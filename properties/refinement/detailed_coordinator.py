@@ -226,7 +226,7 @@ class Refinement(StateMapping[Transactions]):
                 return []
 
     def _commits(self, step: Step) -> Iterator[Call]:
-        """Yields the commit of an append that does not wait, because no coordinator fails."""
+        """Yields the abstract commit of an append, which is immediate if no coordinator fails."""
         if step.action in _APPENDS and not self.detailed.appends_wait():
             yield Call("commit_append", (ID,))
 

@@ -44,7 +44,7 @@ class Messages:
         return self.known[batch]
 
     def of(self, log: PartitionLog, start: int = 0) -> Iterator[Entry]:
-        """Yields the records of a log from the offset `start` on, as the spec sees them."""
+        """Yields the records of a log from the offset `start` on, as the spec models them."""
         for batch in log.batches():
             if batch.header.next_offset > start:
                 yield from (e for e in self.entries(batch.data) if e.offset >= start)

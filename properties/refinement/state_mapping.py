@@ -39,8 +39,7 @@ class Step:
 class Agreement:
     """A predicate of the detailed spec and one of the abstract spec that must have the same value.
 
-    Both predicates are evaluated once for each entry of `of`, which gives values to their
-    variables.
+    Both predicates are evaluated for each entry of `of`, which has values for their variables.
     """
 
     detailed: t.Node
@@ -87,7 +86,7 @@ class StateMapping(ABC, Generic[R]):
         """Returns the predicates that must have the same value in both specs in every state."""
 
     def walk(self) -> Walk:
-        """Explores the detailed spec, and explains each of its steps."""
+        """Explores the detailed spec, and counts which abstract actions explain its steps."""
         explained, unexplained, disagreements = Counter[str](), Counter[str](), 0
         todo = self._detailed.initial(self.detailed)
         first = self._abstract.initial(self.abstract)

@@ -140,8 +140,7 @@ def _unexplained(
 
 
 def explain(behaviour: Behaviour, step: ExpectedStep) -> tuple[str, ...]:
-    """Performs the spec's actions for an event; returns why the spec rejects them, or () if it
-    allows them.
+    """Performs the spec's actions for an event; returns why the spec rejects them, or ().
 
     `behaviour` then has the state after these actions.
     """
@@ -150,7 +149,7 @@ def explain(behaviour: Behaviour, step: ExpectedStep) -> tuple[str, ...]:
 
 
 def attempt(behaviour: Behaviour, step: ExpectedStep) -> Rejected | None:
-    """Performs the spec's actions for an event; returns None if the spec allows them.
+    """Performs the spec's actions for an event; returns None, or the action that the spec rejects.
 
     `behaviour` has the state after the actions that were performed.
     """

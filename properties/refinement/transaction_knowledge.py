@@ -6,8 +6,8 @@ rules prevent this:
 - A response arrives after its request. The response states only facts that are already true: the
   result of a transaction, a topic partition added to it, or a record or marker committed to a log.
 - A WriteTxnMarker request carries a decision that a coordinator has made.
-- A transaction commits only if a client requested this. An abort that no client requested is a
-  fence.
+- A transaction commits only if a client requested this. An abort that no client requested fences
+  the producer.
 - A producer epoch reaches only one instance, after a coordinator has assigned it.
 - A coordinator changes its cache only in a step that also moves the high watermark of its log.
 

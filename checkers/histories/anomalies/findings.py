@@ -20,7 +20,7 @@ from properties.anomalies.declarations import Declarations
 class Finding:
     """All occurrences of one anomaly, or of one broken assumption, as rows of a table.
 
-    `observations` is the number of observations that could have shown the anomaly.
+    `observations` is the number of observations that could have revealed the anomaly.
     """
 
     id: str

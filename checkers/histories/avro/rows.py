@@ -30,7 +30,7 @@ _ALLOWED: Final = {"int64": _NUMBER, "int32": _NUMBER, "string": _TEXT}
 def tables(path: Place, *, known_only: bool = True) -> Iterator[pa.Table]:
     """Yields the tables of a container file; with `known_only`, an unknown field is an error.
 
-    An unknown field becomes a column with True for each value, so that the values can be counted.
+    Otherwise, an unknown field becomes a column with True for each of its values, for counting.
     """
     try:
         with path.open("rb") as file:

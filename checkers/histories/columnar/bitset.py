@@ -78,11 +78,11 @@ def count(bits: Bits) -> int:
 
 
 def members(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
-    """Returns two arrays: for each number in the set, the row that stores it, and the number.
+    """Returns, for each number in a set, the row that stores it, and the number.
 
     The set is a bitset in rows. A row has n in `word` and 64 bits in `bits`: bit i stands for the
     number 64n + i. Example: row 0 has word 0 with `0b101000`, and row 1 has word 2 with `0b1`. The
-    arrays are `[0, 0, 1]` and `[3, 5, 128]`.
+    results are `[0, 0, 1]` and `[3, 5, 128]`.
     """
     flags = np.unpackbits(bits.view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
     row, bit = np.nonzero(flags)

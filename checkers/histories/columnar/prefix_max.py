@@ -26,7 +26,7 @@ _EXCLUDED: Final = -1  # below every combined number
 
 @dataclass(frozen=True, slots=True)
 class PrefixMaxIndex:
-    """Rows sorted by group and time, each with the highest value of its group so far."""
+    """Rows sorted by group and time, each with the highest value of its group up to this row."""
 
     instants: Ints  # the times of all rows, ascending
     rows: Ints  # the number in the input of each row; by group and time

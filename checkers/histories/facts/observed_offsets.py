@@ -4,7 +4,7 @@ An observed offset is the offset of a send or of a poll, or an end offset.
 
 - It is a lower bound of the log's end.
 - If a reader at `read_committed` observed it, it is also a lower bound of the last stable offset.
-- The offset of a send and an end offset are also checked. They must not be below a log end that was
+- The offset of a send and an end offset are also checked: they must not be below a log end that was
   observed before.
 
 Source: `properties.anomalies.real_time.reach`.

@@ -54,7 +54,8 @@ def packed_offsets(owner: Ints, key: Ints, offset: Ints, batch: int) -> pa.Table
 
     An owner is a consumer or a consumer group. A row of the table is for one owner, one key (topic
     partition) and 64 offsets: bit i of its column `bits` stands for the offset 64n + i. The column
-    `word` has n. The column `repeated` has the bits of the offsets that occur more than once.
+    `word` has n. The column `repeated` has the bits of offsets that the owner received more than
+    once.
     """
     word, bit = word_of(offset), bit_of(offset)
     starts = run_starts(owner, key, word)  # consecutive rows are mostly in one word

@@ -109,8 +109,8 @@ class UnconfirmedValues:
     def of_first_rows(self, batch: Batch) -> Mask:
         """Returns a mask with one entry for each location: True if its value is unconfirmed.
 
-        A location is a run of rows with equal key (topic partition), offset and value. A value is
-        unconfirmed if it was polled at an offset where no send of it was acknowledged.
+        A location is a group of adjacent rows with equal key (topic partition), offset and value. A
+        value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
         """
 
         def made(batch: Batch) -> Mask:

@@ -27,11 +27,9 @@ def assumptions_of(
     unfinished: bool = False,
     jepsen: bool = False,
 ) -> Declarations:
-    """Returns the assumptions about the history; an option overrides the recorded setting.
+    """Returns the assumptions about a history; an option overrides the recorded setting.
 
-    Without a history, only the options count.
-
-    Raises UnreadableHistory, InputFault.
+    If `history` is None, only the options count. Raises UnreadableHistory or InputFault.
     """
     metadata = {} if history is None else _metadata(history)
     settings = metadata.get("settings", {})

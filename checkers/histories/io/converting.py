@@ -1,4 +1,4 @@
-"""Converts any history to the recorder's folder: `history.json` and Parquet parts.
+"""Converts any history to the recorder's format: a folder of `history.json` and Parquet parts.
 
 A column or field that the format does not have is left out, and counted. Every row is checked
 against the format. The order of rows does not change; the analysis sorts them if necessary.

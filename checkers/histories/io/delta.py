@@ -95,7 +95,7 @@ def is_table(folder: Place) -> bool:
 
 
 def files_of(table: Place, version: int | None = None) -> FileSet:
-    """Returns the files of a Delta table at the version; without one, at the newest version.
+    """Returns the files of a Delta table at a version; if `version` is None, at the newest one.
 
     Raises UnreadableHistory if the log is damaged, lacks the version, or needs a feature that
     Urteil does not support.
@@ -124,7 +124,7 @@ def files_of(table: Place, version: int | None = None) -> FileSet:
 
 
 def _log(table: Place) -> tuple[dict[int, Place], dict[int, list[Place]]]:
-    """Returns the commits, and the parts of complete checkpoints, by version."""
+    """Returns the commits by version, and the parts of complete checkpoints by version."""
     commits: dict[int, Place] = {}
     parts: dict[tuple[int, int], list[Place]] = {}
     for file in (table / LOG).glob("*"):

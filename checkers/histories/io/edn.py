@@ -110,9 +110,9 @@ class Reader:
 
     @property
     def is_between_forms(self) -> bool:
-        """Returns True if the lines read so far end with a complete EDN form.
+        """Returns True if the lines that were read end with a complete EDN form.
 
-        One list or vector around the whole text may be open: its elements count as forms.
+        If one list or vector encloses the whole text, its elements count as forms.
         """
         return not self._string and (not self._stack or _is_around(self._stack))
 
@@ -149,7 +149,7 @@ class Reader:
             raise NotEdn(opened.line, opened.column, fault)
 
     def _tokens(self, number: int, line: str) -> Iterator[tuple[int, str, str]]:
-        """Yields the position, the kind (such as `open`) and the text of each token."""
+        """Yields (position, kind, text) for each token, with a kind such as `open`."""
         start = 0
         # a string that began on an earlier line; its position is in that line
         if self._string:

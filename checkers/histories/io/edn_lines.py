@@ -58,7 +58,7 @@ def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
 
 
 def as_map(line: str) -> Form:
-    """Returns the EDN map on the line.
+    """Returns the EDN map that is on this line.
 
     Raises ValueError, TypeError or RecursionError if JSON cannot represent the line as a map.
     """

@@ -28,7 +28,7 @@ ENDS: Final = {"start": DOWN, "restart": DOWN, "resume": ("pause",), "heal": ("i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One action on a node, such as a kill or a start, at a time of the recorder's clock."""
+    """One action on a node, such as a kill or a start, with its time on the recorder's clock."""
 
     at_ns: int
     do: str

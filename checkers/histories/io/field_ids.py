@@ -1,4 +1,4 @@
-"""Parquet files of an Iceberg table, read by the ids of the table's columns.
+"""Parquet files of an Iceberg table, whose columns are found by id instead of name.
 
 A column keeps its id when it is renamed, so an old file may have another name for it. A file lacks
 a column that was added later, and may have one that was dropped.
@@ -49,8 +49,7 @@ class FieldIds:
                 yield self._renamed(pa.Table.from_batches([batch]), names)
 
     def are_names_of(self, schema: pa.Schema) -> bool:
-        """Returns True if each column of a Parquet file has the field id and the name of a table
-        column.
+        """Returns True if every column of a Parquet file has the id and the name of a table column.
 
         `schema` is the file's schema; `columns` has the ids and the names of the table.
         """

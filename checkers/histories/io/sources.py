@@ -252,7 +252,7 @@ _SUFFIXES_IN_FOLDERS: Final = (".avro", ".parquet", ".ndjson", ".jsonl")
 
 
 def check_columns(names: list[str], path: Place) -> None:
-    """Raises UnreadableHistory for a column that the format does not have, or that is missing."""
+    """Raises UnreadableHistory for a column that is missing or that the format does not have."""
     unknown = [name for name in names if name not in COLUMNS]
     if unknown:
         raise UnreadableHistory(f"{path}: {unknown_column(unknown[0])}")

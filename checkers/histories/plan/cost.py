@@ -90,7 +90,7 @@ def unmeasured(cost: PassCost) -> None:
 
 @dataclass(slots=True)
 class Meter:
-    """Measures a task while it runs."""
+    """Measures a task while it runs: its rows, its bytes, and the cost of each stage."""
 
     rows: int = 0
     bytes: int = 0

@@ -52,7 +52,7 @@ class HashCollision:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One pass over a dataset (`source`), and the kernels that it runs.
+    """One pass over a dataset (`source`), and the kernels that run in it.
 
     A kernel is a function from a batch of rows to a table. `used_by` maps each kernel to the
     anomalies whose checks need its table. An empty set means that the checks of all anomalies need

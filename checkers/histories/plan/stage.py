@@ -238,7 +238,10 @@ class Texts:
 def resolve_fingerprints(
     *fingerprints: Ints, column: str = "value"
 ) -> Plan[Callable[[Ints], pa.Array]]:
-    """Returns a function from fingerprints of a column's values to the values' texts."""
+    """Returns a function that maps fingerprints of this column to their texts.
+
+    A fingerprint is a 64-bit hash of a text.
+    """
     some = distinct(np.concatenate(fingerprints)) if fingerprints else np.zeros(0, dtype=np.int64)
     some = some[some != NULL]
     if not len(some):

@@ -105,7 +105,7 @@ class TopicReader:
             self._consumer.unassign()
 
     def commit(self, positions: Mapping[int, int]) -> None:
-        """Commits the positions for the group; raises InputFault if the group's broker refuses."""
+        """Commits the positions for the consumer group; raises InputFault if the broker refuses."""
         offsets = [TopicPartition(self.topic.name, *one) for one in positions.items()]
         try:
             stored = self._consumer.commit(offsets=offsets, asynchronous=False)

@@ -41,7 +41,10 @@ ID: Final = "G1b"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class IntermediateRead:
-    """A reader polled a value of a transaction, skipped ahead, and never polled the last value."""
+    """A reader that polled part of a transaction, and then a later record, but never the rest.
+
+    The rest is the last value that the transaction sent to the key.
+    """
 
     key: str
     reader_op: int  # polled the value

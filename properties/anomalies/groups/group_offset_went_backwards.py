@@ -53,8 +53,9 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields the commits and fetches before `fetch` with a higher offset, unless a later commit may
-    have lowered this offset.
+    """Yields each earlier commit and fetch of a higher offset, unless a commit may explain `fetch`.
+
+    Such a commit has the fetched offset, and may have taken effect after the higher offset.
     """
     back = [
         commit

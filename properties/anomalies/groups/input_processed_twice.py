@@ -20,7 +20,7 @@ from properties.anomalies.rendering import render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class InputProcessedTwice:
-    """An input record, and two consecutive committed transactions that both consumed the record."""
+    """An input record, and two successive committed transactions that both consumed the record."""
 
     group: str
     key: str
@@ -58,7 +58,7 @@ def _rewound(history: History, offset: int, first: Step, second: Step) -> bool:
 def inputs_processed_twice(history: History) -> tuple[InputProcessedTwice, ...]:
     """Returns one row per input record and two successive committed transactions that consumed it.
 
-    There is no row if another commit between the two may have set the group's offset back.
+    There is no row if another commit between the two may have moved the group's offset back.
     """
     return tuple(
         sorted(

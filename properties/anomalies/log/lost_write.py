@@ -7,9 +7,9 @@ returned. A value is lost if three things are true:
 - Its offset is not above the bound of its key.
 - No poll returned the value.
 
-A value may be observed at several offsets. For a value that was polled, its lowest offset counts
-for the bound. For a value that may be lost, its highest offset is compared with the bound. Both
-choices report fewer values. Values without an observed offset, and values that may legally be gone
+A value may be observed at several offsets. For the bound, the lowest offset of each polled value
+counts. For a value that may be lost, the highest offset is compared with the bound. Both choices
+report fewer values. Values without an observed offset, and values that may legally be gone
 (`retention`), are not checked.
 
 Source: jepsen.tests.kafka lost-write-cases.
@@ -34,9 +34,9 @@ from properties.anomalies.retention import kept_from
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class LostWrite:
-    """A value that readers must have received, but did not.
+    """A value that a reader must have received, but that no poll returned.
 
-    No poll that ended `ok` returned the value.
+    Only polls that ended `ok` count.
     """
 
     key: str

@@ -1,10 +1,10 @@
 """A send got an offset below a log end that had been observed before the send began.
 
 The end of a log only moves forward, so a later send must get an offset at or above the observed
-end. The observation may come from another process, and from a send, a poll or a read of the end.
+end. The observation may come from another process. It is a send, a poll or a read of the end.
 Operations that overlap in time may get their offsets in any order.
 
-The offset of a send is that of its acknowledgement. Without one, it is the lowest offset at which a
+The offset of a send is the acknowledged one. Without one, it is the lowest offset at which a
 successful poll returned the value. Sends that failed have no offset.
 """
 

@@ -47,9 +47,7 @@ from properties.linearizability import (
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class StaleGroupOffset:
-    """A fetch that fits no order of commits and fetches, and the offsets that it could have
-    returned.
-    """
+    """A fetch that fits no order of commits and fetches, and the offsets that were possible."""
 
     group: str
     key: str

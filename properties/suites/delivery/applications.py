@@ -173,9 +173,9 @@ def two_databases(at: Instance, *, output_first: bool) -> Program:
 
 
 def two_phase_commit(at: Instance) -> Program:
-    """Prepares the output in one database, stores the position in another, then commits the output.
+    """Prepares the output in one database, stores the position in another, and commits the output.
 
-    A new instance finishes prepared transactions.
+    A new instance commits or rolls back the prepared transactions.
     """
     for name in at.database.prepared():
         key, _, next_offset = name.rpartition("@")

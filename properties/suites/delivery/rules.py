@@ -1,12 +1,12 @@
 """The Hypothesis rules of the suite `delivery`: an application is killed or paused at any step.
 
 A producer sends to `orders-0`. An application from the module `applications` consumes in a group.
-It writes to a database that outlives its process, or to the output topic `invoices`, or to both.
-The rules send records, and kill the application and start it again. They also *replace* it: the
-first instance is paused, another instance gets its partitions, and then the first one continues as
-a zombie. Brokers may crash, and requests and responses of clients may be lost; links between
-brokers are never cut. After all faults have ended, the database and the output topic are compared
-with the records sent.
+It writes to a database that survives its process, or to the output topic `invoices`, or to both.
+The rules send records, kill the application and start it again. They also *replace* the
+application: the first instance is paused, another instance gets its partitions, and then the first
+one continues as a zombie. Brokers may crash, and requests and responses of clients may be lost;
+links between brokers are never cut. After all faults have ended, the database and the output topic
+are compared with the records sent.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class DeliveryMachine(ClusterMachine):
     def send_and_replace(self, count: int, steps: int) -> None:
         """Sends values, and pauses the application until another instance has taken over.
 
-        The pause comes after `steps` steps of the application's work. After the pause, the paused
+        The pause begins after `steps` steps of the application. After the pause, the paused
         instance continues as a zombie.
         """
         self._send(count)

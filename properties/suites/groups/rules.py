@@ -1,7 +1,7 @@
 """The Hypothesis rules of the suite `groups`: members join, leave, die and pause; brokers crash.
 
 The group's topic has three partitions. A member reads no records. For each partition that it owns,
-the member does tasks, counts the tasks, and commits the count as its position. A paused member
+the member does units of work, counts them, and commits the count as its position. A paused member
 stops between its work and its commit, and then continues as a zombie. A run ends after all faults
 have ended and every partition has an owner.
 """

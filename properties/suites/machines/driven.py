@@ -28,7 +28,7 @@ from reference_impl.simulation.programs import ProgramFactory
 
 
 class Power(StrEnum):
-    """An ability that not every cluster has, such as a fault that can be injected."""
+    """An ability that not every cluster has, such as cutting the power of a host."""
 
     KILL = "kill brokers and start them again"
     PAUSE = "pause brokers"
@@ -96,7 +96,7 @@ class DrivenCluster(Protocol):
 
 @runtime_checkable
 class PausesBrokers(Protocol):
-    """A cluster that can pause and resume the process of a broker; the simulation cannot.
+    """A cluster in real time that can pause the process of a broker, and resume it.
 
     The paused process does not notice the pause.
     """
@@ -107,7 +107,7 @@ class PausesBrokers(Protocol):
 
 @runtime_checkable
 class Administers(Protocol):
-    """A cluster on which an administrator can change topics and replicas; the simulation is none.
+    """A cluster in real time on which an administrator moves replicas and changes topics.
 
     Rules of a Hypothesis machine call its methods. They never change internal topics.
     """

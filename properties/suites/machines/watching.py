@@ -25,7 +25,7 @@ from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 
 @runtime_checkable
 class ShowsReplicas(Protocol):
-    """A cluster, not a simulated one, that can show the states of all replicas of `orders-0`."""
+    """A cluster in real time that records the states of all replicas of `orders-0`."""
 
     def moments(self) -> Iterable[Moment]:
         """Returns the states of the topic partition at its creation and after each change."""

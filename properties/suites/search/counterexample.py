@@ -152,7 +152,7 @@ def parse(text: str) -> Printed:
 
 
 def reprint(text: str) -> str:
-    """Runs a printed program again, and returns the program with fresh comments."""
+    """Returns the printed program with new comments, after running it again."""
     printed = parse(text)
     state = printed.machine(printed.setting, bugs=printed.bugs, judge=(printed.name,))
     shown = replay(state, printed.calls)

@@ -18,7 +18,7 @@ from properties.suites.search.programs import Call
 
 
 def drawn(machine: JudgedMachine, coins: Random, powers: Collection[Power]) -> Call | None:
-    """Draws a call of a rule that is possible now; None if no rule is possible."""
+    """Returns a random call of a rule that is possible now; None if no rule is possible."""
     possible = [
         (rule.function.__name__, tuple(rule.arguments_strategies))
         for rule in machine.rules

@@ -186,7 +186,7 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule(output=st.integers(0, 1))
     def send_plainly(self, output: int) -> None:
-        """Sends a record outside of any transaction."""
+        """Sends a record outside a transaction."""
         self._attempts += 1
         self._await(
             sends_without_transaction(self._outputs[output], f"plain:{self._attempts}"), 100

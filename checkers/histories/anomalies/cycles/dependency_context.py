@@ -1,6 +1,6 @@
 """The context of a kernel that finds dependencies in one batch (a part) of the history.
 
-The context is data about the whole history. A kernel is a function from a batch to a table.
+The context has facts about the whole history. A kernel is a function from a batch to a table.
 """
 
 from __future__ import annotations

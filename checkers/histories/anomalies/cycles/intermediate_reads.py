@@ -5,9 +5,9 @@
     c1 poll        -> ok k=a@0     op 2
     c1 poll        -> ok k=c@2     op 3     c1 went from a to c and never polled b, the last of op 0
 
-A step is a pair of records that a process polled one after the other. The candidates are the few
+A step is two records that a process polled one directly after the other. The candidates are the few
 steps that skip a record. For each candidate, the plan looks up all records of the transaction that
-sent the first record of the pair. It then checks whether the process ever polled the last of these
+sent the first record of the step. It then checks whether the process ever polled the last of these
 records.
 
 Source: `properties.anomalies.cycles.intermediate_read`.

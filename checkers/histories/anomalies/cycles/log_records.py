@@ -97,7 +97,7 @@ def log_records(dependencies: DependencyContext, batch: Batch) -> LogRecords:
 def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
     """Returns the pairs of adjacent records in a log that two different operations sent.
 
-    The result is two arrays of row numbers in `log`. A record whose sender is unknown is left out.
+    The result is two arrays of row numbers in `log`. A record with an unknown sender is left out.
     """
     at, sizes = log.groups()
     key, of_block = log.key[at], block(log.offset[at])

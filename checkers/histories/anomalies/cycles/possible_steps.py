@@ -42,10 +42,10 @@ class PossibleSteps:
     """The operations that a cycle can enter through a poll, and leave through a send.
 
     - `both` has the operations that poll and send.
-    - `after_poll` has the operations that send, if they or an earlier operation of their process
-      poll.
-    - `before_send` has the operations that poll, if they or a later operation of their process
-      send.
+    - `after_poll` has each operation that sends, if the same operation or an earlier one of its
+      process polls.
+    - `before_send` has each operation that polls, if the same operation or a later one of its
+      process sends.
     """
 
     both: Bitset
@@ -54,8 +54,7 @@ class PossibleSteps:
     ww_deps: bool  # True if a cycle can also enter an operation through a record that it sent
 
     def of(self, first: Ints, second: Ints) -> tuple[int, int]:
-        """Returns the number of wr dependencies in possible G1c cycles, and in possible G1c-process
-        cycles.
+        """Returns the numbers of wr dependencies that can be in a G1c and in a G1c-process cycle.
 
         Dependency i leads from the operation `first[i]`, which sent a record, to `second[i]`, which
         polled it.
@@ -67,7 +66,7 @@ class PossibleSteps:
 
 
 def find_possible_steps(*, ww_deps: bool) -> Plan[PossibleSteps]:
-    """Returns the operations that a cycle of wr dependencies can enter and leave."""
+    """Returns the operations through which a cycle of wr dependencies can enter and leave."""
     observed = Batch((yield from collect(_stage("polls and sends", _PROCESSES, _of_processes))))
     process, code = np.unique(observed.ints("process"), return_inverse=True)
     firsts, lasts = np.full(len(process), _NEVER), np.full(len(process), _NONE)

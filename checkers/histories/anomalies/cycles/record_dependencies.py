@@ -56,7 +56,7 @@ COUNT: Final = int64_schema("ww", "wr", "in_g1c", "in_g1c_process")
 
 @dataclass(frozen=True, slots=True)
 class Dependents:
-    """The dependencies between operations that one batch of the history shows.
+    """The dependencies between operations that are visible in one batch of the history.
 
     The wr dependencies come first, then the ww dependencies.
     """

@@ -96,7 +96,7 @@ class FetchedOffsets:
 
 
 def fetched_offsets(context: Context) -> Plan[tuple[FetchedOffsets, tuple[Finding, ...]]]:
-    """Returns all fetches of group offsets, and the findings of three anomalies.
+    """Returns all fetches of group offsets, and the findings of three anomalies about them.
 
     The anomalies: the offset went backwards; it changed without a commit; it was committed only by
     failed transactions.

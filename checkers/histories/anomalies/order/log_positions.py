@@ -6,10 +6,9 @@
     c1 poll     -> ok k=a@0
     c1 poll     -> ok k=c@2       a step from offset 0 to offset 2: it skips one record, b
 
-A step is a pair of records of a key that a process polled (or sent) one after the other. The offset
-of a record is the offset at which this process polled or sent it. Two sorts of records get their
-offset from the module `value_offsets`: records without an offset, and with the option `--jepsen`
-all records.
+A step is two records of a key that a process polled (or sent) one directly after the other. The
+offset of a record is the offset at which this process polled or sent it. Records without an offset
+get one from the module `value_offsets`. With the option `--jepsen`, all records do.
 
 Source: `properties.anomalies.order.steps`.
 """
@@ -48,7 +47,7 @@ class LogPositions:
     in_several_batches: NumberSet  # processes
 
     def offsets_of(self, batch: Batch, rows: Ints, role: Ints, offset: Ints) -> Ints:
-        """Returns the offset of each poll and send in `rows`; UNKNOWN_OFFSET if it is unknown."""
+        """Returns the offset of each poll and send in `rows`, or UNKNOWN_OFFSET."""
         took = np.flatnonzero(role == SEND_INFO)
         took = took[member(batch.ints("op")[rows[took]], self.committed)]
         located = np.where((role == SEND_OK) | (role >= POLL_OK), offset, UNKNOWN_OFFSET)
@@ -66,12 +65,12 @@ class LogPositions:
         return first + 1 if kind == SENDS else np.maximum(first + 1, self.log_starts.of(key))
 
     def skipped_count(self, kind: int, key: Ints, first: Ints, second: Ints, dirty: Mask) -> Ints:
-        """Returns, for each step, the number of records between the offsets `first` and `second`.
+        """Returns, for each step, the number of records between its offsets `first` and `second`.
 
-        A step is a pair of records that a process polled (or sent) one after the other. A poll at
-        read_committed may skip aborted records, so only records that were surely not aborted count
-        for it. `dirty` is True for each step of a poll at read_uncommitted, for which all records
-        count.
+        A step is two records that a process polled (or sent) one directly after the other. A poll
+        at read_committed may skip aborted records, so only records that were surely not aborted
+        count for this poll. `dirty` is True for each step of a poll at read_uncommitted, for which
+        all records count.
         """
         low, everything = self.first_skippable(kind, key, first), self.log.everything
         all_of_them = everything.between(key, low, second)

@@ -6,7 +6,7 @@
 
     BETWEEN   the step from this TAIL to this HEAD, offset 0 to offset 2
 
-A step is a pair of records of a log that a process polled (or sent) one after the other.
+A step is two records of one log that a process polled (or sent) one directly after the other.
 
 Source: `properties.anomalies.order.steps`.
 """

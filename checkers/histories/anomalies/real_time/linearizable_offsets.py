@@ -183,7 +183,7 @@ def _texts(sends: Batch, checks: Batch) -> pa.Array:
 
 
 def linearizable_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns three findings: offset order inversions, stale end offsets and future reads."""
+    """Returns the findings of offset order inversions, stale end offsets and future reads."""
     unconfirmed = context.unconfirmed
     isolation = context.declared.isolation
     first, when = yield from in_parallel(

@@ -7,10 +7,10 @@ A batch is a part of the history's rows, in the order of completion. A check com
 a send, or an end offset, with the log ends that were observed before the operation began. A higher
 log end contradicts the offset.
 
-If an operation began after batch 0 ended, it is compared with the highest log end of batch 0. This
-log end is in the summary of batch 0. An operation of batch 1 may also begin before batch 0 ends.
-Then a log end counts only if it was observed before this operation began. The summary has only the
-last log ends of a batch. If these do not decide the check, a further stage reads batch 0 itself.
+An operation that began after batch 0 ended is compared with the highest log end of batch 0, which
+is in the summary. But an operation of batch 1 may also begin before batch 0 ends. Then a log end
+counts only if it was observed before this operation began. The summary has only the last log ends
+of a batch. If these do not decide the check, a further stage reads batch 0 itself.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ _FACTS: Final = int64_schema("suspect", "reach", "completed_ns", *WITNESS, "posi
 class LogEnds:
     """The log ends that clients observed, in all batches of the history.
 
-    Two indexes find the highest log end that was observed before a time, or in earlier batches.
+    One index finds the highest log end observed before a time. Another one finds the highest log
+    end observed in earlier batches.
     """
 
     logs: Ints  # each log with an observation, as one number, ascending
@@ -99,11 +100,11 @@ class LogEnds:
         )
 
     def applicable(self, checks: Batch) -> Mask:
-        """Returns a mask: True for each check that applies.
+        """Returns a mask: True for each check that counts, False for its alternative.
 
         A check compares an offset with the log ends that were observed before. An end offset read
         at `read_committed` has two checks. If transactions send to the key (topic partition),
-        `STABLE_END` applies; otherwise `COMMITTED_END` applies.
+        `STABLE_END` counts; otherwise `COMMITTED_END` counts.
         """
         check, stable_apart = checks.ints("check"), member(checks.ints("key"), self.held_back)
         applies: Mask = np.where(stable_apart, check != COMMITTED_END, check != STABLE_END)

@@ -103,7 +103,7 @@ def missing(
 ) -> Plan[list[MissingRecord]]:
     """Returns the candidates that readers skipped: committed records that no reader received.
 
-    Records that retention may have deleted are left out. `in_log_ns` has, for each transaction, a
+    Records that retention may have deleted are left out. `in_log_ns` maps each transaction to a
     time at which its records were in the log.
     """
     if not some:

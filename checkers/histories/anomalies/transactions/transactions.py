@@ -107,7 +107,7 @@ def _torn_transactions(of: TransactionReads, context: Context) -> Plan[Finding]:
 
 
 def _unconfirmed_reads(of: TransactionReads) -> Counter[int]:
-    """Returns, for each transaction with several sends, the number of its unconfirmed read values.
+    """Returns the number of unconfirmed read values of each transaction with several sends.
 
     A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
     """

@@ -1,4 +1,4 @@
-"""Opens the database of an application: in PostgreSQL if configured, else in SQLite in memory.
+"""Opens the database of an application: in PostgreSQL if configured, otherwise in SQLite in memory.
 
 `in_postgres(dsn)` (the option `--postgres`) or the environment variable `URTEIL_POSTGRES_DSN`
 configures a server; the option wins.

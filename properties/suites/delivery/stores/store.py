@@ -71,8 +71,8 @@ class Store(Protocol):
 def transaction(store: Store, prepare_as: str | None = None) -> Generator[None]:
     """Runs a `with` block in one database transaction; an exception rolls it back.
 
-    With `prepare_as`, the transaction is not committed, but prepared under this name (the first
-    phase of a two-phase commit).
+    With `prepare_as`, the transaction is prepared under this name (the first phase of a two-phase
+    commit) instead of committed.
     """
     store.execute("BEGIN")
     try:
@@ -116,9 +116,7 @@ def set_position(store: Store, key: str, offset: int) -> None:
 
 
 def advance_position(store: Store, key: str, since: int, offset: int) -> None:
-    """Moves the position from `since` to `offset`; raises Conflict if the position is
-    not `since`.
-    """
+    """Moves the position from `since` to `offset`; raises Conflict if it is not at `since`."""
     store.execute("INSERT INTO positions VALUES (?, 0) ON CONFLICT DO NOTHING", key)
     moved = "UPDATE positions SET next_offset = ? WHERE key = ? AND next_offset = ? RETURNING key"
     if not store.execute(moved, offset, key, since):
