@@ -128,7 +128,7 @@ class Skip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """What was delivered to one application: counts, and an example of a repetition and of a skip.
+    """The deliveries to one application: counts, and an example of a repetition and of a skip.
 
     The examples are the repetition that completed first, and the skip of the lowest topic partition
     and offset.

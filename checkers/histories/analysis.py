@@ -146,7 +146,7 @@ def analyze(
     declared: Declarations = NOTHING_DECLARED,
     watch: Watcher = unwatched,
 ) -> Analysis:
-    """Returns the verdicts on the anomalies with the names `anomalies`; without names, on all.
+    """Returns the verdicts on these anomalies; without names, on all anomalies.
 
     Raises UnreadableHistory. Raises UnknownName if a name is not the name of an anomaly.
     """

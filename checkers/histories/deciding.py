@@ -130,7 +130,7 @@ def wanted_by(chosen: Collection[Anomaly], declared: Declarations) -> tuple[froz
 def cached(
     history: HistoryDataset, wanted: Collection[str], *, delivery: bool = False
 ) -> AbstractContextManager[HistoryDataset]:
-    """Returns the history with a cache of its columns, as a context manager.
+    """Returns the history with a cache of its columns, as a context manager that ends the cache.
 
     The cache uses the disk only if the plan shuffles the history.
     """
@@ -276,8 +276,9 @@ def invalid_rows(columns: tuple[str, ...]) -> Stage[pa.Table]:
 
 
 def count_totals() -> Stage[Totals]:
-    """Returns a query-plan stage that counts operations and micro-operations, and finds the start
-    time.
+    """Returns a query-plan stage that counts operations and micro-operations.
+
+    It also finds the start time of the history.
     """
     kernel = Kernel("counting operations", ("op", "kind", "invoked_ns"), _TOTALS, _count)
     return Stage(Source.OPERATIONS, kernel, Totals.of)

@@ -19,7 +19,7 @@ class Row(Protocol):
 
     @property
     def size(self) -> int:
-        """How severe the violation is; reports list the largest number first."""
+        """The severity of the violation; reports list the largest number first."""
         ...
 
     @property

@@ -137,7 +137,7 @@ def mixed_operations(history: History) -> tuple[MixedOperation, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumption:
-    """One assumption: its identifier, its statement and its checker."""
+    """An assumption about histories: its identifier, its statement and its checker."""
 
     id: str
     statement: str

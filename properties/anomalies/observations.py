@@ -57,7 +57,7 @@ def read_values(history: History) -> dict[KeyValue, tuple[int, ...]]:
 
 @remembered
 def polled_values(history: History) -> list[tuple[str, str, int]]:
-    """Returns log, value and operation number of each polled value, however the operation ended."""
+    """Returns (log, value, operation number) for each polled value, whatever the outcome."""
     return [
         (micro.key, micro.value, number)
         for number, operation in enumerate(history)

@@ -1,4 +1,4 @@
-"""The violations of claims, which the check of a claim on one run returns.
+"""The violations of a claim by one run, as the claim's check returns them.
 
 A claim that must *always* hold is a function: it receives the observations of a run, and returns
 all violations of the claim. A claim that something *can* happen is a set of goals; each goal must

@@ -87,7 +87,7 @@ def _stored_once(claim: str) -> Claimed:
 
 
 def default_is_at_least_once(run: Delivered) -> tuple[Breach, ...]:
-    """Always: with a client's default settings, every value that was sent is processed."""
+    """Always: a consumer with default settings processes every value that was sent."""
     why = lost(run.sent, run.stored, "in the database")
     return tuple(Breach("default_is_at_least_once", it) for it in why)
 

@@ -36,7 +36,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
-    """The state of one replica at one moment."""
+    """The state of one replica at one time of the run."""
 
     is_up: bool = True
     is_registered: bool = True  # the controller has registered the broker since its last start

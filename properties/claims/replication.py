@@ -1,8 +1,8 @@
 """Executable definitions of the claims about publishing and replication.
 
-`Published` has the history of the clients, and the log as a reader reads it from its start after
-all faults have ended. Values are unique among all sends. A process of a history has only one
-request open at a time, so a producer with several requests in flight is several processes.
+`Published` has the history of the clients, and the final log. A reader reads this log from its
+start after all faults have ended. Values are unique among all sends. A process of a history has
+only one request open at a time, so a producer with several requests in flight is several processes.
 `sessions` maps each process to its producer session, which all processes of a producer share.
 
 Source: D0, D1, D3 of docs/sources.md.
@@ -135,7 +135,7 @@ def offset_identifies(published: Published) -> tuple[Breach, ...]:
 
 
 def linearizable_offsets(published: Published) -> tuple[Breach, ...]:
-    """Always: in real time, acknowledged offsets and end offsets never go back."""
+    """Always: acknowledged offsets and end offsets never go back in real time."""
     rows = (
         *offset_order_inversion.inversions(published.history),
         *stale_end_offset.stale_end_offsets(published.history),

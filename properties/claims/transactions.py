@@ -1,8 +1,8 @@
 """Executable definitions of the claims about transactions.
 
 `Transacted` has the history of the clients, and the logs with their end offsets at both isolation
-levels. `Transacted` also has the records that a reader reads from the start. The isolation level of
-readers is a setting of the run.
+levels. It also has the records that a reader received from the start of the logs. The isolation
+level of readers is a setting of the run.
 
 Values are unique among all sends. A value such as `work 3:2` has two parts: `work 3` names the
 work, and `2` the attempt. After an abort, the application repeats the same work in another attempt.
@@ -88,9 +88,9 @@ def sends(transaction: Operation) -> tuple[Send, ...]:
 
 
 def is_void(transaction: Operation) -> bool:
-    """Returns True if no record of the transaction may ever be visible.
+    """Returns True if readers must never receive a record of the transaction.
 
-    That is, the transaction failed, or its end was never requested.
+    Such a transaction failed, or its end was never requested.
     """
     return transaction.outcome == "fail" or transaction.end_asked_ns is None
 
@@ -101,9 +101,9 @@ def is_void(transaction: Operation) -> bool:
 def atomic_commit(run: Transacted) -> tuple[Breach, ...]:
     """Always: readers receive all records of a transaction or none.
 
-    At the end, they receive all records of a committed transaction, and none of a transaction that
-    failed or whose end was never requested. If readers lack a record of a transaction, no
-    fetch returns the group offset that the transaction committed.
+    At the end, they receive all records of a committed transaction. They receive none of a
+    transaction that failed or whose end was never requested. If readers lack a record of a
+    transaction, no fetch returns the group offset that the transaction committed.
     """
     return tuple(Breach("atomic_commit", why) for why in _torn(run))
 

@@ -38,7 +38,7 @@ class EpochElsewhere(Location):
 
 
 def epochs_back(logs: Logs) -> tuple[EpochBack, ...]:
-    """Returns one row per batch whose leader epoch is below that of the batch before it."""
+    """Returns one row per batch with a lower leader epoch than the batch before it."""
     rows: list[EpochBack] = []
     for log in logs.replicas:
         for one, two in pairwise(batch for batch in log.sound if batch.leader_epoch >= 0):

@@ -93,7 +93,7 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aborted:
-    """An entry of an aborted-transaction index."""
+    """An entry of the index of aborted transactions."""
 
     segment: str
     producer_id: int
@@ -220,7 +220,7 @@ class Logs:
 
 
 def base_offset(segment: str) -> int:
-    """Returns the offset in the name of a segment's file."""
+    """Returns the base offset that the name of a segment file contains."""
     return int(segment.partition(".")[0])
 
 

@@ -22,16 +22,14 @@ from properties.log_audit.log import Logs, ReplicaLog, base_offset
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OffsetBack(Location):
-    """A batch that begins below the end of the batch before it, or below the base offset of its
-    segment.
-    """
+    """A batch that begins below the end of the previous batch or the base offset of its segment."""
 
     next_offset: int  # the lowest offset at which it may begin
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OffsetGap(Location):
-    """A batch that begins above the end of the batch before it, so that offsets are missing."""
+    """A batch that begins above the end of the previous batch, so that offsets are missing."""
 
     next_offset: int  # the first missing offset
 

@@ -81,7 +81,8 @@ def _successive(log: ReplicaLog) -> Iterator[tuple[Batch, Batch]]:
 def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
     """Returns one row per batch that follows its producer's open transaction without a marker.
 
-    The batch is no part of the transaction: it is not transactional, or has a newer producer epoch.
+    The batch is not part of the transaction: it is not transactional, or has a newer producer
+    epoch.
     """
     return tuple(
         sorted(

@@ -42,7 +42,7 @@ class Call(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Why the spec refuses an action: a false conjunct of its guard, or an undefined term."""
+    """Why the spec refuses an action: a conjunct of its guard is false, or a term is undefined."""
 
     action: Action
     arguments: tuple[int, ...]

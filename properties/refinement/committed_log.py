@@ -47,10 +47,10 @@ class CommittedLog:
 
 
 def log_of_replication(state: State, replicas: int) -> CommittedLog | None:
-    """Returns the committed log that corresponds to a state; None if a committed record is missing.
+    """Returns the committed log that a state of the spec has; None if it lacks a committed record.
 
-    The result has all records of the leader of the latest leader epoch. If this epoch has no
-    leader, the result has only the records below the high watermark.
+    The log has all records of the leader of the latest leader epoch. If this epoch has no leader,
+    the log has only the records below the high watermark.
     """
     high_watermark = as_int(state["true_high_watermark", ()])
     isr = [r for r in range(replicas) if state["registration.isr", (r,)]]

@@ -64,7 +64,7 @@ class Refinement(StateMapping[ConsumerGroup]):
         return out
 
     def calls(self, step: Step) -> list[Call]:
-        """Returns the abstract action of a detailed step; none if it only changes the group epoch."""
+        """Returns the abstract action of a detailed step; none if only the group epoch changes."""
         epoch = as_int(step.after["assignment_epoch", ()])
         match step.action, step.arguments:
             case "change_subscription", ():

@@ -127,7 +127,7 @@ class Refinement(StateMapping[Transactions]):
             out[f"{to}partitions", (ID, p)] = state[f"{of}partitions", (p,)]
 
     def _last_id(self, state: State) -> int:
-        """Returns the producer id of a tombstone: the last assigned one; 0 if there is none yet."""
+        """Returns the producer id of a tombstone: the last assigned one, or 0 before the first."""
         assigned = as_int(state["next_producer_id", ()])
         return max(0, assigned - 1) if self.detailed.ids_expire else 0
 
@@ -191,7 +191,7 @@ class Refinement(StateMapping[Transactions]):
         return [*self._requests(step), *self._actions_of(step), *self._commits(step)]
 
     def _requests(self, step: Step) -> Iterator[Call]:
-        """Yields the request to end a transaction, if a client makes it in this step."""
+        """Yields the request for commit or abort, if a client makes it in this step."""
         for k in range(self.detailed.transactions):
             outcome = step.after["requested", (k,)]
             if step.before["requested", (k,)] != outcome:

@@ -80,7 +80,7 @@ class Refinement(HistoryMapping[GroupOffsets]):
     # ---- the mapping
 
     def first_calls(self, state: State) -> list[Call]:
-        """Returns the abstract steps in which the consumers initialize their transactional ids."""
+        """Returns the abstract actions that initialize the consumers' transactional ids."""
         return [Call("init_transactions", (m, m)) for m in self._members]
 
     def calls(self, step: Transition, abstract: State) -> list[Call]:

@@ -1,4 +1,4 @@
-"""The spec `transactions` takes only steps of `read-committed-abstract`, seen from one partition.
+"""The spec `transactions` takes only steps that `read-committed-abstract` allows on one partition.
 
 The spec `transactions` is the detailed one. It has no reader. Instead, predicates define which
 records a reader at read_committed receives, and at which offset this reader stops. After each
@@ -74,12 +74,12 @@ class Refinement(HistoryMapping[Transactions]):
             )
 
     def reads(self, abstract: State, after: State) -> Iterator[Call]:
-        """Yields the abstract reader's next reads, as far as the detailed spec lets it read."""
+        """Yields the next reads of the abstract reader, up to the detailed reader's stop offset."""
         position = as_int(abstract["position", ()])
         yield from (Call("read", (o + 1,)) for o in range(position, self.read_end(after)))
 
     def read_end(self, detailed: State) -> int:
-        """Returns `read_committed_end` of the detailed spec: the offset at which a reader stops."""
+        """Returns the offset at which a reader at read_committed stops in a detailed state."""
         return as_int(self._detailed.value(self._end, detailed, {IN.uid: PARTITION}))
 
     def is_read(self, detailed: State, offset: int) -> bool:
@@ -87,7 +87,7 @@ class Refinement(HistoryMapping[Transactions]):
         return self._detailed.holds(self._read, detailed, {IN.uid: PARTITION, AT.uid: offset})
 
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
-        """Yields pairs of values to compare: the log, the decisions, and the reads.
+        """Yields the values that must be equal in both states: the log, the decisions, the reads.
 
         The last pair requires that no further read is possible.
         """

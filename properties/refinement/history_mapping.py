@@ -49,7 +49,7 @@ class Unexplained(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """Counts of the steps in an exploration of both specs, or in random walks.
+    """The numbers of explained and unexplained steps in an exploration of both specs, or in walks.
 
     `pairs` counts the pairs of a detailed state and an abstract state from which steps were taken.
     `explained` counts, by abstract action, the detailed steps that this action explains. Its key
@@ -109,7 +109,7 @@ class HistoryMapping(ABC, Generic[R]):
         return _counted(self._explored())
 
     def random_walks(self, walks: int, *, length: int, seed: int) -> Walk:
-        """Makes random walks, for constants with too many pairs to explore.
+        """Makes random walks through pairs of states; for specs with too many pairs to explore all.
 
         A walk has at most `length` steps of the detailed spec. It ends at a step that no actions
         explain.

@@ -16,7 +16,7 @@ SIGNED_FROM: Final = 21  # where the producer's bytes of a batch begin; the brok
 
 
 class Entry(NamedTuple):
-    """A record as the spec sees it: its offset, leader epoch and message number."""
+    """A record as the spec models it: its offset, leader epoch and message number."""
 
     offset: int
     leader_epoch: int

@@ -43,7 +43,10 @@ class Refinement(Protocol):
 
     @property
     def elements(self) -> Mapping[str, Sequence[str]]:
-        """For each sort, the names of its elements in the run, such as `broker 1` for replica 0."""
+        """Maps each sort of the spec to the names of its elements: replica 0 may be `broker 1`.
+
+        A sort is a type of the spec with numbered elements.
+        """
         ...
 
     def fork(self) -> Self: ...
@@ -70,7 +73,7 @@ class Unexplained:
 
 
 class Rejected(NamedTuple):
-    """Why the spec rejects an event: the attempts, with the decisive reason last.
+    """The reasons why the spec rejects an event: the attempts, with the decisive one last.
 
     `refusal` is the refusal of an action that the event needs. It is None if the values of the run
     differ from those of the spec.

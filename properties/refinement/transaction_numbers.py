@@ -1,7 +1,7 @@
 """The numbers of producers, topic partitions and transactions in the spec `transactions-abstract`.
 
-A transaction gets its number when it first appears in its coordinator's cache. Later, a record or
-marker belongs to the transaction that has its producer id and its producer epoch:
+A transaction gets its number when it first appears in its coordinator's cache. A later record or
+marker belongs to the transaction with its producer id and its producer epoch:
 
     record   carries the epoch in which the transaction began
     marker   carries the next epoch, which the producer got when the transaction ended
@@ -57,8 +57,8 @@ class TransactionNumbers:
     def carrying(self, state: State, stamped: Stamped, carries: CarriedEpoch) -> list[int]:
         """Returns the numbers of the transactions to which a batch, marker or request belongs.
 
-        The transaction must have the same producer id and the same epoch. `carries` selects the
-        epoch that is compared: that of the transaction's records, or that of its markers.
+        Such a transaction has the same producer id and the same epoch. `carries` selects the epoch
+        to compare: that of the transaction's records, or that of its markers.
         """
         if stamped.producer_id not in self.transactional_ids:
             return []

@@ -2,10 +2,10 @@
 
 A setting is the configuration of a run. Each claim has a condition on the setting:
 
-- *inside*, the setting satisfies the condition, and no run may break the claim;
-- *outside*, the setting or a seeded bug violates the condition, and some run breaks the claim.
+- *inside*: the setting satisfies the condition, and no run may break the claim;
+- *outside*: the setting or a seeded bug violates the condition, and some run breaks the claim.
 
-Some claims state that something *can* happen. Such a claim has goals: observations that show it.
+Some claims state that something *can* happen. Such a claim has goals: observations that prove it.
 Inside, every goal is reached by some run. Outside, at least one goal is never reached. If a search
 inside misses a goal, the claim is undecided, because more runs may reach the goal. The claim is
 also undecided if a search outside finds no run that breaks it.
@@ -44,9 +44,9 @@ def inside(claim: str, setting: str, because: str) -> Side:
 
 
 def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
-    """Returns the expectation that some run violates the claim.
+    """Returns an expected verdict: some run violates the claim.
 
-    The setting or the seeded bugs are outside the condition under which the claim holds.
+    The setting or the seeded bugs violate the condition under which the claim holds.
     """
     return Side(
         claim=claim, setting=setting, bugs=frozenset(bugs), expected="violated", because=because

@@ -48,10 +48,10 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnomalyChecker:
-    """A query plan that finds all occurrences of some anomalies.
+    """A query plan that finds all occurrences of the anomalies with the names `ids`.
 
-    `assumes` names the assumptions that the history must satisfy. `columns` names the columns
-    of the history that the plan reads; their values must be valid.
+    `assumes` names the assumptions that the history must satisfy. `columns` names the columns of
+    the history that the plan reads; their values must be valid.
     """
 
     ids: tuple[str, ...]

@@ -66,7 +66,10 @@ class Container:
             raise AvroFault("its records take no bytes", "write a schema with a column")
 
     def records(self) -> Iterator[Any]:
-        """Yields the records in order; raises AvroFault, with the number of the record if known."""
+        """Yields the records in order; raises AvroFault, with the number of the malformed record.
+
+        The number is missing if it is unknown.
+        """
         row = 0
         for count, data in self._blocks():
             block = io.BytesIO(data)

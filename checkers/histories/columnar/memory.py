@@ -31,7 +31,7 @@ _SEPARATE_POOL: Final = "mimalloc"
 
 @cache
 def keep_freed() -> None:
-    """Makes this process keep freed memory for later use; works only with glibc."""
+    """Makes this process keep freed memory for later use; has an effect only with glibc."""
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         libc.mallopt(_MMAP_THRESHOLD, _LARGEST)
         libc.mallopt(_ARENA_MAX, 1)

@@ -108,7 +108,7 @@ class PrefixMaxIndex:
         return broken
 
     def furthest(self, at: Ints) -> Ints:
-        """Returns, for each position in `at`, the input row with the group's highest value so far.
+        """Returns, for each position in `at`, the input row of the group's highest value so far.
 
         Positions number the rows in the order of group and time. Example: one group has the values
         5, 3, 7, in this order, in the input rows 0, 1, 2. The positions 0, 1, 2 give the rows 0, 0,

@@ -239,7 +239,7 @@ def _range(numbers: Ints) -> tuple[int, int]:
 
 
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
-    """Returns the packed offsets without the offset `offset[i]` of the log `key[i]`, for each i.
+    """Returns the bitsets without the offset `offset[i]` of the log `key[i]`, for each i.
 
     The offsets are removed for all owners (consumers or groups). A row of the table has one bit for
     each of 64 consecutive offsets, for one owner and log. A row without any bit left is removed.

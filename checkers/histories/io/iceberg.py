@@ -163,7 +163,10 @@ def _identity_partitions(metadata: Mapping[str, Any]) -> Iterator[int]:
 
 
 def _objects(found: object, number: str) -> list[Mapping[str, Any]]:
-    """Returns the JSON objects in the list `found` that have an integer in the field `number`."""
+    """Returns the JSON objects of a list whose field `number` is an integer.
+
+    The result is empty if `found` is no list.
+    """
     return [it for it in _items(found) if isinstance(it, dict) and isinstance(it.get(number), int)]
 
 

@@ -73,7 +73,7 @@ class UnreadableLocation(InputFault):
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """The size and the last change of a file, which show whether it changed while it was read."""
+    """The size and the modification time of a file, which reveal a change while it was read."""
 
     size: int
     changed_ns: int
@@ -183,8 +183,8 @@ class Remote:
 class FileSet:
     """Several files that are one history; `name` is the glob that matches them.
 
-    `reader` is the function that reads each file. If `reader` is None, the format of a file
-    determines the function.
+    `reader` is the function that reads each file. If `reader` is None, the function depends on the
+    format of each file.
     """
 
     name: str

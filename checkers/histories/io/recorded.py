@@ -94,7 +94,7 @@ def shown(found: object) -> str:
 
 @contextmanager
 def reading_parquet(path: Place | str) -> Generator[None]:
-    """Turns each error of the Parquet reader inside the `with` block into UnreadableHistory.
+    """Raises UnreadableHistory for an error of the Parquet reader in the `with` block.
 
     In a damaged file, names and texts may not even be UTF-8. So a decoding error counts too.
     """
@@ -276,7 +276,7 @@ def _part(path: Place) -> pa.Table:
 
 
 def with_new_columns(table: pa.Table) -> pa.Table:
-    """Returns the table with all columns of this schema version; an added column is null."""
+    """Returns the table with all columns of this schema version; a missing column becomes null."""
     for name in NEW_IN_2:
         if name not in table.schema.names:
             table = table.append_column(name, pa.nulls(table.num_rows, SCHEMA.field(name).type))

@@ -83,7 +83,7 @@ def refuse(odd: pa.Table, path: Place | str) -> None:
 
 
 def odd_rows(batch: Batch) -> pa.Table:
-    """Returns the broken rules of `COLUMNS`, each with the number of the first wrong operation.
+    """Returns the broken rules of `COLUMNS`, each with the first operation that breaks it.
 
     Rules of columns that the batch lacks are not checked.
     """
@@ -95,7 +95,7 @@ def odd_rows(batch: Batch) -> pa.Table:
 
 
 def broken_rules(batch: Batch) -> Iterator[tuple[Mask, str]]:
-    """Yields each broken rule of `COLUMNS`: a mask of the rows that break it, and the rule as text.
+    """Yields each broken rule of `COLUMNS`: a mask of the rows that break it, and its text.
 
     Rules of columns that the batch lacks are not checked.
     """

@@ -47,7 +47,7 @@ class TaskCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassCost:
-    """The cost of a pass; `seconds` is wall time, from the start to the answer of the last task.
+    """The cost of a pass; `seconds` is wall time, from its start to the result of its last task.
 
     `into` names the sources that the pass wrote by a shuffle, for later passes.
     """

@@ -47,7 +47,7 @@ SixthT = TypeVar("SixthT")
 
 
 class Source(Enum):
-    """The datasets that stages read; each stage reads exactly one of them.
+    """The datasets of the analysis; each stage of a query plan reads exactly one of them.
 
     If stages of several datasets wait, the scheduler first runs those of the dataset that comes
     first in this list.
@@ -63,7 +63,7 @@ class Source(Enum):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Stage(Generic[AnswerT]):
-    """A query on one dataset (`source`): a kernel, and a function that decodes the kernel's tables.
+    """A query on one dataset (`source`): a kernel, and a function that decodes its results.
 
     A kernel is a function from a batch of rows to a table.
     """

@@ -46,7 +46,7 @@ POSITIONS: Final = "urteil.positions"  # in the footer of a part
 
 @dataclass(slots=True)
 class TopicCopy:
-    """The copy of one topic in a folder, and the reader that adds new records to the copy."""
+    """The copy of a topic in a folder, and the reader that adds new records to this copy."""
 
     folder: Path
     reader: TopicReader
@@ -76,7 +76,7 @@ class TopicCopy:
 
     @property
     def rows(self) -> int:
-        """The number of rows in the folder."""
+        """The number of rows in the folder of the copy."""
         parts = self.folder.glob("part-?????.parquet")
         return sum(pq.read_metadata(part).num_rows for part in parts)
 

@@ -57,7 +57,7 @@ class GroupOffsetMovedWithoutCommit:
 
 
 def first_different(history: History, fetch: Fetch) -> Commit | Fetch | None:
-    """Returns the earliest commit or fetch whose offset differs from that of `fetch`, or None.
+    """Returns the earliest commit or fetch of another offset than that of `fetch`, or None.
 
     The group and topic partition are those of `fetch`. The result completed before `fetch` began.
     """

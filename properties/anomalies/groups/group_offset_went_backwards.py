@@ -32,8 +32,9 @@ from properties.anomalies.rendering import in_ms, render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class GroupOffsetWentBackwards:
-    """A fetch of a lower group offset than was observed before, and the highest offset observed
-    before.
+    """A fetch of a lower group offset than was observed before it.
+
+    The row also has the highest offset observed before.
     """
 
     group: str

@@ -1,8 +1,8 @@
 """Two committed transactions of a pipeline consumed the same input record.
 
 Each transaction committed an offset above the record, so the later one should have begun above the
-record. Another commit may have set the group's offset back to the record, or below it, between the
-two transactions. Then the repetition is no fault. Commits that failed cannot do this.
+record. But another commit may have moved the group's offset back to the record, or below it,
+between the two transactions. Then the pair is not reported. Commits that failed cannot do this.
 """
 
 from __future__ import annotations

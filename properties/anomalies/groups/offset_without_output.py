@@ -4,8 +4,8 @@ A transaction commits a group's offset and its output together. A fetch of the g
 that the transaction committed if two conditions are true:
 
 - No other operation can have set the fetched offset.
-- A different offset was observed before the fetch. Otherwise the fetched offset may be older than
-  the history.
+- A different offset was observed before the fetch. Otherwise the fetched offset may have been
+  committed before the history began.
 
 When the transaction has committed, its output is in the log. So a reader that reads beyond an
 output record must receive the record. If no reader received it, the group consumed input without

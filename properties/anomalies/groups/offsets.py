@@ -55,7 +55,7 @@ class Fetch:
 
 @remembered
 def commits(history: History) -> tuple[Commit, ...]:
-    """Returns every commit of a group's offset, whether it succeeded, failed or is unknown."""
+    """Returns every commit of a group's offset, whatever its outcome."""
     return tuple(
         Commit(
             (operation.group, micro.key),

@@ -22,7 +22,7 @@ from properties.anomalies.rendering import render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class AbortedRead:
-    """A value that was read although every send of it failed, with its first sender and reader."""
+    """A value that was read although all its sends failed, with its first sender and reader."""
 
     key: str
     value: str

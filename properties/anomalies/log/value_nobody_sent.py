@@ -22,7 +22,7 @@ from properties.anomalies.rendering import render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class ValueNobodySent:
-    """A value, the first operation that polled it, and how many times it was polled in all."""
+    """A value that no operation sent, with its first poll and the number of its polls."""
 
     key: str
     value: str

@@ -63,7 +63,7 @@ def _rotated_left(word: int, bits: int) -> int:
 def ranks(history: History) -> Mapping[KeyValue, int]:
     """Returns an offset for each (key, value), by the rule of Jepsen's checker.
 
-    At an offset with several values, `ranked` chooses one value. The offset of a value is the
+    At an offset with several values, `ranked` chooses one of them. The offset of a value is the
     highest one at which it is chosen. A value that is never chosen is left out.
     """
     seen: defaultdict[tuple[str, int], set[str]] = defaultdict(set)

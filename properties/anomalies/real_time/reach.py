@@ -42,7 +42,7 @@ class Reached:
     def breaks(self, key: str, offset: int, invoked_ns: int) -> bool:
         """Returns True if an operation invoked at `invoked_ns` must not get `offset`.
 
-        The reason: before that time, an observation showed that the log had passed this offset.
+        The reason: before that time, an operation observed that the log had passed this offset.
         """
         return self.key == key and self.completed_ns < invoked_ns and self.end > offset
 

@@ -55,9 +55,7 @@ def _ends(history: History) -> Iterator[tuple[int, EndOffset]]:
 
 
 def stale_end_offsets(history: History) -> tuple[StaleEndOffset, ...]:
-    """Returns one row per read of a log end that is below the highest end observed before the read
-    began.
-    """
+    """Returns one row per read of a log end that is below an end observed before the read began."""
     facts = list(reached(history))
     rows: list[StaleEndOffset] = []
     for op, end in _ends(history):

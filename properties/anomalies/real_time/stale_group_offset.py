@@ -151,7 +151,7 @@ def observed(history: History) -> int:
 
 
 def _later_fetches(some: Collection[Commit | Fetch]) -> int:
-    """Returns the number of fetches; a fetch that is the first call to complete does not count."""
+    """Returns the number of fetches, not counting a fetch that completed before all other calls."""
     ended = [(one.completed_ns, one.op, one) for one in some if one.completed_ns < FOREVER_NS]
     first = min(ended, key=lambda it: (it[0], it[1], isinstance(it[2], Fetch)))[2]
     return sum(isinstance(one, Fetch) for one in some) - isinstance(first, Fetch)

@@ -36,7 +36,10 @@ INIT: Final = "init_producer"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class ZombieWrite:
-    """A write of a replaced producer, with the init_producer operations of both producers."""
+    """A write of a producer after another one has replaced it.
+
+    The row also has the init_producer operations of both producers.
+    """
 
     transactional_id: str
     op: int

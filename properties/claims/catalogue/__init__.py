@@ -2,7 +2,7 @@
 
 A claim that is true only under a condition is checked twice. Under the condition the claim must
 hold; without the condition a counterexample must be found. The deciders of a claim are the suites,
-models and anomalies that check it. A claim that nothing checks yet has no decider.
+models and anomalies that check it. A claim without a decider has no check yet.
 
 Source: docs/sources.md D0, D1, D2, D3.
 """

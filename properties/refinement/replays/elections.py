@@ -62,7 +62,7 @@ class ControllerHarness:
         return self.controller.topic_partitions[TOPIC_PARTITION]
 
     def register(self, r: int) -> None:
-        """Registers broker `r` with a new incarnation, after an unclean shutdown."""
+        """Registers broker `r` again after an unclean shutdown, with a new incarnation id."""
         self.lives[r] = self.lives.get(r, 0) + 1
         request = RegisterBroker(broker_id=BROKERS[r], incarnation=self.lives[r])
         self.request(NodeId(BROKERS[r]), request)

@@ -6,9 +6,9 @@ A `Replay` has five parts:
 - the bug of the broker;
 - a function that builds the *harness*: the driven part of the broker;
 - for each action, a function that carries it out on the harness;
-- a function that reads the harness as a state of the spec.
+- a function that reads the state of the spec from the harness.
 
-The package docstring shows an example.
+The package docstring has an example.
 """
 
 from __future__ import annotations

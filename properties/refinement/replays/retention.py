@@ -78,7 +78,7 @@ COMPACTS: Final = LogConfig(
 
 @dataclass(slots=True, kw_only=True)
 class RetentionHarness:
-    """The two replicas of a topic partition; the first replica is the leader at the beginning."""
+    """The two replicas of a topic partition; the first one is the initial leader."""
 
     bugs: Bugs
     state: PartitionState

@@ -69,7 +69,7 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True)
 class TransactionHarness:
-    """A simulated cluster, and the client of one transactional id."""
+    """A simulated cluster, and a client with one transactional id."""
 
     cluster: Cluster
     version: TransactionVersion

@@ -231,7 +231,7 @@ def producing_apart(at: Instance) -> Program:
 
 
 def with_side_effect(at: Instance, *, is_guarded: bool = False) -> Program:
-    """Runs a pipeline that also writes each message to a database.
+    """Runs a pipeline that also writes each message to a database, as a side effect.
 
     If `is_guarded`, a message that the database marks as consumed is not written again.
     """

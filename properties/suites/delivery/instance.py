@@ -64,7 +64,7 @@ class Instance:
         return self.consumer
 
     def producer(self, transactional_id: str | None = None) -> TransactionalProducer:
-        """Returns a transactional producer; the default transactional id is unique."""
+        """Returns a transactional producer; by default, its transactional id is unique."""
         return TransactionalProducer(
             app=self.app,
             brokers=self.brokers,

@@ -18,7 +18,7 @@ from reference_impl.simulation.producer import ProducerConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """An application, the configuration of its input's producer, and the reader of its output."""
+    """An application, the settings of its input's producer, and the reader of its output."""
 
     condition: str
     runs: ProgramFactory

@@ -84,7 +84,7 @@ class Worker:
     def works(self) -> Steps:
         """Moves the member's position in each partition up by one, as if it had processed a record.
 
-        If the suite has paused the member, this returns only when the pause is over.
+        If the suite pauses the member, the work ends only after the pause.
         """
         yield Pause(WORK_MS)
         self.positions = {place: Offset(at + 1) for place, at in self.positions.items()}

@@ -33,7 +33,7 @@ Leadership = tuple[BrokerId, LeaderEpoch]
 
 
 class EventLog:
-    """Describes the events of a cluster; `new_events` returns those since its last call."""
+    """Describes the events of a cluster as text; `new_events` returns those since its last call."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -165,7 +165,10 @@ def _effects(operations: list[Operation]) -> Iterator[str]:
 
 
 def _records(operation: Operation) -> Iterator[tuple[str, str, str, str]]:
-    """Yields (sentence with placeholders, key, value, offset) for each record or group offset."""
+    """Yields (sentence with placeholders, key, value, offset) for each record or group offset.
+
+    They are those of one operation. An example is `reads {values} at offset {offsets} of {key}`.
+    """
     is_transaction = operation.f == "txn"
     for did in operation.did:
         match did:
@@ -187,7 +190,7 @@ def _records(operation: Operation) -> Iterator[tuple[str, str, str, str]]:
 
 
 def shortened(items: Sequence[object]) -> str:
-    """Returns the items as a text; of more than six items only the first three and the last.
+    """Returns the items as text; if there are more than six, only the first three and the last.
 
     >>> shortened([1, 2, 3]), shortened(range(9))
     ('1, 2, 3', '0, 1, 2 ... 8')

@@ -1,9 +1,9 @@
 """The Hypothesis rules of the suite `replication`: one producer, one consumer, and three brokers.
 
 A run calls rules in a random order. The rules send records, lose responses, crash brokers, and cut
-or heal links. A *focused* rule crashes the leader right after an acknowledgement. At the end of a
-run all faults end, and the cluster must recover in bounded virtual time. Then the log is read from
-its start.
+or heal links. A *focused* rule crashes the leader directly after an acknowledgement. At the end of
+a run all faults end, and the cluster must recover in bounded virtual time. Then the log is read
+from its start.
 """
 
 from __future__ import annotations

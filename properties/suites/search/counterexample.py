@@ -38,9 +38,10 @@ _ENDS: Final = "ends all faults, waits for recovery and judges the run"
 
 
 def program(machine: type[JudgedMachine], found: Found, setting: str, bugs: Bugs) -> str:
-    """Returns a commented program that repeats the found run.
+    """Returns a commented program that repeats the run of a search.
 
-    The program ends with the exception `Shown`, as the run did: the claim is violated.
+    The program ends with the exception `Shown`, as the run did: it breaks a claim or reaches a
+    goal.
     """
     names = ", ".join(f'"{name}"' for name in sorted(bug.value for bug in bugs))
     broker = f", bugs=bugs_named({names})" if bugs else ""

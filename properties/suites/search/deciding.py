@@ -68,7 +68,7 @@ class Search:
 
     @property
     def rules_of_each(self) -> int:
-        """The number of rule calls per run: the requested number times the suite's share.
+        """The number of rule calls per run: `rules`, scaled by the suite's share.
 
         A suite whose rules take long has a share below 1.
         """

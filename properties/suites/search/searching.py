@@ -111,7 +111,7 @@ def _neighbours(
 
 
 def replay(machine: RuleBasedStateMachine, calls: Iterable[Call]) -> Shown | None:
-    """Runs these calls and ends the run; returns the broken claim or the reached goal, or None."""
+    """Runs these calls and ends the run; returns the broken claim or the reached goal, if any."""
     try:
         for call in calls:
             call.run(machine)

@@ -154,8 +154,9 @@ def sends_without_transaction(place: TopicPartition, value: str) -> ProgramFacto
 
 
 def fetches_offset(place: TopicPartition, isolation: Isolation) -> ProgramFactory:
-    """Returns a client program that fetches the group's committed offset; at read_committed it
-    waits for open transactions.
+    """Returns a client program that fetches the group's committed offset.
+
+    At read_committed, the fetch waits for open transactions.
     """
 
     def program(app: Application) -> Program:

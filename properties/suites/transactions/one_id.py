@@ -201,7 +201,10 @@ class OneIdMachine(LeaderFaultsMachine):
     # ------------------------------------------------------------ the end
 
     def end(self) -> Transacted:
-        """Recovers the cluster, commits one more transaction, and reads all partitions."""
+        """Recovers the cluster, commits one more transaction, and returns the observations.
+
+        At the end, readers read all partitions.
+        """
         for client in self._clients:
             self.cluster.kill(client)
         self.cluster.recover()

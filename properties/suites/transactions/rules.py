@@ -80,7 +80,7 @@ class TransactionsMachine(OneIdMachine):
     @precondition(lambda self: "markers" in self.setting.late)
     @rule()
     def mark_late(self) -> None:
-        """Delays the first marker request of a commit until the next transaction is open."""
+        """Delays the first marker request of a commit until the next transaction has begun."""
         self.calm_down()
         self.send(2)
         self._delay(_requests("WriteTxnMarker"), 550)

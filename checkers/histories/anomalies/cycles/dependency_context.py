@@ -68,5 +68,5 @@ class DependencyContext:
 
 
 def locations_stage(title: str, schema: pa.Schema, run: partial[pa.Table]) -> Stage[pa.Table]:
-    """Returns a query-plan stage that calls `run` on parts of the records, by log and offset."""
+    """Returns a query-plan stage that calls `run` on each batch of records, by log and offset."""
     return Stage(Source.RECORD_LOCATIONS, Kernel(title, RECORD_COLUMNS, schema, run))

@@ -1,11 +1,11 @@
-"""The offsets at which a reader has only a part of a transaction, as a bitset for each key.
+"""The offsets of parts of transactions, at which a reader lacks the rest, as bitsets by key.
 
     p1 txn k=a k=b j=c -> ok @0 @1 @5     a part: a, at offset 0 of k
     c1 poll            -> ok k=a@0
     c1 poll            -> ok k=d@2        this step begins at a part: it could skip b, and did
 
-A part is a record of a transaction below its last record of the same key. Most offsets are in the
-acknowledgements, so one batch of operations shows them. If a value of the transaction is
+A part is a record of a transaction below its last record of the same key. Most sends have an
+acknowledged offset, so one batch of operations has these parts. If a value of the transaction is
 unconfirmed, the driver finds the parts: a value is unconfirmed if it was polled at an offset where
 no send of it was acknowledged.
 

@@ -8,8 +8,8 @@
                                   skipped          offset  1        bits 010
 
 Only offsets below the highest delivered offset count as skipped. Two kinds of records have no bit
-in these bitsets: records that were polled at an offset where no send of them was acknowledged, and
-records that share an offset. The module `unconfirmed_deliveries` checks these.
+in these bitsets: records polled at an offset where no send of them was acknowledged, and records
+that share an offset. The module `unconfirmed_deliveries` checks these.
 
 Source: `properties.delivery`.
 """

@@ -169,8 +169,8 @@ def first_commits(registers: Ints, batch: Batch) -> pa.Table:
     """Returns, for each group and log, the first commit, and the first commit of another offset.
 
     Example: for commits of the offsets 3, 3, 7 and 9, these are the first 3 and the 7. Only commits
-    that ended ok count, in the order of their ends. Commits inside transactions and commits outside
-    transactions are treated separately.
+    that ended ok count, in the order of their completion. Commits inside and outside transactions
+    are treated separately.
     """
     of = commits(batch)
     some = (of.ints("outcome") == OK) & member(of.ints("register"), registers)
@@ -199,7 +199,7 @@ def first_two(of: Batch) -> Batch:
 
 @dataclass(frozen=True, slots=True)
 class KnownOffsets:
-    """Committed offsets of groups; at `known_ns[i]`, commit i has certainly taken effect."""
+    """Committed offsets of groups; `known_ns[i]` is a time by which commit i took effect."""
 
     register: Ints
     offset: Ints
@@ -215,8 +215,8 @@ class KnownOffsets:
     def highest(self, queries: Batch, since_ns: Ints | None = None) -> Ints:
         """Returns, for each fetch, the row of the highest offset committed before the fetch began.
 
-        The row is -1 if this highest offset is not above the fetched offset. `since_ns` may have a
-        time for each fetch. Then only commits that began after the time count.
+        The row is -1 if this offset is not above the fetched one. `since_ns` may have a time for
+        each fetch. Then only commits that began after this time count.
         """
         found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)
@@ -252,7 +252,7 @@ class KnownOffsets:
 
 
 def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) -> pa.Table:
-    """Returns each fetch that returned less than an earlier commit, with the highest such commit.
+    """Returns each fetch of an offset below an earlier commit, with the highest such commit.
 
     A commit is earlier if it ended ok before the fetch began. Only commits in `batch` count.
     `since_ns` may have a time for each fetch: then only commits that began after this time count.
@@ -290,7 +290,7 @@ def first_output(batch: Batch) -> pa.Table:
 
 
 def output_ahead(observed: FetchIndex, batch: Batch) -> pa.Table:
-    """Returns the commits of transactions with output that are higher than a later fetched offset.
+    """Returns the commits of transactions with output that are above a later fetched offset.
 
     A transaction with output sends records and does not fail. A fetch is later if it began after
     the transaction began.

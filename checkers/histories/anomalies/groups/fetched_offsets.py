@@ -82,7 +82,7 @@ ABORTED: Final = aborted_offset_read.ANOMALY.id
 
 @dataclass(frozen=True, slots=True)
 class FetchedOffsets:
-    """All fetches of group offsets, and the commits that explain or contradict a fetch."""
+    """All fetches of group offsets, and the commits that explain or contradict some fetch."""
 
     fetches: Batch
     tried: Batch  # the commits of an offset that a fetch returned, of any outcome
@@ -149,7 +149,7 @@ def _explained(
 
 
 def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int) -> Ints:
-    """Returns for each fetch the largest of `numbers` among the commits that explain the fetch.
+    """Returns, for each fetch, the largest number of a commit that explains the fetch.
 
     `numbers[i]` belongs to commit i; for example, it is the time at which the commit ended. A
     commit explains a fetch if it set the fetched offset and did not begin after the fetch

@@ -46,7 +46,7 @@ def polled_rows(batch: Batch, rows: Mask) -> Ints:
 
 
 def delivered_words(batch: Batch) -> pa.Table:
-    """Returns the offsets that each group polled in each log, as bitsets.
+    """Returns the offsets that each group polled from each log, as bitsets.
 
     Failed polls do not count.
     """

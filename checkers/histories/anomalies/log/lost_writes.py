@@ -67,7 +67,7 @@ _READ: Final = pa.schema(
 def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
     """Returns the finding of `lost-write`: values that should have been polled, but were not.
 
-    A poll should have returned a value if a poll returned a higher offset of the same log.
+    A value should have been polled if some poll returned a higher offset of the same log.
     """
     unconfirmed = context.unconfirmed
     some = yield from collect(

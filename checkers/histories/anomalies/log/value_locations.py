@@ -89,7 +89,7 @@ def total(counts: pa.Table) -> int:
 
 
 def grouped_in_lists(table: pa.Table, by: tuple[str, ...], lists: tuple[str, ...]) -> pa.Table:
-    """Returns one row for each combination of the columns `by`, with the other columns as lists.
+    """Returns one row for each combination of values in the columns `by`, with the rest as lists.
 
     `lists` names the other columns.
     """

@@ -166,8 +166,8 @@ def wrong_steps(
 ) -> list[pa.Table]:
     """Returns a table of the wrong steps, and tables with the numbers of all steps.
 
-    A step is a pair of records of a log that a process polled (or sent) one after the other. A step
-    is wrong if the offset does not grow, or if records are skipped. Steps with an unknown offset
+    A step is two records of one log that a process polled (or sent) one directly after the other.
+    It is wrong if the offset does not grow, or if records are skipped. Steps with an unknown offset
     are left out. `first` and `second` have the indexes in `records` of the two records of each
     step.
     """

@@ -60,7 +60,7 @@ class ValueOffsets:
 
     @classmethod
     def last(cls, unconfirmed: UnconfirmedValues, outranked: Batch) -> Self:
-        """Returns the highest offset of each value, under Jepsen's rule: one value for each offset.
+        """Returns the highest offset of each value, under Jepsen's rule of one value per offset.
 
         If several values were observed at an offset, the rule chooses one of them; `outranked` has
         the others. Example: a was observed at 3 and 7, and b at 7. If the rule chooses b at 7, a
@@ -83,11 +83,11 @@ class ValueOffsets:
         return cls(pairs, values, last, of_all=True)
 
     def applied(self, batch: Batch, rows: Ints, role: Ints, located: Ints) -> Ints:
-        """Fills in missing offsets of polls and sends, in place, and returns `located`.
+        """Returns `located`, in which missing offsets of polls and sends are filled in.
 
-        `located[i]` is the offset of the poll or send in row `rows[i]` of the batch. If it is
-        missing, it becomes the offset of the value polled or sent. If `of_all` is true, recorded
-        offsets are replaced too.
+        `located[i]` is the offset of the poll or send in row `rows[i]` of the batch; the array is
+        changed in place. A missing offset becomes the offset of the value polled or sent. If
+        `of_all` is true, recorded offsets are replaced too.
         """
         key, value = batch.fingerprints("key"), batch.fingerprints("value")
         among = batch.derived(("unconfirmed values",), lambda _: self.values.has(value)).take(rows)

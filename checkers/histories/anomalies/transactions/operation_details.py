@@ -33,8 +33,9 @@ _SPANS: Final = int64_schema("first_ns", "last_ns", "ascending")
 
 
 def operation_details(ops: Ints) -> Stage[pa.Table]:
-    """Returns a query-plan stage that collects outcome, times and number of sends of operations
-    `ops`.
+    """Returns a query-plan stage that collects details of the operations `ops`.
+
+    These are the outcome, the times and the number of sends.
     """
     ops = distinct(ops)
     run = partial(_details, ops)
