@@ -67,7 +67,7 @@ class ElectionsMachine(ReplicationMachine):
     @precondition(lambda self: self.leads_well())
     @rule(count=st.integers(1, 2))
     def take_turns(self, count: int) -> None:
-        """Crashes the only live broker before it responds to a send, and restarts another broker.
+        """Crashes the only live broker before it responds to a send, and restarts another.
 
         The producer got no response, so it sends the same values again, to the restarted broker.
         """

@@ -79,7 +79,7 @@ class LogMachine(LeaderFaultsMachine):
 
     @rule(writer=st.integers(0, 1), place=st.integers(0, 1), count=st.integers(1, 3))
     def send(self, writer: int, place: int, count: int) -> None:
-        """Queues values for a writer; the simulated clock does not advance."""
+        """Queues values for a writer; no virtual time passes."""
         for number in range(self._sent, self._sent + count):
             where = self._places[place % len(self._places)]
             self._queues[writer % len(self._queues)].append((where, f"v{number}"))

@@ -84,7 +84,7 @@ class ReplicationMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 3))
     def send(self, count: int) -> None:
-        """Queues values at the producer; the simulated clock does not advance."""
+        """Queues values at the producer; no virtual time passes."""
         self._send(count)
 
     @rule(count=st.integers(1, 3))

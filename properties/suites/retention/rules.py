@@ -82,7 +82,7 @@ class RetentionMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 3))
     def send(self, count: int) -> None:
-        """Queues values for the writer; the simulated clock does not advance."""
+        """Queues values for the writer; no virtual time passes."""
         self._queue.extend(f"v{number}" for number in range(self._sent, self._sent + count))
         self._sent += count
 

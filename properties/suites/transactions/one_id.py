@@ -121,7 +121,7 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 2))
     def send_without_waiting(self, count: int) -> None:
-        """Queues sends at the newest producer; the simulated clock does not advance."""
+        """Queues sends at the newest producer; no virtual time passes."""
         instance = self._newest()
         if not instance.is_over:
             instance.todo.extend(self._sends(instance, count))
@@ -172,7 +172,7 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 2))
     def zombie_commits(self, count: int) -> None:
-        """Makes a zombie, a producer that a newer one has replaced, send and commit.
+        """Makes a zombie send and commit: a producer that a newer one has replaced.
 
         If no zombie runs, the newest producer is replaced first; then it is the zombie.
         """

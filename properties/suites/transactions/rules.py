@@ -57,7 +57,7 @@ class TransactionsMachine(OneIdMachine):
     @precondition(lambda self: "verifications" in self.setting.late)
     @rule()
     def verify_late(self) -> None:
-        """Delays the verification of a record until its transaction has been aborted."""
+        """Delays the verification of a record until its transaction is aborted."""
         self.calm_down()
         for place in self._outputs:
             leader = NodeId(self.cluster.leader(place))
@@ -80,7 +80,7 @@ class TransactionsMachine(OneIdMachine):
     @precondition(lambda self: "markers" in self.setting.late)
     @rule()
     def mark_late(self) -> None:
-        """Delays the first marker request of a commit until the next transaction has begun."""
+        """Delays the first marker request of a commit until the next transaction is open."""
         self.calm_down()
         self.send(2)
         self._delay(_requests("WriteTxnMarker"), 550)
