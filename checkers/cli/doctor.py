@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from checkers.cache import cache
-from checkers.cli import configuration
+from checkers.cli import configuration, prove
 from checkers.cli.command import command
 from checkers.cli.run import Run
 from checkers.events import Measured
@@ -65,7 +65,7 @@ def doctor_command(run: Run, spark_archive: bool) -> None:
         except PackageNotFoundError:
             missing.append(package)
             run.emit(Measured(metric=package, value="missing"))
-    for figure in _compiler():
+    for figure in (*_compiler(), _proofs()):
         run.emit(figure)
     chosen = java.choose()
     run.emit(Measured(metric="java", value=f"{chosen.version} from {chosen.origin}: {chosen.home}"))
@@ -95,6 +95,12 @@ def _compiler() -> Iterator[Measured]:
     folder = cache("compiled")
     megabytes = sum(map(_size, folder.glob("*"))) / MEGABYTE
     yield Measured(metric="cache of compiled specs", value=f"{folder}, {megabytes:,.1f} MB")
+
+
+def _proofs() -> Measured:
+    files = list(cache(prove.PROVED).glob("*"))
+    size = f"{len(files):,} conditions, {sum(map(_size, files)) / MEGABYTE:,.1f} MB"
+    return Measured(metric="cache of proofs", value=f"{cache(prove.PROVED)}, {size}")
 
 
 def _size(file: Path) -> int:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from checkers.cache import cache
 from checkers.cli import selection
 from checkers.cli.check import expectations, explored, show_counterexamples
 from checkers.cli.command import command, replay_command
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from model.variants import Variant
 
 DECLINED = "declined"
+PROVED = "proved"  # the folder of the cache
 RUN_BUDGET = "300k-states"  # of the search for a run that breaks a property
 
 
@@ -43,12 +45,14 @@ class ProofOptions:
     """The options of a proof: the solver's time limit for one condition, and two optional outputs.
 
     The conditions are written as SMT-LIB to the folder `smtlib`, unless it is None. If `cvc5` is
-    True, the solver cvc5 decides the conditions too.
+    True, the solver cvc5 decides the conditions too. `cache` is the folder of proved conditions;
+    without it, every condition is decided.
     """
 
     limit_ms: int = 20_000
     smtlib: Path | None = None
     cvc5: bool = False
+    cache: Path | None = None
 
 
 DEFAULTS = ProofOptions()
@@ -69,6 +73,9 @@ DEFAULTS = ProofOptions()
     metavar="FOLDER",
 )
 @click.option("--cvc5", is_flag=True, help="Decide each condition with cvc5 too, and compare.")
+@click.option(
+    "--no-cache", is_flag=True, help="Decide every condition now, and keep none of the answers."
+)
 @command()
 def prove_command(
     run: Run,
@@ -80,11 +87,14 @@ def prove_command(
     limit_ms: int,
     smtlib: Path | None,
     cvc5: bool,
+    no_cache: bool,
 ) -> None:
     """Prove SPEC for any number of replicas, offsets, epochs and transactions.
 
     --set limits only the search for a run that breaks a property, not the proof. With --kafka, if
-    the proof for the release fails, the version of the spec with the fix is proved too.
+    the proof for the release fails, the version of the spec with the fix is proved too. A
+    condition that was proved before is taken from the cache, unless its formulas, Z3, the seed or
+    the limit changed.
 
     \b
     urteil prove transactions-abstract
@@ -103,7 +113,12 @@ def prove_command(
     read = {claim.name for claim in made.claims}
     names = names if patterns else tuple(name for name in names if name in read)
     selection.note_releases(run, chosen)
-    options = ProofOptions(limit_ms=limit_ms, smtlib=smtlib, cvc5=cvc5)
+    options = ProofOptions(
+        limit_ms=limit_ms,
+        smtlib=smtlib,
+        cvc5=cvc5,
+        cache=None if no_cache else cache(PROVED),
+    )
     proof = prove(run, chosen, made, names, options)
     if kafka is None or proof.holds:
         return
@@ -134,7 +149,12 @@ def prove(
     def progress(condition: Condition, number: int, of: int) -> None:
         run.progress(f"{variant.spec} {variant.name}: {number} of {of} conditions: {condition}")
 
-    proof = symbolic.prove(spec, seed=run.seed, limit_ms=options.limit_ms, progress=progress)
+    kept = None if options.cache is None else symbolic.ProofCache(options.cache)
+    proof = symbolic.prove(
+        spec, seed=run.seed, limit_ms=options.limit_ms, progress=progress, cache=kept
+    )
+    if kept is not None and kept.fault:
+        run.note(f"proved conditions are not kept: {kept.fault}\n  --no-cache needs no folder")
     second = None if proof.interrupted else for_other_solvers(run, variant, spec, proof, options)
     right = expectations(variant, properties, {}, expected)
     runs = None
@@ -162,6 +182,8 @@ def prove(
             )
         )
     run.emit(Measured(metric="proof", value=str(proof)))
+    if kept is not None:
+        run.emit(Measured(metric="conditions from the cache", value=proof.from_cache))
     if second is not None:
         run.emit(Measured(metric="cvc5", value=str(second)))
     if proof.interrupted or (second is not None and second.interrupted):

@@ -13,6 +13,7 @@ from checkers.symbolic.counterexample import (
     counterexample_to_induction,
 )
 from checkers.symbolic.proof import Proof, Summary, prove
+from checkers.symbolic.proof_cache import ProofCache
 from checkers.symbolic.sorts import Declined
 from checkers.symbolic.vacuity import Vacuity, vacuity_of
 
@@ -24,6 +25,7 @@ __all__ = [
     "NoneFound",
     "Progress",
     "Proof",
+    "ProofCache",
     "Summary",
     "Vacuity",
     "counterexample_to_induction",

@@ -23,6 +23,7 @@ class Condition:
     how: str
     seconds: float  # in Z3
     assumed: frozenset[str] = frozenset()  # claims that a proof of the condition assumes
+    from_cache: bool = False  # an earlier run proved the condition
 
     @classmethod
     def of(cls, action: Action, claim: Claim, outcome: Outcome) -> Condition:
@@ -33,10 +34,12 @@ class Condition:
             how=outcome.how,
             seconds=outcome.seconds,
             assumed=outcome.assumed,
+            from_cache=outcome.from_cache,
         )
 
     def __str__(self) -> str:
-        verdict = f"{self.verdict} ({self.how}, {self.seconds:.2f} s)"
+        spent = "from the cache" if self.from_cache else f"{self.seconds:.2f} s"
+        verdict = f"{self.verdict} ({self.how}, {spent})"
         return f"{self.action} preserves {self.claim}: {verdict}"
 
 

@@ -35,6 +35,11 @@ class Answer:
     reason: str = ""
 
 
+def solver_version() -> str:
+    """Returns the name and the full version of the solver, such as `Z3 4.13.0.0`."""
+    return str(z3.get_full_version())
+
+
 class Solver:
     """A set of Z3 formulas; each query about this set takes at most `limit_ms` milliseconds."""
 

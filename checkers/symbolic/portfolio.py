@@ -55,6 +55,13 @@ AT_LENGTH: Final = (
     ),
     Strategy(name="model-based instantiation", options={}, part=0.6),
 )
+STRATEGIES: Final = (
+    AT_FIRST_SIGHT,
+    AT_A_FINITE_SCOPE,
+    OF_INSTANCES,
+    OF_FEW_INSTANCES,
+    *AT_LENGTH,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -108,6 +115,7 @@ class Outcome:
     how: str
     seconds: float = 0.0
     assumed: frozenset[str] = frozenset()  # the claims that the deciding query assumes
+    from_cache: bool = False  # an earlier run decided the condition
 
 
 AtScopes = Callable[[], Iterator[tuple[Goal, Sorts]]]  # the same condition at finite scopes

@@ -22,7 +22,8 @@ from typing import Final
 from checkers.symbolic.condition import Condition, Progress
 from checkers.symbolic.induction import INIT, Goal, Induction, Using, framed, require_known
 from checkers.symbolic.inductive_subset import InductiveSubset, inductive_subset
-from checkers.symbolic.portfolio import Outcome, decide
+from checkers.symbolic.portfolio import AtScopes, Outcome, decide
+from checkers.symbolic.proof_cache import ConditionKeys, ProofCache
 from checkers.symbolic.small_scope import SmallScope, scopes_of
 from checkers.symbolic.sorts import Declined, Sorts, Unbounded
 from checkers.symbolic.states import Step
@@ -76,6 +77,11 @@ class Proof:
     def seconds(self) -> float:
         again = self.subset.decided_again if self.subset is not None else ()
         return sum(c.seconds for c in (*self.conditions, *again))
+
+    @property
+    def from_cache(self) -> int:
+        """Returns the number of conditions that an earlier run proved."""
+        return sum(c.from_cache for c in self.conditions)
 
     @property
     def reason(self) -> str:
@@ -149,11 +155,12 @@ class Proof:
 
     def __str__(self) -> str:
         by_frame = sum(c.how == FRAME for c in self.conditions)
+        kept = f"{self.from_cache} from the cache, " if self.from_cache else ""
         dropped = ", ".join(self.dropped)
         rest = f"; the other claims are proved without {dropped}" if dropped else ""
         return (
             f"{self.spec}: {len(self.conditions)} conditions, {by_frame} by frame, "
-            f"{len(self.failed)} not proved, {self.seconds:.1f} s in Z3: "
+            f"{kept}{len(self.failed)} not proved, {self.seconds:.1f} s in Z3: "
             f"{self.reason or 'proved'}{rest}"
         )
 
@@ -167,6 +174,7 @@ def prove(
     only: Sequence[str] = (),
     using: Using | None = None,
     scope: Scope | None = None,
+    cache: ProofCache | None = None,
 ) -> Proof:
     """Tries to prove by induction that every claim of the spec is true in every reachable state.
 
@@ -178,6 +186,7 @@ def prove(
     - `using` names the claims that suffice for a condition; by default, the spec names them.
     - `scope` replaces the spec's numbers of replicas, offsets and so on, for counterexamples and
       vacuity checks.
+    - `cache` has conditions that earlier runs proved, and gets those that this run proves.
 
     If a condition fails, the claims that do not need the failed claims are proved without them.
     After Ctrl-C the remaining conditions are unknown. Raises SpecError for unknown names.
@@ -185,7 +194,7 @@ def prove(
     for name in only:
         require_known(spec, "claim", name, [c.name for c in spec.claims])
     claims = tuple(c for c in spec.claims if not only or c.name in only)
-    prover = _Prover(spec, using, scope, seed=seed, limit_ms=limit_ms)
+    prover = _Prover(spec, using, scope, cache, seed=seed, limit_ms=limit_ms)
     planned = [(action, claim) for claim in claims for action in (spec.initial, *spec.actions)]
     conditions: list[Condition] = []
     vacuity, interrupted = UNCHECKED, False
@@ -223,12 +232,20 @@ def prove(
 
 class _Prover:
     def __init__(
-        self, spec: Spec, using: Using | None, scope: Scope | None, *, seed: int, limit_ms: int
+        self,
+        spec: Spec,
+        using: Using | None,
+        scope: Scope | None,
+        cache: ProofCache | None,
+        *,
+        seed: int,
+        limit_ms: int,
     ) -> None:
         self.sorts = Unbounded()
         self.induction = Induction(spec, Step(spec, Translation(self.sorts)), using)
         self.small = [SmallScope(spec, tried) for tried in scopes_of(spec, scope)]
         self.seed, self.limit_ms = seed, limit_ms
+        self.cache, self.keys = cache, ConditionKeys(self.sorts, seed=seed, limit_ms=limit_ms)
         self._consequences: dict[str, Outcome] = {}
 
     def again(self, condition: Condition, without: frozenset[str]) -> Condition:
@@ -252,7 +269,7 @@ class _Prover:
             for small in self.small:
                 yield small.induction.goal(action, claim, without), small.sorts
 
-        return decide(goal, self.sorts, at_scopes, limit_ms=self.limit_ms, seed=self.seed)
+        return self._decided(f"{action.name} preserves {claim.name}", goal, at_scopes)
 
     def _consequence(self, claim: Claim) -> Outcome:
         if claim.name in self._consequences:
@@ -266,6 +283,17 @@ class _Prover:
             for small in self.small:
                 yield small.induction.consequence(claim), small.sorts
 
-        found = decide(goal, self.sorts, at_scopes, limit_ms=self.limit_ms, seed=self.seed)
+        found = self._decided(f"{claim.name} follows", goal, at_scopes)
         self._consequences[claim.name] = replace(found, how=f"it follows, {found.how}")
         return self._consequences[claim.name]
+
+    def _decided(self, name: str, goal: Goal, at_scopes: AtScopes) -> Outcome:
+        if self.cache is None:
+            return decide(goal, self.sorts, at_scopes, limit_ms=self.limit_ms, seed=self.seed)
+        kept = self.cache.find(self.keys.key(name, goal))
+        if kept is not None:
+            return kept
+        found = decide(goal, self.sorts, at_scopes, limit_ms=self.limit_ms, seed=self.seed)
+        # A key of its own: an attempt may have added axioms, on which the proof then rests.
+        self.cache.keep(self.keys.key(name, goal), found)
+        return found

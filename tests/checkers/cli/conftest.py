@@ -36,6 +36,12 @@ class Output:
 Call = Callable[..., Output]
 
 
+@pytest.fixture(autouse=True)
+def proves_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gives each test a cache of proofs of its own, so that no test rests on an earlier run."""
+    monkeypatch.setattr("checkers.cli.prove.cache", lambda name: tmp_path / "cache" / name)
+
+
 @pytest.fixture
 def call(tmp_path: Path) -> Call:
     """Returns a function: `call("check", "replication")` runs `urteil check replication --json`."""

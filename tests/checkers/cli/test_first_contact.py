@@ -89,6 +89,7 @@ def test_doctor_names_the_compiler_and_the_cache_with_its_size(call: Any) -> Non
     figures = {event["metric"]: event["value"] for event in call("doctor").named("measured")}
     assert figures["C compiler"]
     assert figures["cache of compiled specs"].endswith(" MB")
+    assert figures["cache of proofs"].endswith(" MB")
 
 
 def test_a_part_of_a_name_finds_the_names_that_contain_it() -> None:

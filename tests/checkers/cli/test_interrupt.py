@@ -73,7 +73,7 @@ def alive(session: int) -> list[str]:
     ("words", "after_s"),
     [
         (["check", "replication", *LARGE], 2.0),
-        (["prove", "replication-abstract"], 1.0),
+        (["prove", "replication-abstract", "--no-cache"], 1.0),
         (["test", "replication", "--runs", "5000"], 2.0),
         (["record", "--sends", "100000"], 2.0),
         (["verify", "--only", "suite"], 2.0),

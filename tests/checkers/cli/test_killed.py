@@ -93,7 +93,7 @@ SCRATCH = "tmp/urteil-scratch-*"
 LARGE = ("--set", "max_leader_epoch=2", "--set", "log_size=4", "--set", "max_records=4")
 CHECK = ("check", "replication", *LARGE, "--engine", "compiled", "--memory", "1MB")
 RELEASE = ("check", "--kafka", "4.3")
-PROVE = ("prove", "replication-abstract")
+PROVE = ("prove", "replication-abstract", "--no-cache")
 ANALYZE = ("analyze", str(DEMO))
 RECORD = ("record", "--sends", "100000")
 URTEIL = (sys.executable, "-c", "from checkers.cli.main import main; main()")

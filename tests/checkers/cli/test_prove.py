@@ -117,6 +117,38 @@ def test_a_true_property_that_is_not_inductive_is_undecided_with_a_state(
     assert call("check", str(spec)).verdicts() == {"leaders_are_registered": "holds"}
 
 
+def figures(output: Any) -> dict[str, object]:
+    return {e["metric"]: e["value"] for e in output.named("measured")}
+
+
+def test_a_second_proof_takes_its_conditions_from_the_cache(call: Any) -> None:
+    first, second = (call("prove", "idempotence-abstract") for _ in range(2))
+    assert figures(first)["conditions from the cache"] == 0
+    assert figures(second)["conditions from the cache"] == 22
+    assert "8 by frame, 22 from the cache, 0 not proved, " in str(figures(second)["proof"])
+    assert second.verdicts() == first.verdicts()
+
+
+def test_without_the_cache_every_condition_is_decided_and_no_answer_kept(
+    call: Any, tmp_path: Path
+) -> None:
+    words = ("prove", "idempotence-abstract", "--no-cache")
+    output = call(*words)
+    assert "conditions from the cache" not in figures(output)
+    assert not (tmp_path / "cache").exists()
+    call(*words[:-1])
+    assert "cache" not in str(figures(call(*words))["proof"])
+
+
+def test_a_cache_that_is_not_writable_is_reported_and_the_proof_holds(
+    call: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "cache").write_text("")
+    output = call("prove", "idempotence-abstract")
+    assert output.exit_code == 0
+    assert "proved conditions are not kept: " in output.stderr
+
+
 def test_a_limit_of_zero_is_rejected(call: Any) -> None:
     output = call("prove", "transactions-abstract", "--limit-ms", "0")
     assert output.exit_code == 2

@@ -1,0 +1,125 @@
+"""The cache of proved conditions: each condition is proved once, and its answer is kept on disk.
+
+An answer is found only by the key of its condition. The key is a hash of everything that the answer
+rests on: the formulas as Z3 prints them in SMT-LIB, the names of the action and of the claims, the
+solver and its version, the seed, the limit, and the configurations of Z3. So a condition with
+another guard, lemma, seed or solver has another key, and is decided again.
+
+Only proofs are kept. A refuted condition needs its counterexample and an unknown one needs more
+time, so both are decided again. An entry that is damaged or belongs to another key is ignored and
+overwritten.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+import z3
+
+from checkers.symbolic.induction import Goal
+from checkers.symbolic.limits import Expr, Solver, solver_version
+from checkers.symbolic.portfolio import STRATEGIES, Outcome
+from checkers.symbolic.sorts import Sorts
+
+FORM: Final = 1  # of an entry, and of the text that a key is made of
+FRESH: Final = re.compile(r"!(\d+)")  # Z3 numbers fresh variables, and shared terms of a printout
+
+
+class ConditionKeys:
+    """Makes the key of a condition: the same for the same condition in every process.
+
+    A formula that several conditions share is printed only once.
+    """
+
+    def __init__(self, sorts: Sorts, *, seed: int, limit_ms: int) -> None:
+        self.sorts = sorts
+        self.settings = [FORM, solver_version(), seed, limit_ms, repr(STRATEGIES)]
+        self._hashes: dict[int, tuple[str, Expr]] = {}
+
+    def key(self, name: str, goal: Goal) -> str:
+        """Returns the key of a condition; `name` has its action and its claim."""
+        content = [
+            self.settings,
+            name,
+            [self._hash(axiom) for axiom in self.sorts.axioms],
+            [
+                [
+                    facts.named,
+                    facts.missing,
+                    [claim.name for claim in facts.claims],
+                    [self._hash(formula) for formula in facts.formulas],
+                ]
+                for facts in goal.facts
+            ],
+            self._hash(z3.Not(goal.formula)),
+        ]
+        return _sha256(json.dumps(content))
+
+    def _hash(self, formula: Expr) -> str:
+        number = formula.get_id()
+        if number not in self._hashes:
+            # The formula is kept too, so that no other formula gets its number.
+            self._hashes[number] = _sha256(printed(formula, self.sorts)), formula
+        return self._hashes[number][0]
+
+
+def printed(formula: Expr, sorts: Sorts) -> str:
+    """Returns the formula in SMT-LIB, with the declarations of its sorts and functions.
+
+    Z3 numbers bound variables in the order in which a process makes them. Here the numbers count
+    from 0 in each formula. So formulas with the same text differ in no more than these numbers.
+    """
+    solver = Solver(sorts.context, limit_ms=1)  # only prints
+    solver.add([formula])
+    declared = solver.declarations()
+    assert "!" not in declared, f"a numbered name is not bound: {declared}"
+    numbers: dict[str, int] = {}
+    text = FRESH.sub(lambda it: f"!{numbers.setdefault(it[1], len(numbers))}", formula.sexpr())
+    return " ".join(f"{declared} {text}".split())  # Z3 breaks lines by the length of the numbers
+
+
+class ProofCache:
+    """A folder of proved conditions, with a file for each one; several processes may share it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.fault = ""  # why answers are not kept; empty if they are
+
+    def find(self, key: str) -> Outcome | None:
+        """Returns the kept proof of the condition; None if there is none, or if it is damaged."""
+        try:
+            check, _, content = self._file(key).read_text(encoding="utf-8").partition("\n")
+        except (OSError, UnicodeDecodeError):
+            return None  # no entry, or no text
+        if check != _sha256(key + content):
+            return None
+        entry = json.loads(content)
+        assumed = frozenset(entry["assumed"])
+        return Outcome(verdict="proved", how=entry["how"], assumed=assumed, from_cache=True)
+
+    def keep(self, key: str, outcome: Outcome) -> None:
+        """Keeps the answer if it is a proof; if the folder is not writable, `fault` says why."""
+        if outcome.verdict != "proved" or self.fault:
+            return
+        content = json.dumps({"how": outcome.how, "assumed": sorted(outcome.assumed)})
+        file = self._file(key)
+        partial = file.with_suffix(f".{os.getpid()}")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            # The file is renamed at the end, so no process reads an incomplete entry.
+            partial.write_text(f"{_sha256(key + content)}\n{content}", encoding="utf-8")
+            partial.replace(file)
+        except OSError as fault:
+            self.fault = str(fault)
+
+    def _file(self, key: str) -> Path:
+        return self.folder / f"{key}.json"
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
