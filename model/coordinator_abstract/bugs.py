@@ -129,9 +129,9 @@ class FenceKeepsId(AbstractCoordinator):
 class WrapsEpochs(AbstractCoordinator):
     """After the last epoch, the producer keeps its id and begins again with the least epoch.
 
-    Partitions have seen the last epoch, and refuse the next marker; late requests of the first
-    transactions look new. The actions `prepare_commit`, `prepare_abort` and `fence` break the lemma
-    `a_decision_follows`.
+    Partitions have seen the last epoch, so they refuse the next marker. A late request of an early
+    transaction looks like a new request. The actions `prepare_commit`, `prepare_abort` and `fence`
+    break the lemma `a_decision_follows`.
     """
 
     def needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:

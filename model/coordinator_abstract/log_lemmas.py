@@ -106,9 +106,7 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def the_partitions_of_the_log_are_added(s) -> Bool:
-        """The partitions in a committed record of the log were added to the record's
-        transaction.
-        """
+        """Each partition in a committed record of the log was added to the record's transaction."""
         return forall(
             implies(s.log[i].partitions[t], s.added[s.log[i].transaction][t])
             for i in TransactionalId

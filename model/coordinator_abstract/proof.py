@@ -80,8 +80,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def no_stamp_is_newer_than_the_log(s) -> Bool:
-        """No transaction and no instance has a larger epoch of a producer id than the coordinator's
-        log.
+        """If a transaction or an instance has the producer id of a record in the log, its epoch is
+        at most the record's epoch.
 
         True because an instance gets an epoch only when the log has this epoch.
         """

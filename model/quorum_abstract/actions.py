@@ -244,8 +244,8 @@ class AbstractQuorumActions(AbstractQuorumState):
         """A follower appends the leader's next record, and flushes its log.
 
         Kafka: KafkaRaftClient.appendAsFollower. Simplified: one record in each answer; the follower
-        reads the leader's log when the answer arrives. In the explored scope, one guard is not
-        needed: every claim holds without it.
+        reads the leader's log when the answer arrives. In the default scope, every claim also holds
+        if any one of the guards is left out.
         """
         at = s.replica[r].end_offset
         led = s.led[s.replica[r].epoch]

@@ -48,8 +48,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         """A producer begins a transaction.
 
         Kafka: TransactionManager.beginTransaction. Simplified: a producer may have begun several
-        transactions. The action has two guards. In the explored scope, one of them is not needed:
-        every claim holds without it.
+        transactions. In the default scope, every claim also holds if any one of the guards is left
+        out.
         """
         when(~s.begun[x], ~s.plain[x])
         s.begun[x] = True
