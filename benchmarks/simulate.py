@@ -24,7 +24,7 @@ def run() -> list[Pairing]:
 
 
 def steps(name: str) -> Pairing:
-    """Compares the time of the simulations of a sweep (many seeds) with and without faults."""
+    """Compares the time of a sweep's simulations (many seeds) with and without faults."""
     started = time.process_time()
     rate = simulated(name) / (time.process_time() - started)
     return paired(

@@ -27,7 +27,7 @@ ONLY_ZIG = ("-fno-sanitize=undefined",)  # zig turns the sanitizer on by default
 
 
 class CannotCompile(Exception):
-    """The error if there is no C compiler, or if compilation fails; the message is the reason."""
+    """Raised if there is no C compiler, or if compilation fails; the message is the reason."""
 
 
 def command() -> tuple[str, ...]:

@@ -329,7 +329,7 @@ class Ready(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineApplied(Event):
-    """The entries of the baseline file, sorted by the result of the run; each entry is a text.
+    """The entries of the baseline file, grouped by the result of the run; each entry is a text.
 
     The run showed the violations in `known` and `expired`; an entry in `expired` is past its expiry
     date. For an entry in `unmatched`, the run decided the claim, but did not show the violation.

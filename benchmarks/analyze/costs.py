@@ -59,7 +59,7 @@ class Spent(NamedTuple):
 
 
 def run_command(words: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> Spent:
-    """Runs a command until its last process has ended, and returns what all processes spent.
+    """Runs a command until its last process has ended; returns the time that all processes took.
 
     If the parent of a process ends first, as with Spark's workers, this process adopts it. So this
     process must have no other children. Raises CalledProcessError if the command fails.

@@ -56,7 +56,7 @@ def measured(rows: int, runs: int) -> list[Pairing]:
 
 
 def _per_row(way: str, history: Path) -> dict[str, float]:
-    """Returns the wall time and CPU time of an analysis in seconds, divided by a million rows."""
+    """Returns the wall time and the CPU time of an analysis, in seconds per million rows."""
     output, _ = costs.run("benchmarks.analyze.ways", way, "all", str(history))
     result = json.loads(output)
     assert not any(result["found"].values()), "the history is correct"

@@ -49,7 +49,7 @@ def promela(at: Instance, claims: Sequence[Claim] = ()) -> str:
 
 @dataclass
 class PromelaCompiler(Compiler):
-    """Compiles the terms of a spec at one scope to Promela."""
+    """Compiles the terms of a spec to Promela, for fixed sizes of its sorts."""
 
     most: int = field(default=0)  # cells that one action assigns
 

@@ -141,7 +141,7 @@ def statement(spec: Spec, name: str) -> str | None:
 def in_force(variant: Variant) -> str | None:
     """Returns the releases of Kafka that behave like the variant, as text.
 
-    Returns None for the spec of a user.
+    Returns None for a user's own spec.
     """
     return None if variant.in_force is None else str(variant.in_force)
 

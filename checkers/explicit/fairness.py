@@ -163,8 +163,8 @@ class Fairness:
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
         """Returns the edges of a fair cycle that contains `start` and a state of `through`.
 
-        The cycle stays in the set of `fair` that contains `start`. `fair` must be a result of the
-        method `fair`.
+        The mask `fair` is a result of the method `fair`: the states of all fair sets. The cycle
+        stays in the set that contains `start`.
         """
         _, component = self._components(
             fair[self.graph.source] & fair[self.graph.target], len(fair)

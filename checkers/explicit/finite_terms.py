@@ -55,7 +55,7 @@ class FiniteTerms:
         return self._unrolled[n]
 
     def combinations(self, binders: tuple[t.Local, ...]) -> int:
-        """Returns how many combinations of values the variables have: 1 without a variable."""
+        """Returns how many combinations of values the variables have: 1 if there are none."""
         return prod(self.at.size(b.sort) for b in binders)
 
     def bindings(

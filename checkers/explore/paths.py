@@ -28,7 +28,7 @@ INIT: Final = "init"
 
 
 class PathFault(InputFault):
-    """A step of a path that cannot be read or taken; `step` counts from 1."""
+    """Raised for a step of a path that cannot be read or taken; `step` counts from 1."""
 
     def __init__(self, message: str, step: int) -> None:
         super().__init__(message)

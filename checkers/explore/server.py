@@ -113,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 30.0
 
     def do_GET(self) -> None:
-        """Answers with a file of the page."""
+        """Answers a GET request with a file of the web page."""
         if self._is_foreign():
             return
         name = urlsplit(self.path).path.lstrip("/") or "index.html"
@@ -124,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(HTTPStatus.OK, KINDS[name[name.rindex(".") :]], body)
 
     def do_POST(self) -> None:
-        """Answers a request of the API."""
+        """Answers a POST request to the JSON API."""
         if self._is_foreign():
             return
         name = urlsplit(self.path).path.removeprefix("/api/")

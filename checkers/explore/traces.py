@@ -52,7 +52,7 @@ def is_recorded(name: str) -> bool:
 
 
 def files(place: File) -> list[File]:
-    """Returns the path of a trace unchanged; for a run folder, the paths of its traces by name.
+    """Returns the path of a trace unchanged; for a run folder, the paths of its traces.
 
     Traces with a line that the spec forbids come first. Raises InputFault if there are none.
     """

@@ -43,7 +43,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """A call (an action with parameters) in one state, with the next state or the reason for none.
+    """A call (an action with parameters) in a state, and the next state or why there is none.
 
     For a disabled call, `guard` is its first false conjunct. For a call that reaches an undefined
     term, `undefined` is the error.

@@ -79,7 +79,7 @@ class Log:
 
     @cached_property
     def range_base(self) -> Ints:
-        """Returns the first offset of each row's range of contiguous offsets."""
+        """Returns, for each row, the first offset of its range (see `range_number`)."""
         _, first, of = np.unique(self.range_number, return_index=True, return_inverse=True)
         return self.base[first][of]
 

@@ -21,7 +21,7 @@ _CHUNK: Final = struct.Struct(">i")
 
 
 class NotPacked(ValueError):
-    """The bytes are not compressed in the way that the attributes of their batch declare."""
+    """Raised if bytes are not compressed in the way that the attributes of their batch declare."""
 
 
 def unpacked(attributes: int, data: bytes) -> bytes:

@@ -51,7 +51,7 @@ ABORTED: Final = struct.Struct(">hqqqq")  # version, producer id, first, last, l
 
 
 class UnreadableLogDir(InputFault):
-    """A folder has no logs, or a file next to the logs is malformed."""
+    """Raised if a folder has no logs, or if a file next to the logs is malformed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

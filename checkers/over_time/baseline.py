@@ -73,7 +73,7 @@ class Baseline:
     _decided: set[str] = field(default_factory=set[str])
 
     def __call__(self, decision: Decision) -> Decision:
-        """Returns the decision; sets its fields `known` and `expired` from the matching entries."""
+        """Returns the decision with the matching entries in its fields `known` and `expired`."""
         if decision.verdict in ("holds", "violated"):
             self._decided.add(claim(decision))
         matching = [
@@ -90,7 +90,7 @@ class Baseline:
         return self.today <= entry.expires
 
     def result(self) -> BaselineApplied:
-        """Returns an event with the entries of the baseline, sorted by the result of the run."""
+        """Returns an event with the entries of the baseline, grouped by the result of the run."""
         absent = [one for one in self.entries if one not in self._shown]
         return BaselineApplied(
             file=str(self.file),

@@ -47,7 +47,7 @@ _VERDICT: Final = tuple(one.name for one in fields(KeptVerdict))
 
 
 class UnusableStore(InputFault):
-    """The store is damaged, cannot be opened, or a newer release wrote it."""
+    """Raised if the store is damaged, cannot be opened, or was written by a newer release."""
 
 
 @dataclass(slots=True)

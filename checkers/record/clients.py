@@ -46,7 +46,7 @@ _SILENT.propagate = False
 
 
 class UnreachableCluster(InputFault):
-    """The cluster does not answer, or does not create a topic."""
+    """Raised if the cluster does not answer, or does not create a topic."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ FORMAT: Final = "urteil-trace-1"
 
 
 class Step(NamedTuple):
-    """An action of a spec, with the numbers of its arguments."""
+    """An action of a spec, with its arguments as numbers."""
 
     action: str
     values: tuple[int, ...]

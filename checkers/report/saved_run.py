@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class NoRun(InputFault):
-    """The folder is not a run folder, or its run ended before the first verdict."""
+    """Raised if a folder is not a run folder, or if its run ended before the first verdict."""
 
 
 def write_report(folder: Path) -> Path:

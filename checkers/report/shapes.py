@@ -40,7 +40,7 @@ _AGAIN: Final = re.compile(r"#(?:,? #)+")
 
 
 def fingerprint(*content: str | None) -> str:
-    """Returns 16 hexadecimal digits: a hash of the texts, in which None is an empty text."""
+    """Returns a hash of the texts as 16 hexadecimal digits; None counts as an empty text."""
     joined = "\n".join(part or "" for part in content)
     return hashlib.sha256(joined.encode(errors="backslashreplace")).hexdigest()[:DIGITS]
 

@@ -68,7 +68,7 @@ class JavaProducer:
         _stream(self.process.stdin).flush()
 
     def close(self) -> None:
-        """Ends the process, even if records are still being sent."""
+        """Ends the Java process, even if records are still being sent."""
         self.process.kill()
         self.process.wait()
         self._reading.join()

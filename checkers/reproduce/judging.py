@@ -60,7 +60,7 @@ def verdict(
 
 
 def judged(reproduction: Reproduction, history: Path) -> Judged:
-    """Returns the verdict on a case by the analysis of its recorded history."""
+    """Analyzes the recorded history of a case, and returns the verdict on the case."""
     analysis = analyze(history, declared=assumptions_of(history))
     evidence = explained(analysis)
     if analysis.broken:
@@ -77,7 +77,7 @@ def judged(reproduction: Reproduction, history: Path) -> Judged:
 
 
 def audited(reproduction: Reproduction, log_dirs: Sequence[Path]) -> Judged:
-    """Returns the verdict on a case by an audit of the brokers' log directories."""
+    """Audits the brokers' log directories, and returns the verdict on a case."""
     found = audit(log_dirs, checks=reproduction.log_anomalies)
     counted = ", ".join(f"{one.check.id} {one.count}" for one in found.decisions)
     return Judged(

@@ -31,7 +31,7 @@ INITIAL: Final = "an initial state"
 
 
 class EnginesDisagree(Exception):
-    """Z3 disagrees with the reference interpreter or with cvc5, which is a bug of this program."""
+    """Raised if Z3 disagrees with the reference interpreter or with cvc5: a bug of this program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,7 +37,7 @@ class Script:
     """A condition with Z3's verdict, and its formulas in SMT-LIB.
 
     `of_slice` assumes only the claims that the spec names for the condition; it is empty if the
-    spec names none. `unsat` proves the condition there too, and `sat` decides nothing.
+    spec names none. For `of_slice` too, `unsat` proves the condition, but `sat` decides nothing.
     """
 
     name: str  # such as append-atomic, for a file

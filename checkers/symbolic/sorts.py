@@ -34,7 +34,7 @@ z3.Context.owner = False  # pyright: ignore[reportAttributeAccessIssue]
 
 
 class Declined(SpecError):
-    """The engine cannot translate a part of the spec, so the verdict is undecided."""
+    """Raised if the engine cannot translate a part of the spec; the verdict is then undecided."""
 
 
 class Sorts(ABC):

@@ -14,10 +14,9 @@ from properties.refinement.behaviour import calls_between
 def explained(
     spec: str, mapping: Mapping, events: Sequence[Event], followed: Followed
 ) -> ExplainedTrace:
-    """Returns the events in the order in which they were applied to the spec, each with its
-    actions.
+    """Returns the explained trace: the events in the order in which they were applied to the spec.
 
-    If the spec forbids an event, this event comes last.
+    Each event has its actions. If the spec forbids an event, this event comes last.
     """
     begin_ns = events[0].line.at_ns
     lines, last = list[Line](), mapping.behaviour.preparation

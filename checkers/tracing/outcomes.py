@@ -70,7 +70,7 @@ class Mapping(Protocol):
 
     @property
     def elements(self) -> ElementNames:
-        """The names in the traced run of each sort's elements, such as `broker 1` for replica 0."""
+        """For each sort, the names of its elements in the traced run, such as `broker 1`."""
         ...
 
     @property

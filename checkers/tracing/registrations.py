@@ -34,7 +34,7 @@ NO_LEADER: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """The part of a partition's registration in the controller that the spec models."""
+    """The fields of a partition's registration that the spec models, as the controller has them."""
 
     isr: frozenset[int]
     elr: frozenset[int]

@@ -56,7 +56,7 @@ class Effort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """How many of `runs` runs of a repeated trial (test run) had its first result: `shown`.
+    """The repetitions of a trial (a test run): `shown` of `runs` had the same result as the trial.
 
     The result is a broken claim or a reached goal.
     """

@@ -135,7 +135,8 @@ class FairCycles:
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
         """Returns a fair cycle that contains `start` and a node of `through`.
 
-        The cycle stays in the set of `fair` that contains `start`.
+        The mask `fair` has the nodes of all fair sets. The cycle stays in the set that contains
+        `start`.
         """
         inside = self._mask()
         self._c.fair_home(self._at, start, _of(fair), _of(inside))

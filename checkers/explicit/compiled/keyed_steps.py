@@ -18,9 +18,9 @@ from model.language.spec import Claim
 
 @dataclass
 class KeyedSteps:
-    """Finds the steps between states of a spec, which are identified by their keys.
+    """Finds steps of a spec between states of which only the keys are stored.
 
-    The key of a state is computed by `key`.
+    `key` returns the key of a state.
     """
 
     at: Instance

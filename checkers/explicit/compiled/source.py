@@ -59,7 +59,10 @@ class Source:
         return tuple(action for action, (first, end) in bounds for _ in range(first, end))
 
     def instance(self, number: int) -> tuple[Action, tuple[int, ...]]:
-        """Returns the action and the values of its parameters, from the number of an instance."""
+        """Returns the action and the values of its parameters for the instance with this number.
+
+        An instance is an action with values of its parameters.
+        """
         action = self.action_of_instances[number]
         digits = number - self.first_instances[self.actions.index(action)]
         values: list[int] = []

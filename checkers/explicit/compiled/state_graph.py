@@ -121,7 +121,7 @@ class StateGraph:
 
     @cached_property
     def cycles(self) -> FairCycles:
-        """Returns the state graph's transitions in the form for the search for fair cycles.
+        """Returns the graph's transitions as a `FairCycles`, which searches for fair cycles.
 
         The first call computes them, and frees the hash set of states.
         """

@@ -53,7 +53,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """The compiled code of a spec, which workers load from a file of the driver."""
+    """The compiled code of a spec, which workers load from a file that the driver sends."""
 
     file: Callable[[], str]
     sizes: Sizes
@@ -191,7 +191,7 @@ def partition_of(hashes: NDArray[np.uint64], partitions: int) -> NDArray[np.uint
 
 
 def gather(kernel: Kernel, sent: Iterable[bytes], earlier: Iterable[bytes]) -> Iterator[Sent]:
-    """Yields those states sent to a partition that are new, and a report with violated claims."""
+    """Yields the states in `sent` that are new, and a report with the claims that they violate."""
     with kernel.opened() as on:
         rows = on.add_new(sent, earlier)
         on.judge(rows)
