@@ -15,10 +15,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """The progress of one part of a computation: `done` of `total` tasks, and `rows` rows
-    processed.
+    """The progress of one part of a computation: finished tasks, and processed rows.
 
-    `total` and `rows` are None if unknown.
+    So far, `done` of `total` tasks are finished. `total` and `rows` are None if unknown.
     """
 
     stage: str

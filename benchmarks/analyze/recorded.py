@@ -45,8 +45,9 @@ ROWS_PER_PART: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """Operations of a synthetic history as columns; `counts` has each operation's number of
-    micro-operations.
+    """Operations of a synthetic history as columns.
+
+    `counts` has the number of micro-operations of each operation.
     """
 
     of_operation: Columns

@@ -105,8 +105,9 @@ def _process(errors: IO[str]) -> subprocess.Popen[str]:
 
 
 def campaign(frames: int, connections: int, seed: int) -> dict[str, Any]:
-    """Runs the campaign; returns frame counts by result, latencies before and during the attack,
-    CPU time and memory as JSON.
+    """Runs the campaign; returns its figures as JSON.
+
+    They are frame counts by result, latencies before and during the attack, CPU time, and memory.
     """
     with served() as server:
         quiet, _ = measured(server, lambda: time.sleep(QUIET_S))
@@ -176,8 +177,9 @@ def summary(values_ms: list[float]) -> dict[str, Any]:
 
 
 async def attack(server: Server, frames: int, connections: int, seed: int) -> Counter[str]:
-    """Sends random frames over many connections; returns the number of frames by kind and result,
-    such as `damaged, closed`.
+    """Sends random frames over many connections; returns the number of frames by kind and result.
+
+    A key of the result is, for example, `damaged, closed`.
     """
     rng = random.Random(seed)
     valid = [

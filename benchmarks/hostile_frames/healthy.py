@@ -29,10 +29,10 @@ VERSIONS: Final = {Api.CREATE_TOPICS: 7, Api.METADATA: 9, Api.PRODUCE: 9}
 
 
 def latencies_ms(servers: str, begun: Event, stop: Event) -> list[float]:
-    """Returns the time in ms of each produce request until `stop` is set, including the wait for a
-    new leader.
+    """Returns the time in ms of each produce request until `stop` is set.
 
-    Raises AssertionError if a response has another error than NOT_LEADER.
+    The time includes the wait for a new leader. Raises AssertionError if a response has another
+    error than NOT_LEADER.
     """
     found: list[float] = []
     places = servers.split(",")

@@ -81,8 +81,9 @@ def request(api: Api, version: int, rng: random.Random) -> Frame:
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:
-    """Returns a copy of the bytes with one to four random changes, but with the same API key and
-    version.
+    """Returns a copy of the bytes with one to four random changes.
+
+    The API key and version do not change.
     """
     changed = bytearray(data)
     for _ in range(rng.randint(1, 4)):

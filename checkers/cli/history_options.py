@@ -79,8 +79,7 @@ def table_version_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def at_version(history: Location | Topic, version: int | None) -> Location | Topic:
-    """Returns the files of a Delta or Iceberg table at a version; returns other histories
-    unchanged.
+    """Returns the files of a Delta or Iceberg table at a version; other histories are unchanged.
 
     Raises InputFault if `version` is set, but the history is not such a table. Raises
     UnreadableHistory if the table cannot be read at the version.

@@ -42,8 +42,9 @@ class Stop(Exception):
 
 
 def until_stopped(search: Callable[[], None]) -> WhyStopped:
-    """Runs the search, and returns why it ended: `exhausted`, `interrupted` (Ctrl-C), or the reason
-    of the exception Stop.
+    """Runs the search, and returns the reason for its end.
+
+    The reason is `exhausted`, `interrupted` (Ctrl-C), or the reason of the exception Stop.
     """
     try:
         search()

@@ -45,7 +45,10 @@ ALLOWED: Final = (
 
 
 class FormulaFault(InputFault):
-    """A mistake in a formula; it is between the columns `start` and `end` of the text, from 0."""
+    """Raised for a mistake in a formula.
+
+    The mistake is between the columns `start` and `end` of the text, counted from 0.
+    """
 
     def __init__(self, message: str, start: int, end: int) -> None:
         super().__init__(message)

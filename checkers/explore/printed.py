@@ -13,8 +13,10 @@ from checkers.explore.views import View
 
 
 def printed(view: View, *, verbose: int = 0) -> str:
-    """Returns the view as text; `verbose` 1 adds the disabled actions, 2 also the changes of each
-    enabled action.
+    """Returns the view as text.
+
+    With `verbose` 1 the text has the disabled actions, with 2 also the changes of each enabled
+    action.
     """
     return "\n".join(_lines(view, verbose))
 

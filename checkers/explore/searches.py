@@ -143,9 +143,7 @@ def for_a_counterexample(walk: Walk, name: str, budget: Budget) -> Search:
 
 
 def recorded(walk: Walk, name: str) -> Result | None:
-    """Returns the recorded counterexample to the property; None if there is none at these
-    constants.
-    """
+    """Returns the recorded counterexample to the property at these constants, or None."""
     found = kept().get((walk.variant.spec, walk.variant.name))
     if found is None or found.breaks != name:
         return None

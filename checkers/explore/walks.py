@@ -139,9 +139,7 @@ class Walk:
                 yield self.call(action, values)
 
     def option(self, state: RowState, call: Call) -> Option:
-        """Returns the next state after the call (an action with its parameters), or why there is
-        none.
-        """
+        """Returns the state after the call (an action with parameters), or why there is none."""
         try:
             guard = self.stepper.why_disabled(call.action, state, call.values)
             if guard is not None:

@@ -63,10 +63,10 @@ class Audit:
 
     @property
     def verdict(self) -> Outcome:
-        """Returns one verdict: `violated`, `nothing checked` (no batch was read), `undecided` or
-        `holds`.
+        """Returns the verdict: `violated`, `undecided`, `holds`, or `nothing checked`.
 
-        Violations that Kafka's documents permit do not count.
+        The last one means that no batch was read. Violations that Kafka's documents permit do not
+        count.
         """
         if any(d.verdict == "violated" and not d.permitted for d in self.decisions):
             return "violated"
@@ -85,7 +85,7 @@ class Engine(Protocol):
     """Runs the checks of every topic partition, in this process or on Spark."""
 
     def judged(self) -> pa.Table:
-        """Runs the checks that need one topic partition on each; returns a table of results."""
+        """Runs the checks of single topic partitions on each one; returns a table of results."""
         ...
 
     def compared(self, suspects: pa.Table) -> pa.Table:

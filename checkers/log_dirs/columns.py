@@ -56,8 +56,9 @@ class Log:
 
     @cached_property
     def joined(self) -> Flags:
-        """Returns a mask of the sound batches (known format, right checksum) whose previous batch
-        is sound too.
+        """Returns a mask of the sound batches whose previous batch is sound too.
+
+        A sound batch has a known format and the right checksum.
         """
         before: Flags = np.append(False, self.is_sound[:-1])[: len(self.base)]
         return self.is_sound & before
@@ -72,8 +73,9 @@ class Log:
 
     @cached_property
     def range_number(self) -> Ints:
-        """Returns each row's range number: a range is a series of adjacent sound batches without an
-        offset gap.
+        """Returns, for each row, the number of its range.
+
+        A range is a series of adjacent sound batches without an offset gap.
         """
         return np.cumsum(~(self.joined & (self.base == self.next_offset)))
 
@@ -91,8 +93,9 @@ class Log:
 
     @cached_property
     def ascends(self) -> bool:
-        """True if the sound batches (known format, right checksum) are in offset order and do not
-        overlap.
+        """Returns True if the sound batches are in offset order and do not overlap.
+
+        A sound batch has a known format and the right checksum.
         """
         return bool((self.base[self.sound[1:]] > self.last[self.sound[:-1]]).all())
 
@@ -134,8 +137,9 @@ class Log:
         return rows[np.argsort(self.of["producer_id"][rows], kind="stable")]
 
     def successive(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Returns the pairs of consecutive batches of the same producer, as two arrays of row
-        numbers: the earlier and the later ones.
+        """Returns all pairs of consecutive batches of the same producer.
+
+        The result is two arrays of row numbers: the earlier and the later batches.
         """
         rows = self.by_producer(rows)
         same = self.of["producer_id"][rows[1:]] == self.of["producer_id"][rows[:-1]]

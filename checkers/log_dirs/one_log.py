@@ -21,8 +21,9 @@ from properties.log_audit.replicas import BeyondEnd
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The result of one check: its violations (`rows`), and the number of things that it checked
-    (`observations`), such as batches.
+    """The result of one check: its violations (`rows`), and how many things it checked.
+
+    `observations` is the number of these things, such as batches.
     """
 
     check: str
@@ -31,8 +32,10 @@ class Found:
 
 
 def integrity(log: Log) -> Iterator[Found]:
-    """Yields the results of five checks of a log's bytes: torn tail, unreadable bytes, checksum,
-    malformed records, old format.
+    """Yields the results of the five checks of a log's bytes.
+
+    They look for a torn tail, unreadable bytes, wrong checksums, malformed records, and old
+    formats.
     """
     fault, newest = log.of["fault"], log.segment == len(log.names) - 1
     segments, batches = len(log.names), int(log.is_batch.sum())
@@ -78,7 +81,9 @@ def offsets(log: Log, cleaned_to: int) -> Iterator[Found]:
 
 
 def leader_epochs(log: Log) -> Iterator[Found]:
-    """Yields the results of two checks: leader epochs that decrease, and those that differ from
+    """Yields the results of two checks of leader epochs.
+
+    The first one finds leader epochs that decrease, the second one those that differ from
     `leader-epoch-checkpoint`.
     """
     epoch = log.of["leader_epoch"]

@@ -30,8 +30,9 @@ LONG_BYTES: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """The records of many batches, as positions in the parsed bytes; a null key or value has the
-    length -1.
+    """The records of many batches, as positions in the parsed bytes.
+
+    A null key or value has the length -1.
     """
 
     malformed: Flags  # of each batch

@@ -40,7 +40,7 @@ _LINE: Final = re.compile(r"line (\d+)")
 
 
 class BadBaseline(InputFault):
-    """The baseline cannot be read, or an entry is wrong; the message names the line."""
+    """Raised if the baseline is unreadable, or if an entry is wrong; the message has the line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

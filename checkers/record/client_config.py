@@ -62,7 +62,7 @@ MEMBER: Final[Mapping[str, Any]] = {
 
 
 class BadClientConfig(InputFault):
-    """A client configuration is not valid; the message names the file, the line and the key."""
+    """Raised for an invalid client configuration; the message has the file, line and key."""
 
 
 @dataclass(frozen=True, slots=True)

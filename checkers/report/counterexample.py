@@ -38,8 +38,9 @@ def counterexample(
     replay: Sequence[str] = (),
     verbose: int = 0,
 ) -> str:
-    """Returns the violation of one property as text; `verbose` 1 adds the full states, 2 also the
-    disabled actions.
+    """Returns the violation of one property as text.
+
+    With `verbose` 1 the text has the full states, with 2 also the disabled actions.
     """
     discovery = found.discoveries[name]
     writer = Writer(spec, found.ranges)

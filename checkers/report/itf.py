@@ -28,8 +28,9 @@ NOTHING = "Nothing"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """A state of a trace, with the action (None if the trace does not name it) and the arguments
-    that led to it.
+    """A state of a trace, with the action and the arguments that led to it.
+
+    The action is None if the trace does not name it.
     """
 
     action: str | None

@@ -247,8 +247,9 @@ class Stage:
         self._sending.append(thread)
 
     def send_once(self, broker: int, value: str) -> None:
-        """Sends one produce request with acks=all to a broker, without a retry; the outcome is
-        recorded.
+        """Sends one produce request with acks=all to a broker, without a retry.
+
+        The history gets the outcome.
         """
         batch = encode([Record(value=value.encode(), timestamp_ms=time.time_ns() // 1_000_000)])
         partition = {"index": self.index, "records": batch}

@@ -86,8 +86,7 @@ def _polled(spark: SparkSession, report: Callable[[int], None]) -> Generator[Non
 
 @contextmanager
 def relayed(spark: SparkSession, watch: Watcher) -> Generator[Watcher]:
-    """Yields a function that a Spark task calls with its progress; the driver then calls `watch`
-    with it.
+    """Yields a function that a Spark task calls with its progress; `watch` is called in the driver.
 
     The task writes to a file, so this needs a local master. On a cluster the progress is lost.
     """

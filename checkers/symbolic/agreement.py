@@ -1,6 +1,6 @@
 """The agreement of two solvers: Z3 and cvc5 must not decide a condition differently.
 
-A condition that cvc5 leaves *unknown* is no disagreement. It is counted and named.
+A condition that cvc5 leaves *unknown* is no disagreement. Such conditions are counted and listed.
 """
 
 from __future__ import annotations

@@ -127,9 +127,7 @@ class RealTimeClients:
         return tuple(one for one in self._runtime.history() if one.process >= 0)
 
     def recorded(self) -> History:
-        """Returns the history of the trial (test run), with its times converted from virtual to
-        real time.
-        """
+        """Returns the history of the trial (test run), with real instead of virtual times."""
         return self._pace.in_real_time(self.history())
 
     def read_all(self, within_ms: int = 20_000) -> tuple[tuple[Offset, str], ...]:

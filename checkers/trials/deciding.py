@@ -70,10 +70,10 @@ class Again:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The verdict on a claim in one configuration of the cluster, and the number of test runs
-    (trials).
+    """The verdict on a claim in one configuration of the cluster, and how many trials were run.
 
-    `side` is inside if the configuration satisfies the claim's condition. Then the claim must hold.
+    A trial is a test run. `side` is inside if the configuration satisfies the claim's condition.
+    Then the claim must hold.
     """
 
     side: Side
@@ -233,8 +233,7 @@ class Trying:
         return replace(judged, verdict="holds", why=why)
 
     def show(self, side: Side) -> Judged:
-        """Searches for trials (test runs) that break the claim or reach its goals; returns the
-        verdict.
+        """Runs trials (test runs) to break the claim or to reach its goals; returns the verdict.
 
         A claim that something always holds is violated if a trial breaks it. A claim that something
         can happen has goals. It holds if every goal is reached, in one trial or in several.

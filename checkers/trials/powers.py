@@ -43,9 +43,7 @@ OFTEN_MS: Final = 1_000
 
 
 def powers_of(system: System) -> frozenset[Power]:
-    """Returns the powers that a system offers to suites: faults, settings and views of its inner
-    state.
-    """
+    """Returns the faults, settings and views of its inner state that a system offers to suites."""
     found = {power for power, abilities in NEEDED.items() if abilities <= system.abilities}
     # the nodes of `served` talk in one process, where no proxy is between them
     if system.proxies is not None and Ability.PAUSE in system.abilities:
@@ -61,8 +59,7 @@ def powers_of(system: System) -> frozenset[Power]:
 
 
 def impossible(system: str, suite: str, setting: str) -> str:
-    """Returns why the system can run no trial (test run) of the suite in the setting; empty if it
-    can.
+    """Returns why the system can run no trial (test run) of a suite in a setting; empty if it can.
 
     A setting is a configuration of the cluster, such as acks=1.
     """

@@ -52,8 +52,9 @@ class SharedTrials:
         yield from [ran for (where, _, _), ran in self._ran.items() if where == setting]
 
     def repeated(self, setting: str, trial: Trial, times: int) -> list[Ran]:
-        """Returns the results of several repetitions of a trial (test run); runs only the missing
-        ones.
+        """Returns the results of several repetitions of a trial (test run).
+
+        Only missing repetitions are run.
         """
         for number in range(times):
             if (setting, trial, number) not in self._repeated:

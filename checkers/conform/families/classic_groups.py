@@ -51,8 +51,7 @@ class _Classic:
         self.sync("a")
 
     def request_id(self, letter: str) -> None:
-        """Adds a JoinGroup without a member id to the sequence; the answer assigns the id
-        (KIP-394).
+        """Adds a JoinGroup without a member id; its answer assigns the id (KIP-394).
 
         Old versions of JoinGroup and static members do not need this request.
         """

@@ -258,8 +258,7 @@ class _Transactions:
 
 
 def transactions(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests to the sequence `draw`: a producer's transactions, by version 1 or 2 of the
-    protocol.
+    """Adds requests to the sequence `draw`: a producer's transactions, by protocol version 1 or 2.
 
     Returns the topics that the requests need.
     """

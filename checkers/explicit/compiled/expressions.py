@@ -146,8 +146,8 @@ class Expressions(FiniteTerms):
     def shareable(self, write: t.Write, bound: frozenset[int]) -> dict[int, t.Node]:
         """Returns the costly parts of an assignment, by `id()`, that are computed before its loops.
 
-        Such an expression reads no loop variable. It is also defined in every state, or the
-        assignment always evaluates it.
+        Such an expression reads no loop variable. Evaluating it early is safe: it is defined in
+        every state, or the assignment always evaluates it.
         """
         found: dict[int, t.Node] = {}
         always = isinstance(write.condition, t.Const)

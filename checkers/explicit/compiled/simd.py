@@ -29,8 +29,9 @@ MOST = 127  # the largest signed byte: lanes are compared as signed bytes
 
 @dataclass(frozen=True)
 class SimdExpressions:
-    """Compiles formulas to SIMD code, with one lane for each state; terms that read no state become
-    scalar code.
+    """Compiles formulas to SIMD code, with one lane for each state.
+
+    Terms that read no state become scalar code.
     """
 
     one: Expressions

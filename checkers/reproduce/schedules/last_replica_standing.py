@@ -34,8 +34,9 @@ def _steps(*, elr: bool) -> tuple[Step, ...]:
 
 
 def broker_1_loses_its_disk(*, elr: bool) -> tuple[Step, ...]:
-    """Returns three steps: broker 2 stops, broker 1 loses its disk as the last member of the ISR,
-    and both brokers start again.
+    """Returns three steps: broker 2 stops, broker 1 loses its disk, and both start again.
+
+    When broker 1 loses its disk, it is the last member of the ISR.
     """
     # Broker 2 stops cleanly before the loss. It can be elected only if it is an eligible leader
     # replica.

@@ -105,9 +105,7 @@ class ActiveRules:
     def of_request(
         self, sender: int, receiver: int, header: Header, contents: ReadContents
     ) -> tuple[ActiveRule, ...]:
-        """Counts the request, and returns the proxy rules that will act on it or on its
-        response.
-        """
+        """Counts the request, and returns the proxy rules that will act on it or its response."""
         selected: list[ActiveRule] = []
         with self._lock:
             self.requests[sender, receiver, header.api_key] += 1
