@@ -44,7 +44,8 @@ class RunStarted(Event):
     """The first event of a run that has a folder.
 
     `command` is the name of the command. `command_line` is the command line that repeats the run.
-    `judged_by_expectation` is true if the exit code compares each verdict with the expected one.
+    `judged_by_expectation` is true if the exit code depends on whether each verdict is the expected
+    one.
     """
 
     name: ClassVar[str] = "run_started"

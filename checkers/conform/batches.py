@@ -1,4 +1,4 @@
-"""Record batches from a description, some of them damaged on purpose.
+"""Builds record batches from descriptions; some batches are damaged on purpose.
 
 A description is a mapping with these fields:
 

@@ -1,4 +1,4 @@
-"""Requests that end the process of a system, so that no comparison can go on after them.
+"""Lists requests that end the process of a system, so that no comparison can go on after them.
 
 The mock cluster of librdkafka runs in the process of a client. Some requests make an assertion in
 the mock cluster fail, which ends this process. The rows of `LEFT_OUT` describe these requests. They

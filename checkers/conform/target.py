@@ -1,4 +1,4 @@
-"""One of the clusters that `conform` compares: its brokers, API versions and shared topics.
+"""One of the clusters that `urteil conform` compares: brokers, API versions and shared topics.
 
 `conform` sends the same sequences of requests to each cluster. A sequence has topics of its own; a
 shared topic is used by all sequences.

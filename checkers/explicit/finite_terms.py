@@ -1,4 +1,4 @@
-"""Counts the terms of a formula whose sorts are finite, before its quantifiers are written out."""
+"""The base of all compilers of terms, for specs whose sorts have finitely many elements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from model.language import terms as t
 
 @dataclass
 class FiniteTerms:
-    """The terms of a spec whose sorts all have finitely many elements."""
+    """Answers questions about the terms of a spec whose sorts all have finitely many elements."""
 
     at: Instance
     _may_leave: dict[t.Node, bool] = field(default_factory=dict)

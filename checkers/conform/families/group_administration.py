@@ -1,4 +1,4 @@
-"""Administration of groups: describe, list and delete groups, and delete their offsets.
+"""Draws requests that describe, list and delete groups, and that delete their offsets.
 
 Each sequence is about one group. The group may have a member of the classic or of the consumer
 protocol. It may have committed offsets without a member, or it may not exist. The answer to

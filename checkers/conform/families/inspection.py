@@ -1,4 +1,4 @@
-"""Requests that inspect brokers: producers, transactions, log sizes, the quorum, elections.
+"""Draws requests that inspect brokers: producers, transactions, log sizes, quorum, elections.
 
 Some sequences send a transaction marker directly to the partition leader. Then the transaction has
 ended in this partition, but for the transaction coordinator it is still open.

@@ -1,4 +1,4 @@
-"""Requests for metadata, topics and their settings, coordinators, and supported versions."""
+"""Draws requests for metadata, topics and their settings, coordinators, and supported versions."""
 
 from __future__ import annotations
 

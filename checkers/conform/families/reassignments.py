@@ -1,4 +1,4 @@
-"""Requests that start, cancel and list reassignments of replicas; some requests are invalid.
+"""Draws requests that start, cancel and list reassignments; some requests are invalid.
 
 After each reassignment the sequence pauses, so that the reassignment can complete. Some clusters
 need longer than others to add a replica.

@@ -1,4 +1,4 @@
-"""Requests for SASL on a listener without it, and for the SCRAM credentials of users."""
+"""Draws requests for SASL on a listener without it, and for the SCRAM credentials of users."""
 
 from __future__ import annotations
 

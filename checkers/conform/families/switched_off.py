@@ -1,4 +1,4 @@
-"""Requests for features that are switched off: access control, tokens, share groups and others."""
+"""Draws requests for features that are switched off: access control, tokens and others."""
 
 from __future__ import annotations
 
