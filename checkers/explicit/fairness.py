@@ -44,7 +44,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Fairness:
-    """A state graph, with a search for sets of states where a fair behaviour can stay forever."""
+    """Finds, in a state graph, the sets of states where a fair behaviour can stay forever."""
 
     graph: Transitions
 

@@ -1,11 +1,11 @@
-"""The cache of proved conditions: each condition is proved once, and its answer is kept on disk.
+"""The cache of proved conditions: each condition is proved once, and the proof is stored on disk.
 
-An answer is found only by the key of its condition. The key is a hash of everything that the answer
-rests on: the formulas as Z3 prints them in SMT-LIB, the names of the action and of the claims, the
+A proof is found only by the key of its condition. The key is a hash of everything that decides the
+proof: the formulas as Z3 prints them in SMT-LIB, the names of the action and of the claims, the
 solver and its version, the seed, the limit, and the configurations of Z3. So a condition with
 another guard, lemma, seed or solver has another key, and is decided again.
 
-Only proofs are kept. A refuted condition needs its counterexample and an unknown one needs more
+Only proofs are stored. A refuted condition needs its counterexample and an unknown one needs more
 time, so both are decided again. An entry that is damaged or belongs to another key is ignored and
 overwritten.
 """
@@ -31,7 +31,7 @@ FRESH: Final = re.compile(r"!(\d+)")  # Z3 numbers fresh variables, and shared t
 
 
 class ConditionKeys:
-    """Makes the key of a condition: the same for the same condition in every process.
+    """Computes the keys of conditions; equal conditions have equal keys in every process.
 
     A formula that several conditions share is printed only once.
     """
@@ -42,7 +42,7 @@ class ConditionKeys:
         self._hashes: dict[int, tuple[str, Expr]] = {}
 
     def key(self, name: str, goal: Goal) -> str:
-        """Returns the key of a condition; `name` has its action and its claim."""
+        """Returns the key of a condition; `name` contains the condition's action and claim."""
         content = [
             self.settings,
             name,
@@ -71,8 +71,9 @@ class ConditionKeys:
 def printed(formula: Expr, sorts: Sorts) -> str:
     """Returns the formula in SMT-LIB, with the declarations of its sorts and functions.
 
-    Z3 numbers bound variables in the order in which a process makes them. Here the numbers count
-    from 0 in each formula. So formulas with the same text differ in no more than these numbers.
+    Z3 numbers bound variables in the order in which a process creates them. In the result, the
+    numbers of each formula count from 0. So two formulas with the same text differ at most in Z3's
+    numbers.
     """
     solver = Solver(sorts.context, limit_ms=1)  # only prints
     solver.add([formula])
@@ -91,7 +92,7 @@ class ProofCache:
         self.fault = ""  # why answers are not kept; empty if they are
 
     def find(self, key: str) -> Outcome | None:
-        """Returns the kept proof of the condition; None if there is none, or if it is damaged."""
+        """Returns the stored proof of the condition; None if there is none, or if it is damaged."""
         try:
             check, _, content = self._file(key).read_text(encoding="utf-8").partition("\n")
         except (OSError, UnicodeDecodeError):
@@ -103,7 +104,10 @@ class ProofCache:
         return Outcome(verdict="proved", how=entry["how"], assumed=assumed, from_cache=True)
 
     def keep(self, key: str, outcome: Outcome) -> None:
-        """Keeps the answer if it is a proof; if the folder is not writable, `fault` says why."""
+        """Stores the outcome if it is a proof.
+
+        If the folder is not writable, `fault` gets the reason, and no further proof is stored.
+        """
         if outcome.verdict != "proved" or self.fault:
             return
         content = json.dumps({"how": outcome.how, "assumed": sorted(outcome.assumed)})

@@ -1,4 +1,4 @@
-"""The last replica standing: it loses its disk and still leads, as the only member of the ISR.
+"""The last member of the ISR loses its disk, and is still elected, with an empty log.
 
 Two replicas have every acknowledged record. One of them stops cleanly, and leaves the ISR. The
 other is then the last member of the ISR, and loses its disk. If the partition has no eligible
