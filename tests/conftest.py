@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import settings
 
-# no deadline per example: it would depend on the machine; `--timeout` ends a hanging test
-settings.register_profile("no-deadline", deadline=None)
-settings.load_profile("no-deadline")
+# No deadline for an example: it would depend on the machine; `--timeout` ends a hanging test.
+# Two runs of one commit try the same examples, so a change is judged by what it changed. The
+# nightly run tries new ones: `make test PYTEST_ADDOPTS=--hypothesis-profile=random`.
+settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.register_profile("random", deadline=None)
+settings.load_profile("repeatable")
 
 
 @pytest.fixture(autouse=True)

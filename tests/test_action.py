@@ -13,6 +13,7 @@ from typing import Any
 import click
 import pytest
 import yaml
+from hypothesis import settings
 
 from checkers.cli.main import load
 
@@ -115,6 +116,17 @@ def test_the_workflow_runs_the_ci_script_and_nothing_weaker() -> None:
     lines = [step["run"] for step in job["steps"] if "run" in step]
     assert len(lines) == 1
     assert lines[0].endswith("bash .ci/run")
+
+
+def test_every_night_the_ci_script_tries_new_examples() -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "nightly.yml").read_text())["jobs"]
+    last = jobs["examples"]["steps"][-1]
+    assert last["run"].endswith("bash .ci/run")
+    assert last["env"]["PYTEST_ADDOPTS"] == "--hypothesis-profile=random"
+    options = last["run"].split()[1].removeprefix("--preserve-env=").split(",")
+    assert {*last["env"]} <= {*options}
+    assert settings.get_profile("repeatable").derandomize
+    assert not settings.get_profile("random").derandomize
 
 
 def test_every_nightly_campaign_is_a_target_of_the_makefile() -> None:

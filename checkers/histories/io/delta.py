@@ -28,7 +28,13 @@ from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 
-from checkers.histories.io.locations import FileSet, Place, file_or_folder, readable
+from checkers.histories.io.locations import (
+    FileSet,
+    Place,
+    UnreadableLocation,
+    file_or_folder,
+    readable,
+)
 from checkers.histories.io.recorded import UnreadableHistory, reading_parquet, shown
 from model.histories import COLUMNS
 
@@ -119,7 +125,10 @@ def files_of(table: Place, version: int | None = None) -> FileSet:
         raise UnreadableHistory(
             f"{table}: Urteil cannot read this Delta table at version {wanted}: {what}; {move}"
         )
-    files = tuple(_place(table, path) for path in sorted(snapshot.files))
+    try:
+        files = tuple(_place(table, path) for path in sorted(snapshot.files))
+    except UnreadableLocation as fault:
+        raise UnreadableHistory(f"{table}: version {wanted} refers to {fault}; {_COPY}") from fault
     return FileSet(f"{table}, version {wanted}", files)
 
 

@@ -25,7 +25,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from checkers.histories.io.field_ids import FieldIds
-from checkers.histories.io.locations import FileSet, Place, Remote, file_or_folder
+from checkers.histories.io.locations import (
+    FileSet,
+    Place,
+    Remote,
+    UnreadableLocation,
+    file_or_folder,
+)
 from checkers.histories.io.recorded import UnreadableHistory, shown
 
 METADATA: Final = re.compile(r"v?(\d{1,18})(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
@@ -64,7 +70,10 @@ def files_of(table: Place, snapshot: int | None = None) -> FileSet:
     columns = tuple((field["id"], field["name"]) for field in fields)
 
     def place(path: str) -> Place:
-        return _place(folder, str(metadata["location"]), path)
+        try:
+            return _place(folder, str(metadata["location"]), path)
+        except UnreadableLocation as fault:
+            raise UnreadableHistory(f"{file}: the table refers to {fault}; {_COPY}") from fault
 
     found = sorted(data_files(place(wanted["manifest-list"]), place))
     name = f"{table}, snapshot {wanted['snapshot-id']}"
@@ -121,7 +130,7 @@ def _snapshot(file: Place, metadata: Mapping[str, Any], wanted: int | None) -> M
     if number is None or number == -1:
         raise UnreadableHistory(f"{file}: the table has no rows yet; write some, then run again")
     snapshots = {it["snapshot-id"]: it for it in _objects(metadata["snapshots"], "snapshot-id")}
-    if number not in snapshots:
+    if not isinstance(number, int) or number not in snapshots:
         raise UnreadableHistory(
             f"{file}: the table has no snapshot {shown(number)}; its last ones are "
             f"{', '.join(map(str, [*snapshots][-3:])) or 'none'}; name one by --table-version"
@@ -146,9 +155,10 @@ def _schema(
     number = metadata.get("current-schema-id")
     if not is_current and "schema-id" in snapshot:
         number = snapshot["schema-id"]
-    schemas = {it["schema-id"]: it for it in _objects(metadata.get("schemas"), "schema-id")}
+    schemas = _objects(metadata.get("schemas"), "schema-id")
     only = metadata.get("schema")  # of version 1
-    return schemas.get(number) or (only if isinstance(only, dict) else None)
+    found = [it for it in schemas if it["schema-id"] == number]
+    return found[-1] if found else only if isinstance(only, dict) else None
 
 
 def _fields(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -21,7 +21,7 @@ def in_avro(rows: pa.Table, codec: str = "null", schema: Any = None, size: int =
     file = io.BytesIO()
     schema = schema or avro_schema()
     if codec != "zstandard":
-        fastavro.writer(file, schema, rows.to_pylist(), codec, size)
+        fastavro.writer(file, schema, rows.to_pylist(), codec, size, sync_marker=MARKER)
         return file.getvalue()
     for row in rows.to_pylist():  # fastavro needs another package for this codec
         fastavro.schemaless_writer(file, schema, row)

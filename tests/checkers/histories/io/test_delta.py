@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,11 @@ from checkers.histories.io import delta
 from checkers.histories.io.reading import parquet_parts, whole
 from checkers.histories.io.recorded import UnreadableHistory, as_table
 from model.history_notation import history
+from tests.checkers.histories.io.damaged_metadata import (
+    assert_never_a_crash,
+    damaged_bytes,
+    with_odd_values,
+)
 
 TABLE = as_table(
     history("""
@@ -24,6 +30,7 @@ TABLE = as_table(
         p2 poll     -> ok k=a@0 k=b@1
     """)
 )
+STRINGS = pa.list_(pa.string())
 DAYS = ("2026-11-28", "a b", "50%/x", "ü=1:2", None)
 
 
@@ -235,27 +242,55 @@ def test_a_table_inside_a_folder_is_refused(table: Path, tmp_path: Path) -> None
         whole(tmp_path)
 
 
-def changed(rng: random.Random, content: bytes) -> bytes:
-    at = rng.randrange(len(content))
-    return rng.choice(
-        (content[:at], content[:at] + rng.randbytes(3) + content[at + 3 :], content[at:])
-    )
+def written_by_hand(table: Path) -> tuple[Path, Path]:
+    """Returns the checkpoint of version 0 of a new table, and the commit of its version 1.
 
-
-def test_a_damaged_log_is_refused_or_read_but_never_a_crash(table: Path) -> None:
-    rng = random.Random(1)
-    DeltaTable(table).create_checkpoint()
-    write_deltalake(table, TABLE.slice(0, 1), mode="append")
+    Their bytes are the same in each run, so damages by a seed are the same too.
+    """
     log = table / "_delta_log"
-    outcome: dict[str, int] = {"read": 0, "refused": 0}
-    for name in (f"{1:020}.checkpoint.parquet", f"{2:020}.json"):
-        content = (log / name).read_bytes()
-        for _ in range(150):
-            (log / name).write_bytes(changed(rng, content))
-            try:
-                delta.files_of(table)
-                outcome["read"] += 1
-            except UnreadableHistory:
-                outcome["refused"] += 1
-        (log / name).write_bytes(content)
-    assert min(outcome.values()) >= 10
+    log.mkdir(parents=True)
+    strings = pa.map_(pa.string(), pa.string())
+    columns = {
+        "protocol": pa.struct({"minReaderVersion": pa.int32(), "readerFeatures": STRINGS}),
+        "metaData": pa.struct({"partitionColumns": STRINGS, "configuration": strings}),
+        "add": pa.struct(
+            {"path": pa.string(), "deletionVector": pa.struct({"offset": pa.int32()})}
+        ),
+    }
+    first = [protocol(3, "timestampNtz"), metadata("day"), {"add": {"path": "a.parquet"}}]
+    first[1]["metaData"]["configuration"] = [("delta.appendOnly", "true")]
+    checkpoint = log / f"{0:020}.checkpoint.parquet"
+    pq.write_table(pa.Table.from_pylist(first, pa.schema(columns)), checkpoint)
+    newer = [protocol(1), metadata(), {"add": {"path": "b.parquet"}}, {"remove": {"path": "c"}}]
+    newest = log / f"{1:020}.json"
+    newest.write_text("\n".join(map(json.dumps, newer)))
+    assert [file.name for file in delta.files_of(table).files] == ["a.parquet", "b.parquet"]
+    return checkpoint, newest
+
+
+def test_a_damaged_log_is_refused_or_read_but_never_a_crash(tmp_path: Path) -> None:
+    rng, read = random.Random(1), partial(delta.files_of, tmp_path)
+    for file in written_by_hand(tmp_path):
+        contents = [damaged_bytes(rng, file.read_bytes()) for _ in range(200)]
+        assert_never_a_crash(read, file, contents)
+
+
+def test_a_log_with_an_odd_value_is_refused_or_read_but_never_a_crash(tmp_path: Path) -> None:
+    _, newest = written_by_hand(tmp_path)
+    actions = [json.loads(line) for line in newest.read_text().splitlines()]
+    contents = [
+        "\n".join(map(json.dumps, odd)).encode()
+        for odd in with_odd_values(actions)
+        if isinstance(odd, list)
+    ]
+    assert_never_a_crash(partial(delta.files_of, tmp_path), newest, contents)
+
+
+def test_a_table_that_refers_to_an_unknown_store_is_refused(table: Path) -> None:
+    commit(table, {"add": {"path": "ftp://a/b.parquet"}})
+    with pytest.raises(UnreadableHistory) as fault:
+        whole(table)
+    assert str(fault.value).startswith(
+        f"{table}: version 2 refers to ftp://a/b.parquet: unknown scheme ftp://; "
+    )
+    assert str(fault.value).endswith("; copy the whole table again")

@@ -6,7 +6,6 @@ import gzip
 import json
 import random
 import shutil
-from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -24,6 +23,11 @@ from checkers.histories.io.locations import FileSet
 from checkers.histories.io.reading import parquet_parts, whole
 from checkers.histories.io.recorded import UnreadableHistory, as_table
 from model.history_notation import history
+from tests.checkers.histories.io.damaged_metadata import (
+    assert_never_a_crash,
+    damaged_bytes,
+    with_odd_values,
+)
 from tests.checkers.histories.io.iceberg_tables import (
     Tables,
     folder_of,
@@ -329,22 +333,45 @@ def test_a_missing_file_is_named(table: Table, pattern: str, why: str) -> None:
         whole(folder_of(table))
 
 
-def test_damaged_metadata_is_refused_or_read_but_never_a_crash(table: Table) -> None:
-    rng, outcome = random.Random(1), Counter[str]()
-    found = folder_of(table) / "metadata"
-    for file in (newest(table), *found.glob("*.avro")):
-        content = file.read_bytes()
-        for _ in range(150):
-            at = rng.randrange(len(content))
-            odd = rng.choice((b"", rng.randbytes(1), rng.randbytes(3), b"\xff" * 9, b"null", b"[]"))
-            file.write_bytes(content[:at] + odd + content[at + max(1, len(odd)) :])
-            try:
-                iceberg.files_of(folder_of(table))
-                outcome["read"] += 1
-            except UnreadableHistory:
-                outcome["refused"] += 1
-        file.write_bytes(content)
-    assert min(outcome["read"], outcome["refused"]) >= 10
+@pytest.fixture
+def recorded(tmp_path: Path) -> tuple[Path, int]:
+    """Returns a copy of the table that Spark wrote, and a snapshot that can be read.
+
+    Its bytes are the same in each run, so damages by a seed are the same too.
+    """
+    shutil.copytree(RECORDED, tmp_path / "recorded")
+    metadata = json.loads((RECORDED / "metadata" / "v5.metadata.json").read_bytes())
+    return tmp_path / "recorded", metadata["snapshots"][1]["snapshot-id"]
+
+
+def test_damaged_metadata_is_refused_or_read_but_never_a_crash(recorded: tuple[Path, int]) -> None:
+    rng, folder = random.Random(1), recorded[0] / "metadata"
+    (manifest_list,) = folder.glob(f"snap-{recorded[1]}-1-*.avro")
+    manifest = folder / f"{manifest_list.stem.split('-1-')[1]}-m0.avro"
+    for file in (folder / "v5.metadata.json", manifest_list, manifest):
+        contents = [damaged_bytes(rng, file.read_bytes()) for _ in range(150)]
+        assert_never_a_crash(partial(iceberg.files_of, *recorded), file, contents)
+
+
+def test_metadata_with_an_odd_value_is_refused_or_read_but_never_a_crash(
+    recorded: tuple[Path, int],
+) -> None:
+    file = recorded[0] / "metadata" / "v5.metadata.json"
+    odd = [*with_odd_values(json.loads(file.read_bytes()))]
+    contents = [json.dumps(document).encode() for document in random.Random(1).sample(odd, 500)]
+    assert_never_a_crash(partial(iceberg.files_of, *recorded), file, contents)
+
+
+def test_a_table_that_refers_to_an_unknown_store_is_refused(table: Table) -> None:
+    metadata = json.loads(newest(table).read_bytes())
+    metadata["snapshots"][0]["manifest-list"] = "ftp://a/b.avro"
+    newest(table).write_text(json.dumps(metadata))
+    with pytest.raises(UnreadableHistory) as fault:
+        whole(folder_of(table))
+    assert str(fault.value).startswith(
+        f"{newest(table)}: the table refers to ftp://a/b.avro: unknown scheme ftp://; "
+    )
+    assert str(fault.value).endswith("; copy the whole table again")
 
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b"[]", b"\x1f\x8b", b"{}", b"\xff"])
