@@ -59,7 +59,7 @@ class DescribedLogs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeTransaction:
-    """Request: describe a transactional id; only its coordinator can."""
+    """Request to the coordinator of a transactional id: describe its newest transaction."""
 
     transactional_id: str
 

@@ -106,7 +106,7 @@ class AddedOffsetsToTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndTxn:
-    """Request: commit or abort the transaction."""
+    """Request: commit or abort the producer's open transaction."""
 
     transactional_id: str
     producer_id: ProducerId

@@ -90,7 +90,7 @@ class OneWaySplit:
 
 @dataclass(frozen=True, slots=True)
 class Heal:
-    """Restores all links."""
+    """Ends all network partitions: restores every link."""
 
 
 @dataclass(frozen=True, slots=True)

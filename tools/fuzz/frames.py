@@ -59,7 +59,7 @@ def valid_inputs() -> Iterator[bytes]:
 
 
 def frames(rng: random.Random) -> Iterator[bytes]:
-    """Yields a valid input for each API and version."""
+    """Yields a valid request frame for each API and version, as inputs of the fuzzer."""
     for api in VERSIONS:
         for version in versions(api):
             yield bytes([FRAME]) + request(api, version, rng).data

@@ -38,7 +38,7 @@ class NoCommonVersion(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Writes one request of a certain version."""
+    """Writes a request in one version of its API."""
 
     api: Api
     version: int

@@ -48,7 +48,7 @@ Answer: TypeAlias = tuple[int, dict[str, Any]]
 
 
 class Controlled(Faulty, Protocol):
-    """The cluster that the control port acts on."""
+    """The interface through which the control port reads and changes its cluster."""
 
     @property
     def faults(self) -> FaultsInForce: ...

@@ -85,7 +85,7 @@ class Disconnect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delay:
-    """Handles the request, or sends its response, later."""
+    """Delays a request, or with `applied` its response, by `ms`."""
 
     ms: int
 

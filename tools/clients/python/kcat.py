@@ -155,7 +155,7 @@ def crash_of_transaction_coordinator(args: Args) -> str:
 
 
 def kcat(args: Args, *words: str, values: Sequence[str] = ()) -> str:
-    """Returns the output of kcat, which must succeed."""
+    """Runs kcat and returns its output; raises Unexpected if kcat fails."""
     ended = call(args, *words, values=values)
     expect(ended.returncode == 0, f"kcat {words}: {ended.stderr}")
     return ended.stdout

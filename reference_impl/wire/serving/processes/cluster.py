@@ -67,7 +67,7 @@ class NodeFailed(RuntimeError):
 
 @dataclass(slots=True)
 class ProcessCluster:
-    """The processes of the controller and of the brokers."""
+    """A running cluster whose controller and brokers have a process each."""
 
     options: ServeOptions
     note: Callable[[str], None]
