@@ -46,7 +46,7 @@ _SEMANTICS: Final[Mapping[tuple[bool, bool], Semantics]] = {  # repeated, skippe
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class DeliveredAt:
-    """The micro-operation, as a position in an operation, that delivered a record."""
+    """A delivery of a record: the operation, and the position of the poll in it."""
 
     op: int
     position: int

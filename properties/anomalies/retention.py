@@ -24,9 +24,11 @@ NOWHERE: Final = 2**63 - 1  # above every offset: no record has to be there
 def kept_from(history: History, declared: Declarations) -> Callable[[str], int]:
     """Returns a function from a key to an offset: records from this offset on must still exist.
 
-    the topic may be compacted   `NOWHERE`: any record may be gone
-    a client read the log start  the highest log start that a client read
-    otherwise                    `BEGINNING`: every record must exist
+        the topic may be compacted   `NOWHERE`: any record may be gone
+        a client read the log start  the highest log start that a client read
+        otherwise                    `BEGINNING`: every record must exist
+
+    If several rows apply, the first one counts.
     """
     starts: dict[str, int] = {}
     for operation in history:

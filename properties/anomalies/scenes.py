@@ -196,7 +196,7 @@ PROCESSES: Final = 100  # numbers that are reserved for each scene
 
 
 def scene(anomaly: str, number: int, first_process: int = 0) -> History:
-    """Returns a small example history that shows the anomaly.
+    """Returns a small example history that has the anomaly.
 
     `number` becomes a part of its keys, values, processes, groups and transactional ids. So two
     examples with different numbers share none of these.

@@ -13,7 +13,7 @@ Group = Literal["delivery", "log", "replication", "transactions", "groups", "cos
 
 @dataclass(frozen=True, slots=True)
 class Decider:
-    """The engine that checks a claim, and the name of a suite, anomaly or model property in it.
+    """The engine that checks a claim, and the name of the suite, anomaly or model property.
 
     A model property is named `spec.property`.
     """

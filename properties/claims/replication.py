@@ -117,7 +117,7 @@ def _inversions(
 
 
 def offset_identifies(published: Published) -> tuple[Breach, ...]:
-    """Always: the log, the acknowledgements and the reads have the same value at an offset."""
+    """Always: the log, the acknowledgements and the reads agree on the value at each offset."""
     values_at: defaultdict[int, set[str]] = defaultdict(set)
     for offset, value in published.log:
         values_at[offset].add(value)
@@ -180,7 +180,7 @@ def written_twice(published: Published) -> bool:
 
 
 def done_with_and_lost(published: Published) -> bool:
-    """Reachable: a value is not in the log, and its send was acknowledged or ended as unknown."""
+    """Reachable: a value is not in the log although its send ended `ok` or `info`."""
     where = published.offsets_of()
     return any(
         sent.value not in where

@@ -53,7 +53,10 @@ def hanging_transactions(logs: Logs) -> tuple[OpenTransaction, ...]:
 
 
 def furthest(logs: Logs) -> Iterator[ReplicaLog]:
-    """Yields the replica with the highest log end of each topic partition; the first if several."""
+    """Yields, for each topic partition, the replica with the highest log end.
+
+    If several replicas have the highest log end, the first one counts.
+    """
     for replicas in logs.partitions().values():
         yield max(replicas, key=lambda log: log.end_offset)
 

@@ -27,7 +27,7 @@ from properties.log_audit.log import SEQUENCE_NUMBERS, Batch, Logs, ReplicaLog, 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class SequenceJump(Location):
-    """A batch whose first sequence number is not the next one of its producer."""
+    """A batch that does not begin with its producer's next sequence number."""
 
     producer_id: int
     producer_epoch: int

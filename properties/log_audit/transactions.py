@@ -25,7 +25,7 @@ RETRIED: Final = "marker written again"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class NotClosed(Location):
-    """A batch after its producer's open transaction, but not part of it.
+    """A batch that follows its producer's open transaction without being part of it.
 
     A marker should have closed the transaction before this batch.
     """

@@ -1,5 +1,7 @@
 """Refinement: a larger system takes only steps of a small spec, so the spec's proof covers it.
 
+Each row has a larger system, a small spec that it refines, and the module that checks this:
+
     simulated reference broker  ->  replication-abstract   (`broker_replication`)
                                 ->  idempotence-abstract   (`broker_idempotence`)
                                 ->  transactions-abstract  (`broker_transactions`)
@@ -14,8 +16,8 @@
     detailed group offsets      ->  pipeline-abstract      (`detailed_group_offsets`)
     detailed quorum             ->  quorum-abstract        (`detailed_quorum`)
 
-A *detailed* spec is close to Kafka's code and is explored; an *abstract* spec is small
-enough to be proved. Runs of the broker are validated event by event (`trace_validation`). For a
-detailed spec, a mapping assigns a state of the abstract spec to each of its states. Every explored
-transition must then be one or more actions of the abstract spec.
+A *detailed* spec is close to Kafka's code and is explored; an *abstract* spec is small enough to be
+proved. Runs of the broker are validated event by event (`trace_validation`). For a detailed spec, a
+mapping assigns a state of the abstract spec to each of its states. Every explored transition must
+then be one or more actions of the abstract spec, or change nothing.
 """

@@ -78,7 +78,10 @@ class HistoryMapping(ABC, Generic[R]):
     def abstract(self) -> Spec: ...
 
     def first_calls(self, state: State) -> list[Call]:
-        """Returns the abstract actions that lead to the counterpart of the initial state."""
+        """Returns the abstract actions to take before the first detailed step.
+
+        They lead from the abstract initial state to the counterpart of the detailed one.
+        """
         return []
 
     @abstractmethod

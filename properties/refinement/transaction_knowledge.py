@@ -55,7 +55,7 @@ UNREQUESTED: Final = "no client requested this commit"
 
 
 class Ending(NamedTuple):
-    """The result of a transaction, as a message carries it: COMMIT or ABORT, and the producer."""
+    """COMMIT or ABORT in a message, with the producer id and epoch of the transaction."""
 
     producer_id: ProducerId
     producer_epoch: ProducerEpoch

@@ -130,7 +130,7 @@ class Bitset:
 
     @classmethod
     def of(cls, words: pa.Table) -> Self:
-        """Returns the union of several bitsets, whose rows `words` has.
+        """Returns the union of several bitsets; the table `words` has the rows of all of them.
 
         Each row has the number of a 64-bit word and its bits, as in the result of `packed`.
         """

@@ -99,7 +99,10 @@ def packed_by_key(key: Ints, offset: Ints) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCounts:
-    """The offsets that have a record, as one bitset per topic partition; counts ranges fast."""
+    """The offsets that have a record, as one bitset per topic partition.
+
+    The number of records in a range of offsets is computed quickly.
+    """
 
     index: KeyedWords
     bits: Bits
@@ -151,7 +154,7 @@ class OffsetCounts:
         return there
 
     def next_from(self, key: Ints, first: Ints) -> Ints:
-        """Returns, for each log, the lowest offset with a record that is not below `first`.
+        """Returns, for each log, the lowest offset at or above `first` that has a record.
 
         Each log must have such a record.
         """

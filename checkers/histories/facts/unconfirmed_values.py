@@ -206,8 +206,8 @@ def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
 def find_unconfirmed_sends(isolation: Isolation, sends: Batch) -> Plan[UnconfirmedValues]:
     """Returns the values of sends without an acknowledged offset, and the offsets of their polls.
 
-    The sends are `sends`: they ended `info`, or ok without an offset. If there are none, the result
-    is empty.
+    `sends` has these sends: they ended `info`, or ok without an offset. If there are none, the
+    result is empty.
     """
     if not len(sends):
         return NO_UNCONFIRMED_VALUES

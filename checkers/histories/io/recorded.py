@@ -81,9 +81,7 @@ _OF_OPERATION: Final = tuple(name for name in COLUMNS if name in Operation.__dat
 
 
 class UnreadableHistory(InputFault):
-    """Raised if a history is missing, incomplete or malformed; the message has the fault and the
-    fix.
-    """
+    """Raised if a history is missing, incomplete or malformed; the message has the remedy."""
 
 
 def shown(found: object) -> str:

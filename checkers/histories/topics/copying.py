@@ -1,4 +1,4 @@
-"""Copies the operations of a topic to a local folder of Parquet files, and resumes where it ended.
+"""Copies the operations of a topic to a local folder of Parquet files; a copy can be continued.
 
     TOPIC-ID/part-00000.parquet    rows of the history, and the positions after them
     TOPIC-ID/part-00001.parquet

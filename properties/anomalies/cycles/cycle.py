@@ -96,7 +96,7 @@ class Cycle:
 
     @property
     def size(self) -> int:
-        """Minus the number of operations: reports list larger sizes first, so shorter cycles."""
+        """The negated number of operations, so that reports list shorter cycles first."""
         return -len(self.ops)
 
 

@@ -129,9 +129,9 @@ def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int
 
 
 def _parts(history: History, declared: Declarations) -> set[tuple[str, int]]:
-    """Returns (key, offset) of each observed transactional record, without its last of the key.
+    """Returns (key, offset) of each observed part of a transaction.
 
-    The last record of a transaction and key is left out: it has the highest offset.
+    A part is a record of the transaction below its last record of the same key.
     """
     kept, located, seen = kept_from(history, declared), locations(history), observations(history)
     parts: set[tuple[str, int]] = set()

@@ -5,7 +5,7 @@ offset, so the group will not read the record again. No operation of the group p
 except operations that failed.
 
 The record is not reported in four cases:
-- The record is below every offset of the group.
+- The record is below every offset that the group polled, committed or fetched.
 - The application itself committed a higher offset outside transactions.
 - The log may have dropped the record (`retention`).
 - A transaction with an unknown outcome and no recorded polls may have consumed the record.

@@ -61,7 +61,10 @@ class OffsetWithoutOutput:
 
 
 def _proofs(history: History) -> Iterator[tuple[Fetch, Commit]]:
-    """Yields (fetch, commit) for each fetch that returned an offset of this transaction only."""
+    """Yields each fetch that only one commit can explain, with this commit.
+
+    The commit is one of a transaction that also sent records.
+    """
     for fetch in fetches(history):
         possible = [c for c in commits_of(history, fetch) if c.outcome != "fail"]
         alone = len({c.op for c in possible}) == 1 and possible[0].in_transaction

@@ -1,6 +1,7 @@
 """A value is at two offsets of a log, although it was sent once.
 
-Reading the same offset again is no duplicate. Every value is sent to a key at most once.
+Reading the same offset again is no duplicate. The analysis assumes that every value is sent to a
+key at most once.
 
 Source: jepsen.tests.kafka duplicate-cases.
 """

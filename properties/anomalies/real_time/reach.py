@@ -98,10 +98,10 @@ def transactional_keys(history: History) -> frozenset[str]:
 def is_known(
     facts: Collection[Reached], key: str, invoked_ns: int, *, stable: bool = False
 ) -> bool:
-    """Returns True if the history proved how far the log had reached, before an operation began.
+    """Returns True if some fact proves how far a log had reached when an operation was invoked.
 
-    The operation was invoked at `invoked_ns`. With `stable`, only facts that prove how far the last
-    stable offset had reached count.
+    The operation was invoked at `invoked_ns`, on the log `key`. With `stable`, only facts that
+    prove how far the last stable offset had reached count.
     """
     return any(
         fact.key == key and fact.completed_ns < invoked_ns and (fact.stable or not stable)

@@ -27,7 +27,7 @@ from properties.anomalies.transactions.visible import (
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OpenTransactionRead:
-    """A record, its transaction, and the first reader that received the record."""
+    """A record that was read while its transaction was open, with the first such reader."""
 
     key: str
     value: str

@@ -57,7 +57,10 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields the first read of each transaction with several records, of which one was read."""
+    """Yields the first read of a record of each transaction that sent several records.
+
+    Transactions that failed, or whose records no reader received, are left out.
+    """
     readers = first_readers(history)
     for number, operation in enumerate(history):
         sent = sent_by(operation)

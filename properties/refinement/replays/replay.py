@@ -81,7 +81,7 @@ class Replay(Generic[HarnessT]):
     read: Callable[[HarnessT], Reading]
 
     def run(self, actions: Iterable[Action], *, defective: bool) -> HarnessT:
-        """Returns a new harness (the driven part of the broker) after the actions.
+        """Carries out the actions on a new harness, the driven part of the broker, and returns it.
 
         Raises KeyError for an action that is neither in `effects` nor in `by_itself`.
         """

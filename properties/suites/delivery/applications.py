@@ -72,7 +72,7 @@ def rewinding(at: Instance, *, by_commit: bool = False) -> Program:
 
 
 def idempotent_consumer(at: Instance) -> Program:
-    """Stores each effect and its mark as consumed in one transaction; skips marked messages."""
+    """Stores an effect and marks its message in one transaction; skips marked messages."""
     while True:
         for record in (yield from at.consumer.poll()):
             with transaction(at.database):

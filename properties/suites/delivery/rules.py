@@ -107,7 +107,7 @@ class DeliveryMachine(ClusterMachine):
 
     @rule(pause_ms=st.sampled_from(_PAUSES_MS))
     def pass_time(self, pause_ms: int) -> None:
-        """Lets virtual time pass."""
+        """Lets `pause_ms` of virtual time pass."""
         self.cluster.run_for(pause_ms)
 
     @precondition(lambda self: not self.cluster.is_over(self._current))
@@ -172,7 +172,7 @@ class DeliveryMachine(ClusterMachine):
     # ------------------------------------------------------------ the end
 
     def end(self) -> Delivered:
-        """Ends all faults, and lets the application read to the end of its input."""
+        """Ends all faults, lets the application read to the end, and returns the observations."""
         try:
             self.cluster.recover()
             self._catch_up()

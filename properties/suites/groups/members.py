@@ -96,7 +96,7 @@ class Worker:
         epoch: int,
         commit: Callable[[Positions], Generator[Call | Pause, Response | None, bool]],
     ) -> Steps:
-        """Commits the positions; if the coordinator accepts them, the history gets the commit."""
+        """Commits the positions; adds them to `committed` if the coordinator accepts them."""
         positions, requested_ns = dict(self.positions), self.app.now_ns
         if positions and (yield from commit(positions)):
             self.committed += [

@@ -116,7 +116,7 @@ def _next_in_block(
 
 
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
-    """Returns the values at the next offset with a record, after each of these offsets.
+    """Returns, for each offset, the values at the next offset of its log that has a record.
 
     `keys` has the log of each offset. The column `sender` is the operation that sent the value. A
     block is a range of 65,536 offsets of a log. If `in_later_block` is True, the next offset may be

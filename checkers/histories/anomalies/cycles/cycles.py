@@ -120,7 +120,7 @@ def find_info_senders(
 
 
 def _last_ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each time in the time span of the batch, the last operation ended ok by then."""
+    """Returns, for each time in the batch's time span, the last operation that had ended ok."""
     # All later times share one row, with the index WHOLE: the last operation of the batch.
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
     ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))

@@ -46,8 +46,8 @@ def intermediate_reads(context: Context, steps: Batch, observations: int) -> Pla
     """Returns the processes that polled a part of a transaction but never its last record.
 
     Example: a transaction sent a and b to a topic partition; a process polled a, then a later
-    record c, and never b. `steps` has pairs such as (a, c), which a process polled one after the
-    other.
+    record c, and never b. `steps` has pairs such as (a, c), which a process polled one directly
+    after the other.
     """
     unconfirmed, schema = context.unconfirmed, schema_of(IntermediateRead)
     nothing = Finding(id=ID, rows=schema.empty_table(), observations=observations)

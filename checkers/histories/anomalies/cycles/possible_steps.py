@@ -66,7 +66,10 @@ class PossibleSteps:
 
 
 def find_possible_steps(*, ww_deps: bool) -> Plan[PossibleSteps]:
-    """Returns the operations through which a cycle of wr dependencies can enter and leave."""
+    """Returns the operations that a cycle can enter through a poll, and leave through a send.
+
+    With `ww_deps`, a cycle can also enter through a send.
+    """
     observed = Batch((yield from collect(_stage("polls and sends", _PROCESSES, _of_processes))))
     process, code = np.unique(observed.ints("process"), return_inverse=True)
     firsts, lasts = np.full(len(process), _NEVER), np.full(len(process), _NONE)

@@ -2,7 +2,7 @@
 
     p1 send k=a -> info
     c1 poll     -> ok k=a@0       a is unconfirmed: no send of a was acknowledged at offset 0
-    c1 poll     -> ok k=a@0       process c1 receives a a second time
+    c1 poll     -> ok k=a@0       the second delivery to process c1
 
 A record is unconfirmed if it was polled at an offset at which no send of it was acknowledged. Few
 records are unconfirmed or share an offset. So their polls are collected, and their repeated and

@@ -87,8 +87,7 @@ def _keys(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def failed_values(failed: Callable[[Batch], Mask]) -> Stage[pa.Table]:
-    """Returns a query-plan stage that counts, for each topic partition, the values whose sends all
-    failed.
+    """Returns a query-plan stage that counts values whose sends all failed, by topic partition.
 
     `failed` returns a mask of the sends that count as failed.
     """

@@ -36,7 +36,7 @@ from model.histories import Isolation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPositions:
-    """Returns offsets of polled and sent records, and counts the records between two offsets."""
+    """The offsets of polled and sent records, and the number of records between two offsets."""
 
     isolation: Isolation
     committed: Ints  # operations that ended info and took effect

@@ -9,9 +9,9 @@
     BETWEEN   op 3 to op 4, offset 0 to 2: it skips one record, b          poll-skip
     WITHIN    op 4, offset 2 to 1: it goes back                            int-nonmonotonic-poll
 
-A step is a pair of records of one key: a process polled (or sent) the second right after the first.
-Both may be in one operation (`WITHIN`), or in two (`BETWEEN`). In the second case, the first
-operation is a poll that ended ok, or a send that did not fail. There is no step if, between the two
+A step is two records of one key that a process polled (or sent) one directly after the other. Both
+may be in one operation (`WITHIN`), or in two (`BETWEEN`). In the second case, the first operation
+is a poll that ended ok, or a send that did not fail. There is no step if, between the two
 operations, the process was assigned keys without this key.
 
 A process may occur in several batches. Then each batch also returns its first and its last record
@@ -75,7 +75,7 @@ def steps(positions: LogPositions, batch: Batch) -> pa.Table:
 
     A step is two records of one log that a process polled (or sent) one directly after the other.
     The table covers this batch of the history only. If a process occurs in other batches too, the
-    table also has the first and the last record that it polled from each log here (`HEAD`, `TAIL`).
+    table also has the process's first and last record of each log in this batch (`HEAD`, `TAIL`).
     """
     assigned = Batch(assignments(batch))
     tables_of_kinds = [_steps_of_kind(kind, positions, assigned, batch) for kind in (POLLS, SENDS)]

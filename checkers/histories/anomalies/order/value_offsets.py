@@ -30,7 +30,7 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
 @dataclass(frozen=True, slots=True)
 class ValueOffsets:
-    """The offset of each of some values, for polls and sends that were recorded without an offset.
+    """The offsets of some values, for polls and sends that were recorded without an offset.
 
     Each value has at most one offset. If `of_all` is true (under Jepsen's rules), this offset also
     replaces the recorded offsets of the value's polls and sends.

@@ -92,7 +92,7 @@ class _Summary:
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
     """Returns the query-plan stages that collect the tables of the summary, one stage per table.
 
-    The last stage is one more: it collects the topic partitions to which transactions send. The
+    One more stage, the last, collects the topic partitions to which transactions send. The
     isolation level `isolation` is assumed for rows that have none.
     """
     parts = (

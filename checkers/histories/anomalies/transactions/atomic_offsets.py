@@ -43,7 +43,7 @@ OFFSET_ALONE: Final = offset_without_output.ANOMALY.id
 
 
 def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
-    """Returns the fetches of an offset below a transaction's offset, although its output was read.
+    """Returns the fetches of a lower offset than that of a transaction whose output was read.
 
     Example: a transaction sends a record and commits offset 5. A reader receives the record. Then a
     fetch returns offset 3.

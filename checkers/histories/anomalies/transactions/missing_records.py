@@ -49,7 +49,7 @@ _BOUNDS: Final = int64_schema("query", "offset", "op")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A record of a transaction that no reader at read_committed received."""
+    """A transactional record that no reader at read_committed received."""
 
     op: int
     record: Record
@@ -75,7 +75,10 @@ class MissingRecord:
 
 
 def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> list[Candidate]:
-    """Returns the records that no reader polled; only of the transactions `wanted`, unless None."""
+    """Returns the records of the transactions `wanted` that no reader polled.
+
+    If `wanted` is None, all transactions count.
+    """
     found: list[Candidate] = []
     far = set(of.progress.ints("key").tolist())
     rows = (of.unread.ints(name).tolist() for name in of.unread.table.column_names)

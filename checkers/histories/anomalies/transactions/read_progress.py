@@ -1,7 +1,9 @@
 """The progress of readers at read_committed: the highest offset that they polled in each log.
 
-c1 poll -> ok k=a@0 k=b@1      op 0
-c2 poll -> ok k=a@0            op 1     progress of k: offset 1, first reached by op 0
+    c1 poll -> ok k=a@0 k=b@1      op 0
+    c2 poll -> ok k=a@0            op 1     progress of k: offset 1, first reached by op 0
+
+Only successful polls count.
 """
 
 from __future__ import annotations
