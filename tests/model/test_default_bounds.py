@@ -22,6 +22,8 @@ from model.election.versions import Kip966
 from model.group_offsets.versions import GroupOffsets
 from model.language import Spec
 from model.quorum.versions import Quorum
+from model.read_committed_abstract.versions import ReadCommitted
+from model.replication_abstract.versions import WithLosses
 from model.specs import SPECS, find
 from model.transactions.state import QUIET
 from model.transactions.versions import Version1
@@ -67,7 +69,7 @@ COUNTS = {
 # With one input, no consumer can read on after its commit; with two generations, no commit of the
 # first is older than the last but one. No replica of a quorum and no append to the log of a
 # transaction coordinator fails by default. An earlier version of the election has guards of its
-# own.
+# own, and so has the replication that may lose records. A second producer matters to a reader.
 BEYOND = [
     (
         GroupOffsets(inputs=2, generations=1, log_size=3),
@@ -80,6 +82,11 @@ BEYOND = [
     (Kip966(min_isr=1), Counts(29_384, 82_450, 24, (4, 2, 6, 5, 3))),
     (Quorum(max_failures=1), Counts(366_463, 1_667_553, 25, (6, 6, 11))),
     (Version1(**{**QUIET, "append_failures": 2}), Counts(3_831, 5_315, 29, (10, 10, -1, 9, 13))),
+    (
+        WithLosses(leader_epochs=2, max_faults=2),
+        Counts(389_904, 4_612_730, 25, (5, 4, 6, 7, 8, 6)),
+    ),
+    (ReadCommitted(producers=2, offsets=3), Counts(64_164, 351_136, 20, (3, 6, 5, -1))),
 ]
 
 
@@ -100,7 +107,15 @@ def test_the_counts_at_the_default_bounds_are_the_recorded_ones(spec: str) -> No
 @pytest.mark.parametrize(
     ("spec", "recorded"),
     BEYOND,
-    ids=["two inputs", "three generations", "kip-966", "a failed replica", "failed appends"],
+    ids=[
+        "two inputs of group-offsets",
+        "three generations of group-offsets",
+        "kip-966 of election",
+        "a failed replica of quorum",
+        "failed appends of transactions",
+        "losses of replication-abstract",
+        "two producers of read-committed-abstract",
+    ],
 )
 def test_the_counts_beyond_the_default_bounds_are_the_recorded_ones(
     spec: Spec, recorded: Counts

@@ -18,7 +18,15 @@ from tools.mutants.__main__ import changed_lines, main
 from tools.mutants.campaign import Job, jobs
 from tools.mutants.mutations import Mutant
 from tools.mutants.page import page
-from tools.mutants.record import Tried, Versions, keep, kept, tried, with_reasons_of
+from tools.mutants.record import (
+    Tried,
+    Versions,
+    at_their_points,
+    keep,
+    kept,
+    tried,
+    with_reasons_of,
+)
 from tools.mutants.rooms import BY_NAME, ROOMS, Room
 from tools.mutants.trying import ROOT, Outcome, Verdict
 
@@ -37,6 +45,14 @@ def test_each_spec_has_a_room_whose_mutants_are_neither_claims_nor_proofs() -> N
     of_one = [name for name in names if f"model/share_group/{name}" in files]
     assert of_one == ["actions/writing.py", "state.py", "versions.py"]
     assert not {"model/transactions/claims/agreement.py", "model/quorum_abstract/proof.py"} & files
+
+
+def test_a_spec_is_judged_at_and_beyond_its_default_bounds() -> None:
+    bounds = BY_NAME["model/quorum"].tests[0]
+    file = "tests/model/test_default_bounds.py"
+    assert bounds.has(f"{file}::test_counts[quorum]")
+    assert bounds.has(f"{file}::test_counts_beyond[a failed replica of quorum]")
+    assert not bounds.has(f"{file}::test_counts[quorum-abstract]")
 
 
 def test_the_first_tests_of_a_mutant_are_those_in_the_file_of_its_name() -> None:
@@ -105,6 +121,14 @@ def test_the_record_is_read_as_written(tmp_path: Path) -> None:
     keep(VERSIONS, [SURVIVOR, KILLED], file)
     assert kept(file) == {KILLED.id: KILLED, SURVIVOR.id: SURVIVOR}
     assert json.loads(file.read_text())["versions"]["seed"] == 1
+
+
+def test_a_recorded_mutant_moves_with_its_line_and_goes_with_its_point() -> None:
+    mutant = at(10, "comparison")
+    moved = replace(mutant, line=mutant.line + 7)
+    rows = {KILLED.id: KILLED, SURVIVOR.id: SURVIVOR}
+    assert [*at_their_points(rows, [moved])] == [replace(KILLED, line=17)]
+    assert [*at_their_points({}, [moved])] == []
 
 
 def test_a_reason_stays_while_its_mutant_survives() -> None:

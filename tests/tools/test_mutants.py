@@ -70,6 +70,7 @@ def changes(text: str) -> list[tuple[str, str, str]]:
         ("x: Literal[1] = y", []),
         ("@at(1)\ndef f(): pass", []),
         ("assert a < b\nraise E(1)\nx = f'{1}'", []),
+        ("x = zip(a, b, strict=True)", []),  # asserts that the lengths are equal
     ],
 )
 def test_each_operator_changes_one_point(text: str, expected: list[tuple[str, str, str]]) -> None:

@@ -27,6 +27,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Final, get_args
 
@@ -34,7 +35,15 @@ from model.faults import UnknownName
 from tools.mutants.campaign import SEED, Job, is_new, is_open, jobs, mutants_in, outcomes
 from tools.mutants.mutations import Mutant
 from tools.mutants.page import PAGE, page
-from tools.mutants.record import KEPT, Tried, Versions, keep, kept, with_reasons_of
+from tools.mutants.record import (
+    KEPT,
+    Tried,
+    Versions,
+    at_their_points,
+    keep,
+    kept,
+    with_reasons_of,
+)
 from tools.mutants.rooms import ROOMS, Room
 from tools.mutants.trying import ROOT, Outcome
 
@@ -68,11 +77,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.page:
         wanted = is_open(dict(done), options.again) if options.again else is_new(dict(done))
         _run(rooms, wanted, done, options)
-    points = {room.name: {it.id for it in mutants_in(room, options.seed)} for room in ROOMS}
-    rows = [row for row in done.values() if row.id in points[row.room]]
+    points = {room.name: mutants_in(room, options.seed) for room in ROOMS}
+    rows = [*at_their_points(done, chain.from_iterable(points.values()))]
     if options.record == KEPT:
-        keep(_versions(options.seed), rows, KEPT)  # without rows whose point has changed
-        PAGE.write_text(page(rows, {room: len(ids) for room, ids in points.items()}), "utf-8")
+        keep(_versions(options.seed), rows, KEPT)
+        PAGE.write_text(page(rows, {room: len(some) for room, some in points.items()}), "utf-8")
     number = sum(row.outcome == "survived" for row in rows)
     sys.stdout.write(f"{len(rows):,} mutants, {number:,} survived\n")
     return 0

@@ -15,8 +15,8 @@ replaces the text before it.
     member       an enum member -> the next one that the file names
 
 Docstrings, annotations, decorators, assertions, imports, error texts, type aliases, and names that
-the file does not import are left out. A mutant keeps every line at its place, so the line numbers
-in errors and traces stay right.
+the file does not import are left out. So is the argument `strict`, an assertion of equal lengths. A
+mutant keeps every line at its place, so the line numbers in errors and traces stay right.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class _Walk:
 
     def of(self, node: ast.AST, scope: tuple[str, ...]) -> Iterator[_Change]:
         """Yields the mutations at a node of the syntax tree, and at all nodes below it."""
-        if isinstance(node, _LEFT_OUT):
+        if isinstance(node, _LEFT_OUT) or (isinstance(node, ast.keyword) and node.arg == "strict"):
             return
         where = ".".join(scope)
         for operator, start, end, after in self._at(node, is_inside=bool(scope)):

@@ -56,7 +56,9 @@ FOOT: Final = """
 
 Only points that the operators of `tools/mutants/mutations.py` reach are changed, one at a time, and
 only those that were drawn. A survivor may be killed by a test that the list of its room leaves out:
-the list is chosen for speed. The wire, the simulation and the command line are not mutated.
+the list is chosen for speed. The wire, the simulation and the command line are not mutated, nor are
+the bugs, claims and proofs of specs and the seeded bugs of the broker. An assertion of the product
+is no point, and neither is `strict=True`, which asserts that two sequences are equally long.
 """
 
 

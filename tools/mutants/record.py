@@ -7,7 +7,7 @@ ended.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -81,6 +81,14 @@ def with_reasons_of(before: Tried | None, row: Tried) -> Tried:
     if before is None or row.outcome != before.outcome:
         return row
     return replace(row, reason=before.reason)
+
+
+def at_their_points(rows: Mapping[str, Tried], points: Iterable[Mutant]) -> Iterator[Tried]:
+    """Yields the rows of the record whose mutant is still a point of the source, at its line today.
+
+    The keys of `rows` are the ids of the mutants.
+    """
+    return (replace(rows[it.id], line=it.line) for it in points if it.id in rows)
 
 
 def keep(versions: Versions, rows: Iterable[Tried], file: Path = KEPT) -> None:

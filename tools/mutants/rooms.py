@@ -118,7 +118,12 @@ class Room:
 def _broker_room(name: str, beyond: tuple[str, ...]) -> Room:
     tests = (f"tests/reference_impl/{name}", *beyond)
     folder = f"reference_impl/{name}"
-    return Room(name=folder, folder=folder, tests=tuple(Selection(path) for path in tests))
+    return Room(
+        name=folder,
+        folder=folder,
+        without=("bugs.py",),
+        tests=tuple(Selection(path) for path in tests),
+    )
 
 
 def _spec_room(spec: str) -> Room:
@@ -129,7 +134,7 @@ def _spec_room(spec: str) -> Room:
         folder=folder,
         without=(*_JUDGES, *_PROOFS),
         tests=(
-            Selection("tests/model/test_default_bounds.py", f"[{spec}]"),
+            Selection("tests/model/test_default_bounds.py", f"{spec}]"),  # and beyond them
             Selection(own),
         ),
     )

@@ -12,9 +12,11 @@ import pytest
 
 from checkers.explicit.search import explore
 from model.language import action, false, when
+from model.language.interpreter import Interpreter
 from model.replication_abstract.bugs import CutsAtHighWatermark, JoinsAtHighWatermark, LosesItsTail
 from model.replication_abstract.state import LeaderEpoch, Offset, Replica
 from model.replication_abstract.versions import ReplicationProof, WithLosses
+from tests.model.conftest import Play
 
 
 class CountedElsewhere(ReplicationProof):
@@ -102,6 +104,28 @@ def test_without_faults_the_version_with_losses_has_the_states_of_the_proved_one
     assert {"lose_power", "lose_disk", "elect_unclean", "become_leader_without"} <= {
         *found.never_taken
     }
+
+
+def test_an_unclean_election_is_of_a_replica_outside_the_isr() -> None:
+    run = begin(WithLosses(leader_epochs=2, max_faults=1))
+    assert "isr[newest][leader]" in run.refused("elect_unclean 1 1")
+    run.do("shrink_isr 1", "elect_unclean 1 1")
+    assert (run["isr 1 0"], run["isr 1 1"]) == (False, True)
+
+
+def test_only_the_last_leader_is_elected_from_an_empty_isr() -> None:
+    run = begin(WithLosses(leader_epochs=3, max_faults=1)).do("elect_nobody 1", "shrink_isr 1")
+    assert "isr[newest]" in run.refused("elect_last_known 0 2"), "replica 0 is a member"
+    run.do("shrink_isr 0")
+    assert "elected" in run.refused("elect_last_known 1 2"), "replica 0 led last"
+    run.do("elect_last_known 0 2")
+    assert (run["isr 2 0"], run["isr 2 1"]) == (True, False)
+
+
+def begin(spec: WithLosses) -> Play:
+    """Returns an execution in which replica 0 leads at first."""
+    state, *_ = Interpreter.of(spec).initial(spec)
+    return Play(spec, state)
 
 
 class NeverFlushes(WithLosses):

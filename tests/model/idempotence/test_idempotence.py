@@ -31,6 +31,11 @@ def test_the_client_gives_up_a_batch_only_if_the_constant_allows_it() -> None:
     run(IdempotentProducer(**{**QUIET, "gives_up": True}), "send 0 0; give_up 0 0")
 
 
+def test_the_quiet_constants_switch_off_every_fault() -> None:
+    faults = {"change_leader", "delete", "give_up"}
+    assert faults <= {*explore(IdempotentProducer(**QUIET)).never_taken}
+
+
 # ---- the scripts of the catalogue
 
 

@@ -60,6 +60,17 @@ def test_a_candidate_without_the_record_gets_no_vote(play: Begin) -> None:
     assert "entry" in run.refused("grant_vote 1 2 0 0")
 
 
+def test_only_kafka_counts_the_records_of_a_leader_that_has_not_flushed_them(play: Begin) -> None:
+    copied = [*elected(0, 1, 1), "append 0 1", "fetch 1 0 1"]
+    proposed, kafka = play(QuorumProof()).do(*copied), play(Kafka43()).do(*copied)
+    for run in (proposed, kafka):
+        assert run.refused("advance_high_watermark 0 1"), "no follower has acknowledged the record"
+        run.do("acknowledge 1 0")
+    assert proposed.refused("advance_high_watermark 0 1")
+    proposed.do("flush 0", "advance_high_watermark 0 1")
+    kafka.do("advance_high_watermark 0 1")
+
+
 @pytest.mark.parametrize(
     ("wrong", "action", "claim"),
     [

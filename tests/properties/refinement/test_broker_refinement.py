@@ -14,6 +14,7 @@ import pytest
 from model.idempotence_abstract.versions import IdempotentProducer
 from properties.refinement.behaviour import Behaviour, Call
 from properties.refinement.broker_replication import BrokerReplication
+from properties.refinement.broker_transactions import BrokerTransactions
 from properties.refinement.trace_validation import Validated, first_unexplained, validate
 from reference_impl.broker.broker import Broker
 from reference_impl.controller.controller import Controller
@@ -68,6 +69,14 @@ def test_a_run_is_accepted_to_its_last_event(scenario: str, seed: int) -> None:
         assert after.unexplained is None, (spec, str(after.unexplained))
         assert after.consumed == after.events == len(events_of(scenario, seed))
         assert after.accepted
+
+
+def test_a_run_that_stops_in_the_middle_of_any_transaction_is_accepted_so_far() -> None:
+    events = events_of("late ends", 0)
+    for end in range(500, len(events), 50):
+        mapping = BrokerTransactions.of(events[:end])
+        assert validate(mapping, events[:end]).unexplained is None
+    assert mapping.numbers.begun > 2
 
 
 def test_the_runs_take_every_action_of_the_specs() -> None:

@@ -12,7 +12,7 @@ from model.group_offsets.bugs import CountsAborted, ForgetsGeneration, ReturnsUn
 from model.group_offsets.state import Entry, Member
 from model.group_offsets.versions import GroupOffsets
 from model.language import action, when
-from model.language.interpreter import State
+from model.language.interpreter import Interpreter, State
 from model.variants import Constants
 from properties.refinement.behaviour import Call
 from properties.refinement.detailed_group_offsets import Refinement, WithoutResets
@@ -76,3 +76,17 @@ class SendsNothing(Refinement):
 
 def test_a_wrong_mapping_is_noticed() -> None:
     assert SendsNothing(WithoutResets(**ONE_GENERATION)).first_unexplained() is not None
+
+
+@pytest.mark.parametrize("changed", ["output", "repeated", "consumer.written"])
+def test_an_effect_that_only_the_detailed_state_has_is_noticed(changed: str) -> None:
+    """Each input counts, the last one too."""
+    spec = WithoutResets(inputs=2, **ONE_GENERATION)
+    refinement = Refinement(spec)
+    (detailed, *_), (abstract, *_) = (
+        Interpreter.of(it).initial(it) for it in (spec, refinement.abstract)
+    )
+    assert not refinement.disagreement(detailed, abstract)
+    for o in range(spec.inputs):
+        at = (0, o) if changed == "consumer.written" else (o,)
+        assert refinement.disagreement({**detailed, (changed, at): True}, abstract)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from model.transactions.bugs import ReadsHighWatermarkTwice, StableAtFirstOpen
-from model.transactions.state import QUIET
+from model.transactions.state import QUIET, Offset, TopicPartition
 from model.transactions.versions import LaxMarkers, Transactions
 from model.variants import Constants
 from properties.refinement.detailed_read_committed import Refinement
@@ -59,3 +59,16 @@ def test_bugs_take_unexplained_steps(
 ) -> None:
     unexplained = Refinement(wrong(**constants)).walk().unexplained
     assert {one.transition.action for one in unexplained} == at
+
+
+class ReadsNothing(Transactions):
+    """A read_committed reader that stops before the first record, though nothing holds it back."""
+
+    def read_committed_end(s, p: TopicPartition) -> Offset:
+        return Offset(0)
+
+
+def test_a_reader_that_stops_too_early_takes_an_unexplained_step() -> None:
+    unexplained = Refinement(ReadsNothing(**LATE)).first_unexplained()
+    assert unexplained is not None
+    assert unexplained.reason.startswith("a further read: None in the detailed state")

@@ -185,6 +185,32 @@ def test_a_reader_that_sees_one_partition_of_a_transaction_is_g_single() -> None
     )
 
 
+def test_a_g_single_shows_what_the_reader_missed_even_if_the_sender_read_from_it() -> None:
+    """T1 < T2 twice: T2 polled T1's record, and T1 missed T2's. Only the latter is an rw."""
+    h = history("""
+        p1  send j=x     -> ok @0
+        t1  txn k=a      ...
+        t2  txn j=y i=c  ...
+        t1  ...          -> ok @0 j=x@0 i=c@0
+        t2  ...          -> ok @1 @0 k=a@0
+    """)
+    assert found(h, ALL) == {"G1c": [(1, 2)], "G-single": [(1, 2)]}
+    (row,) = cycles(h, G_SINGLE, ALL)
+    assert (row.kinds, row.keys) == (("rw", "wr"), ("j", "i"))
+
+
+def test_an_operation_that_only_time_links_to_a_cycle_is_not_counted_with_it() -> None:
+    """The send of j=y is between the others in time, but depends on neither through records."""
+    h = history("""
+        p2  send j=x  -> ok @0
+        p1  send k=b  -> ok @1
+        p1  send j=y  -> ok @1
+        p1  send k=a  -> ok @0
+    """)
+    (row,) = cycles(h, "G0-process", WRITES)
+    assert (row.ops, row.component) == ((1, 3), 2)
+
+
 def test_a_lagging_reader_is_no_cycle() -> None:
     h = history("""
         p1  send k=a  -> ok @0

@@ -77,6 +77,17 @@ def test_a_skip_that_ends_before_the_last_record_is_not_found() -> None:
     assert intermediate_reads(h) == ()
 
 
+def test_the_end_of_a_transaction_is_unknown_if_no_trusted_read_shows_one_of_its_records() -> None:
+    """A transaction that failed sent the same values: a dirty read may be of its records."""
+    h = history("""
+        t1  txn k=a k=c  -> fail
+        t2  txn k=a k=c  -> info
+        p1  send k=d     -> ok @4
+        c1  poll{isolation=read_uncommitted} -> ok k=a@0 k=d@4
+    """)
+    assert intermediate_reads(h) == ()
+
+
 def test_sends_outside_a_transaction_have_no_common_end() -> None:
     h = history(SENT.replace("txn", "send") + "c1 poll -> ok k=a@0 k=d@4")
     assert intermediate_reads(h) == ()
