@@ -1,4 +1,4 @@
-"""Anomalies of histories: what clients must never observe, with literal definitions.
+"""Anomalies of histories: observations that clients must never make, with literal definitions.
 
 These definitions are the oracles of the fast implementations in `checkers/histories`. A definition
 is a function from a `History` to rows, one for each anomaly that it finds. An operation's number is

@@ -1,8 +1,12 @@
 """An anomaly: a statement about histories, a checker that finds violations, and their text.
 
-Each anomaly is a module with five parts: the row (the fields of one violation); the literal
-definition, which finds the rows; `observed`, the number of checked observations; `explain`, the
-text of a row; and `ANOMALY`, the entry of the catalogue.
+Each anomaly is a module with five parts:
+
+- the row: the fields of one violation;
+- the literal definition, which finds the rows;
+- `observed`: the number of checked observations;
+- `explain`: the text of a row;
+- `ANOMALY`: the entry of the catalogue.
 """
 
 from __future__ import annotations

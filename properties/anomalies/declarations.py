@@ -25,7 +25,7 @@ UNFINISHED: Final = "unfinished"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declarations:
-    """What the user declares about a history: its clients, its topics, and options of the analysis.
+    """The user's declarations about a history: its clients, its topics, and analysis options.
 
     - `ww_deps` adds write dependencies to the cycle search, `rw_deps` adds anti-dependencies.
     - `isolation` is the level of polls without a recorded level.

@@ -1,10 +1,10 @@
 """The spec `reassignment` takes only steps that `reassignment-abstract` allows.
 
-So the proof of the abstract spec also covers the detailed spec, `reassignment`. In the detailed
-spec, each change of the partition by the controller elects a leader, a leader's requests are in
-flight, and brokers stop and return. The abstract state has what the detailed state has forgotten:
-the ISR, the ELR and the leader of every former epoch. So both specs are explored together
-(`history_mapping`).
+So the proof of the abstract spec also covers the detailed spec, `reassignment`. The detailed spec
+has more detail in three ways. Each change of the partition by the controller elects a leader. A
+leader's requests are in flight. Brokers stop and return. The abstract state has what the detailed
+state has forgotten: the ISR, the ELR and the leader of every former epoch. So both specs are
+explored together (`history_mapping`).
 
 A detailed step may be several abstract ones. For example, a fenced broker leaves the ISR, and the
 next leader is elected: two abstract steps. In the detailed spec, a broker loses records when it
@@ -208,7 +208,7 @@ class Refinement(HistoryMapping[ElrOfReplicas]):
     def _known_by(
         self, detailed: State, abstract: State, r: int, epoch: int
     ) -> Iterator[Difference]:
-        """Yields the values that must be equal: a leader's ISR, and the fetches it knows of."""
+        """Yields the values that must be equal: a leader's ISR, and the fetches it received."""
         known = self._set(abstract, "led.isr", epoch)
         isr = frozenset(f for f in self._brokers if detailed["broker.isr", (r, f)])
         yield f"the ISR that b{r} knows", isr, known

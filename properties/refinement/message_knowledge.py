@@ -1,4 +1,4 @@
-"""What a broker knows about a topic partition: only facts that messages brought to the broker.
+"""The knowledge of a broker about a topic partition: only facts that messages brought to it.
 
 In the abstract specs a node reads the state of other nodes directly. So these specs alone would
 accept a leader that uses a fetch before the fetch arrives. Six rules prevent this:

@@ -2,7 +2,8 @@
 
 Columns are sorted by a stable radix sort, which is several times faster than a sort by comparison.
 It sorts by digits of 16 bits, the lowest digit first. To sort rows by two columns, the two values
-of a row become one number: a code of the first value in the high digits, the second in the low.
+of a row become one number. A code of the first value is in its high digits, and a code of the
+second value in its low digits.
 """
 
 from __future__ import annotations

@@ -152,8 +152,8 @@ class OwnerOffsets:
         An owner is a consumer or a consumer group. Interval i has the offsets from `low[i]` to
         `high[i] - 1` of one owner and topic partition. Each row of this `OwnerOffsets` has one
         64-bit word, whose bits are received offsets. The arrays have one entry for each interval i
-        and each row whose word overlaps it: the number i, the number of the row, and the bits of
-        the word that are inside the interval.
+        and each row whose word overlaps it. They have the number i, the number of the row, and the
+        bits of the word inside the interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))

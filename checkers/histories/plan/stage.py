@@ -104,7 +104,7 @@ class Collect:
 
 @dataclass(slots=True, eq=False)
 class Resolve:
-    """A request for the texts behind some fingerprints (64-bit hashes of one column's texts).
+    """A request for the texts of some fingerprints (64-bit hashes of one column's texts).
 
     The scheduler stores the answer in the field `texts`.
     """

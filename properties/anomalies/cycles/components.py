@@ -5,7 +5,7 @@ has a cycle through each of them, and every cycle is inside one component.
 
 Source: Tarjan, "Depth-first search and linear graph algorithms", 1972, without the recursion.
 Simplified: in a component with more vertices than the limit `SEARCHED`, the cycle returned is a
-shortest cycle through the least vertex, which takes one search instead of one per vertex.
+shortest cycle through the least vertex. This takes one search instead of one per vertex.
 """
 
 from __future__ import annotations

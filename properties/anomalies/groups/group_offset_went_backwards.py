@@ -1,12 +1,12 @@
 """A fetch returned a lower group offset than was observed before, and no commit lowered it.
 
-So the group reads input again. An application may lower its offset itself: if a commit of the lower
-offset may have taken effect after the higher offset was observed, the fetch is not reported. A
-fetch that returns no offset counts as lower than every offset.
+So the group reads input again. An application may lower its offset itself. So the fetch is not
+reported if a commit of the lower offset may have taken effect after the higher offset was observed.
+A fetch that returns no offset counts as lower than every offset.
 
-Simplified: the history does not record whether the coordinator expired the offset
-(offsets.retention.minutes, for a group without members) or a client deleted it; for the group the
-effect is the same.
+Simplified: the coordinator may have expired the offset (offsets.retention.minutes, for a group
+without members), or a client may have deleted it. The history does not record this; for the group
+the effect is the same.
 """
 
 from __future__ import annotations

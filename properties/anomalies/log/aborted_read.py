@@ -4,8 +4,8 @@ A send that failed did not happen, and a reader at `read_committed` must not rec
 aborted transaction. Polls at `read_uncommitted` may receive such records, so they are not checked.
 
 Source: Adya, Weak Consistency, G1a; jepsen.tests.kafka g1a-cases.
-Simplified: if a value was sent again after a failed send, and the second send did not fail, a poll
-may have returned the second record, so it is not reported. Jepsen never sends a value again.
+Simplified: a value may be sent again after a failed send. If the second send did not fail, a poll
+may have returned its record, so the value is not reported. Jepsen never sends a value again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Anomalies of real time: an operation contradicts what was observed before the operation began.
+"""Anomalies of real time: an operation contradicts an observation made before it began.
 
 All times in a history come from one clock, the recorder's.
 """

@@ -148,7 +148,7 @@ class GroupsMachine(ClusterMachine):
         self.cluster.run_for(pause_ms)
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns sentences on what the cluster and the members did since the last call."""
+        """Returns sentences on the events of the cluster and its members since the last call."""
         events = [*super().new_events()]
         for worker in self._workers.values():
             events += worker.new_events()

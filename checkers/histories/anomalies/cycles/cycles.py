@@ -226,7 +226,10 @@ def cycle_of(ops: tuple[int, ...], component: int, observed: list[Step]) -> Cycl
 
 
 def dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns one finding for each form of cycle, such as `G1c`, even if there is no such cycle."""
+    """Returns one finding for each form of cycle, such as `G1c`; its rows are the cycles.
+
+    If the history has no cycle of the form, the finding has no rows.
+    """
     unconfirmed, ww_deps = context.unconfirmed, context.declared.ww_deps
     senders = UnconfirmedSenders.of(unconfirmed)
     info_senders, possible = yield from in_parallel(

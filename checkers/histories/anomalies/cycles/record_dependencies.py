@@ -135,10 +135,10 @@ def _find_dependents(dependencies: DependencyContext, batch: Batch) -> Dependent
 def count_dependencies(
     dependencies: DependencyContext, possible: PossibleSteps, batch: Batch
 ) -> pa.Table:
-    """Returns one row with the number of ww and of wr dependencies in this batch of the history.
+    """Returns one row: the numbers of ww and wr dependencies in this batch of the history.
 
-    The row also has the number of wr dependencies that can be in a G1c cycle, and of those that can
-    be in a G1c-process cycle.
+    Two more numbers count the wr dependencies that can be in a G1c cycle, and those that can be in
+    a G1c-process cycle.
     """
     made = dependents_of(dependencies, batch)
     wr = len(made.polls)

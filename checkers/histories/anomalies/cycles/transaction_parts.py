@@ -5,9 +5,9 @@
     c1 poll            -> ok k=d@2        this step begins at a part: it could skip b, and did
 
 A part is a record of a transaction below its last record of the same key. Most sends have an
-acknowledged offset, so one batch of operations has these parts. If a value of the transaction is
-unconfirmed, the driver finds the parts: a value is unconfirmed if it was polled at an offset where
-no send of it was acknowledged.
+acknowledged offset, so one batch of operations has these parts. A value is unconfirmed if it was
+polled at an offset where no send of it was acknowledged. If a transaction has an unconfirmed value,
+the driver finds its parts.
 
 Source: `properties.anomalies.cycles.intermediate_read`.
 """

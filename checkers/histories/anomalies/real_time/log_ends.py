@@ -128,8 +128,8 @@ class LogEnds:
         """Returns a mask: True for each check that an earlier log end contradicts.
 
         A check compares the offset of an operation with log ends. If the mask is False, certainly
-        no higher log end was observed before the operation was invoked. The mask may be True
-        without such a log end, unless two conditions hold: batches do not overlap in time, and the
+        no higher log end was observed before the operation was invoked. If it is True, such a log
+        end certainly exists only under two conditions. Batches do not overlap in time, and the
         operation was invoked inside the time span of its batch.
         """
         is_contradicted = self.may_be_contradicted(checks)
