@@ -1,4 +1,4 @@
-"""All checks of the audit: first those that the files are readable, then those of their content."""
+"""All checks of the audit: first whether the files are readable, then their content."""
 
 from __future__ import annotations
 

@@ -39,7 +39,8 @@ class Step:
 class Agreement:
     """A predicate of the detailed spec and one of the abstract spec that must have the same value.
 
-    Both predicates are evaluated for each entry of `of`, which has values for their variables.
+    Each entry of `of` has values for the variables of both predicates, which are compared for each
+    entry.
     """
 
     detailed: t.Node
@@ -117,7 +118,11 @@ class StateMapping(ABC, Generic[R]):
             yield Step(action=action.name, arguments=arguments, before=before, after=after)
 
     def explains(self, calls: list[Call], step: Step) -> bool:
-        """True if the abstract actions lead from the first abstract state to the second."""
+        """True if the abstract actions make the same change as the detailed step.
+
+        They must be allowed, and lead from the abstract state of `step.before` to that of
+        `step.after`.
+        """
         state = self.abstraction(step.before)
         for call in calls:
             reached = self._abstract.step(self._actions[call.action], state, call.arguments)
