@@ -181,7 +181,10 @@ def _gather(
 
 
 def _in_turn(elements: Iterable[_Element]) -> tuple[list[_Item], Iterator[bytes]]:
-    """Returns the items that were sent, ordered by sender, and an iterator over earlier levels."""
+    """Splits the elements of a partition: the items sent to it in this round, and its own states.
+
+    The items are ordered by sender. The states are those that earlier rounds stored here.
+    """
     rest = iter(elements)
     arrived: list[_Item] = []
     first: list[_Item] = []

@@ -126,9 +126,9 @@ class Sorts(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Family:
-    """A family of sets in Z3: the sort of a set, and the predicates for "in the family" and "has".
+    """A family of sets in Z3: a sort for sets, and two predicates.
 
-    `is_in` tests whether a set belongs to the family; `has` tests whether a set contains an
+    `is_in` tests whether a set belongs to the family. `has` tests whether a set contains an
     element.
     """
 

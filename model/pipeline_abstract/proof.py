@@ -163,7 +163,7 @@ class PipelineProof(PipelineClaims):
     def only_the_reader_sends_offsets(s) -> Bool:
         """A pending offset of a partition with a current reader is this reader's position.
 
-        A reader is current if the group coordinator would accept its next offset.
+        A reader is current if the group coordinator would accept an offset that it commits.
 
         True because the reader began when no offset was pending. Other instances are not current,
         so their offsets are refused.
@@ -183,7 +183,7 @@ class PipelineProof(PipelineClaims):
         """The position of a current reader, and each input with an output record in its open
         transaction, are not below the committed offset.
 
-        A reader is current if the group coordinator would accept its next offset.
+        A reader is current if the group coordinator would accept an offset that it commits.
 
         True because the reader began at the committed offset, and only its own transactions move
         this offset.
@@ -207,7 +207,7 @@ class PipelineProof(PipelineClaims):
         """An input below the position of a current reader is below the committed position, or has
         an output record in the reader's open transaction.
 
-        A reader is current if the group coordinator would accept its next offset.
+        A reader is current if the group coordinator would accept an offset that it commits.
 
         True because the reader goes from input to input, and starts again after an abort.
         """

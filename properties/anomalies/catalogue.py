@@ -22,7 +22,8 @@ _CHECKERS: Final = (real_time, log, order, cycles, transactions, groups, empty_h
 def catalogue(declared: Declarations) -> tuple[Anomaly, ...]:
     """Returns the anomalies that the analysis looks for under these declarations of the user.
 
-    A declaration is a fact of the history, or an option of the analysis such as `jepsen`.
+    A declaration is what the user knows about the history, for example which topics are
+    compacted, or an option of the analysis, for example Jepsen's rules.
     """
     ours = tuple(one for checkers in _CHECKERS for one in checkers.anomalies(declared))
     return tuple(in_jepsen(ours)) if declared.jepsen else ours

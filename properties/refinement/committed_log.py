@@ -47,7 +47,7 @@ class CommittedLog:
 
 
 def log_of_replication(state: State, replicas: int) -> CommittedLog | None:
-    """Returns the committed log that a state of the spec has; None if it lacks a committed record.
+    """Returns the log of a state; None if the leader or the ISR lost a committed record.
 
     The log has all records of the leader of the latest leader epoch. If this epoch has no leader,
     the log has only the records below the high watermark.

@@ -2,7 +2,7 @@
 
     python -m tools.mutants --seconds 900             # tries mutants that have no result yet
     python -m tools.mutants --room transactions       # only rooms whose name contains this text
-    python -m tools.mutants --again survived          # tries the open survivors again
+    python -m tools.mutants --again survived          # tries survivors without a reason again
     python -m tools.mutants --again crash             # those that crashed
     python -m tools.mutants --changed                 # all mutants of lines that differ from main
     python -m tools.mutants --changed --base v1       # of lines that differ from another commit

@@ -1,9 +1,11 @@
 """The faults of a cluster: the fault rules in force, the log of requests, and the planned faults.
 
+A rule acts before the broker handles a request, or with `applied` after it.
+
     a broker                      FaultsInForce
-    a request has arrived    ->   the rules that act on it; each rule counts it
+    a request has arrived    ->   the rules without `applied` act on it; each rule counts it
     a rule has `do: crash`   ->   the fault begins, in parallel to the request
-    the response is ready    ->   the rules with `applied` that act on it
+    the response is ready    ->   the rules with `applied` act on it
     the response is decided  ->   the log of requests
 
 One object counts the requests to all brokers. A broker in a process of its own calls this object
