@@ -81,7 +81,7 @@ def recorded(servers: str, tmp_path_factory: pytest.TempPathFactory) -> History:
         workload="transactions",
         sends=200,
         pause_s=0.1,
-        pipelines=1,  # that cluster takes seconds to share a group's input out anew
+        pipelines=1,  # that cluster takes seconds to assign partitions again
     )
     clients = Clients.connect(servers, ClientConfig())
     for topic in (SOURCE, TARGET):
