@@ -1,4 +1,4 @@
-"""The command-line argument SPEC ... of tools that work on some specs, or by default on all."""
+"""A command-line argument for tools: the names of specs, by default of all specs."""
 
 from __future__ import annotations
 

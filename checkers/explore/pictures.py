@@ -82,7 +82,10 @@ class Painter:
         return made
 
     def picture(self, state: State, before: State | None = None) -> Drawn:
-        """Returns the state as data for the page; `changed` marks differences from `before`."""
+        """Returns the state as data for the page.
+
+        Each part of it that differs from `before` has the mark `changed`.
+        """
         leaves = [*self._every(state, state)]
         old = (
             None

@@ -50,7 +50,11 @@ def _faults_as_rows(
 
 @cache
 def prepare_worker(modules: int) -> None:
-    """Reduces the CPU time of this worker's later tasks; runs once for each value of `modules`."""
+    """Lets this worker keep freed memory, and excludes its present objects from garbage collection.
+
+    Both save CPU time in later tasks. `modules` is the number of imported modules: after new
+    imports, the function runs again.
+    """
     del modules
     keep_freed()
     # saves 40 ms of CPU in each task

@@ -143,7 +143,10 @@ class AbstractPartitionState(Spec):
         return s.replicas[r] & (s.isr[s.newest][r] | s.elr[s.newest][r])
 
     def is_member(s, e: LeaderEpoch, r: Replica) -> Bool:
-        """True if the broker was in the epoch's ISR or ELR, or joined in the epoch's last step."""
+        """True if the broker was in the epoch's ISR or ELR.
+
+        A broker that joined the ISR in the step that ended the epoch counts too.
+        """
         return s.isr[e][r] | s.elr[e][r] | s.joined_last[e][r]
 
     def leads_in(s, r: Replica, e: LeaderEpoch) -> Bool:

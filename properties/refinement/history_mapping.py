@@ -108,7 +108,10 @@ class HistoryMapping(ABC, Generic[R]):
         return next((reached for _, reached in steps if isinstance(reached, Unexplained)), None)
 
     def walk(self) -> Walk:
-        """Explores all reachable pairs of states, and goes on after a step without explanation."""
+        """Explores all reachable pairs of a detailed state and an abstract state.
+
+        If no abstract actions explain a step, the exploration goes on.
+        """
         return _counted(self._explored())
 
     def random_walks(self, walks: int, *, length: int, seed: int) -> Walk:

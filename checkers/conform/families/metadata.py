@@ -185,7 +185,7 @@ class _Metadata:
 
 
 def metadata(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests to the sequence `draw`: for metadata, topics, settings, coordinators, versions.
+    """Draws requests about metadata, topics, settings, coordinators and versions, into `draw`.
 
     Returns the topics that the requests need.
     """

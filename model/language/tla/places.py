@@ -1,4 +1,4 @@
-"""How a TLA+ module writes state variables: their paths, and the sets of their values."""
+"""The notation of state variables in a TLA+ module: their paths, and the sets of their values."""
 
 from __future__ import annotations
 

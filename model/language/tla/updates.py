@@ -94,7 +94,8 @@ def _blank(writer: Writer, shape: Shape, outer: Names) -> Doc:
 def below(current: Part, shape: Shape, step: str) -> Part:
     """Returns the text of a part of a value: `log[b]` and `.size` give `log[b].size`.
 
-    If `init` assigns no value (`current` is Blank), returns the least value of the part's type.
+    A Blank stands for a variable to which the action `init` assigns nothing. Its part is a Blank
+    too, which is written as the least value of its type.
     """
     if isinstance(current, Blank):
         assert current.writer is not None

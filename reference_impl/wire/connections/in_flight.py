@@ -1,4 +1,4 @@
-"""Limits all connections of clients to a cluster together: their number, and the bytes in flight.
+"""Limits the number of client connections to a cluster, and the bytes in flight on all of them.
 
 Each connection has one request in flight, because the next frame is read after the response. The
 bytes of a large request frame count as they arrive. The bytes of a large response count until the
@@ -24,7 +24,7 @@ COUNTED_BYTES: Final = 64 * 1024  # smaller frames and responses do not count
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InFlightLimits:
-    """The limits of all connections of clients to a cluster together."""
+    """How many connections clients may open to a cluster, and how many bytes these may hold."""
 
     connections: int = 10_000  # max.connections
     large_bytes: int = 512 * 1024 * 1024  # of frames and responses above 64 KiB

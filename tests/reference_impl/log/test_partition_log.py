@@ -201,7 +201,12 @@ def test_truncation_below_the_log_start_lowers_it() -> None:
     log = log_of([Shape(1, 0)] * 4)[0].with_log_start(Offset(3)).truncate_to(Offset(1))
     assert (log.log_start, log.high_watermark, log.end_offset) == (1, 1, 1)
     emptied = log.truncate_fully_and_start_at(Offset(7))
-    assert (emptied.first_offset, anew.log_start, anew.high_watermark, anew.end_offset) == (7,) * 4
+    assert (
+        emptied.first_offset,
+        emptied.log_start,
+        emptied.high_watermark,
+        emptied.end_offset,
+    ) == (7,) * 4
     assert emptied.epochs == ()
     assert emptied.truncate_to(Offset(5)).end_offset == 5
 

@@ -12,7 +12,8 @@ A value is unconfirmed if it was polled at an offset where no send of it was ack
 example, b and c are unconfirmed. Such values are few, so the Spark driver collects their rows and
 decides them.
 
-If a value was sent ok without an offset, and never polled, the sends alone show that it is unseen.
+If a value was sent ok without an offset, and never polled, it is unseen. No offset is needed to
+decide that.
 
 The plan also finds duplicates across keys: see `duplicates_across_keys`.
 

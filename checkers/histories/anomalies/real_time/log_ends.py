@@ -164,11 +164,11 @@ class LogEnds:
         return limits.where(some[below]).table.append_column("reach", pa.array(reach[below]))
 
     def contradicting_partitions(self, checks: Batch) -> frozenset[int]:
-        """Returns the numbers of the batches that may contradict a check.
+        """Returns the numbers of the history's partitions whose rows may contradict a check.
 
-        A batch has the rows of one partition of the history (not of one topic partition). A check
-        compares the offset of an operation with log ends. A batch contradicts the check if it has a
-        higher log end that was observed before the operation was invoked.
+        These are not topic partitions. A check states that an operation's offset is not below the
+        log end. A row contradicts the check if it has a log end above that offset, which was
+        observed before the operation was invoked.
         """
         group, some = self._log_of_each(checks)
         least, latest = np.full((2, len(self.logs)), [[NEVER_NS], [UNKNOWN_OFFSET]])
