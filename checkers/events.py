@@ -297,8 +297,8 @@ class Measured(Event):
 class Listed(Event):
     """One row of `urteil list`; as JSON, each entry of `facts` is a field.
 
-    `in_force` is the range of Kafka releases that have the item, such as a bug. Only the terminal
-    shows this range, in the short form `releases`; it is empty if the item has none.
+    `in_force` is the range of Kafka releases that have the item, such as a bug; None if the item
+    has no range. Only the terminal shows this range, as the text `releases`.
     """
 
     name: ClassVar[str] = "listed"

@@ -13,7 +13,7 @@ from checkers.events import Event
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageExplained:
-    """A stage of an analysis: the columns that it reads, and the columns of the rows that it keeps.
+    """A stage of an analysis: the columns that it reads, and the columns of its result.
 
     `shuffled_by` has the parts of the shuffle key, if the stage shuffles. `used_by` names the
     anomalies that need the stage; it is empty if all need it. `is_always` is false if some
@@ -32,8 +32,8 @@ class StageExplained:
 class PassExplained(Event):
     """A pass of an analysis over a source, such as the operations, and its stages in order.
 
-    `urteil analyze --explain` emits one for each pass. `into` names the sources that the pass
-    writes by a shuffle, for later passes.
+    `urteil analyze --explain` emits one for each pass. A pass may shuffle rows, which later passes
+    read as their source; `into` names these sources.
     """
 
     name: ClassVar[str] = "pass_explained"
@@ -59,8 +59,8 @@ class PassMeasured(Event):
 
     `rows` and `bytes` count the data that the tasks of the pass read. `seconds` is wall time. A
     task is a Spark task, or a partition with `--engine local`; `skew` is the seconds of the longest
-    task divided by the median. `into` names the sources that the pass wrote by a shuffle, for later
-    passes.
+    task divided by the median. The pass may have shuffled rows, which later passes read as their
+    source; `into` names these sources.
     """
 
     name: ClassVar[str] = "pass_measured"

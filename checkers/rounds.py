@@ -36,13 +36,16 @@ class Rounds(Protocol):
         ...
 
     def begin(self, sent: Sequence[Sent], gather: Gather) -> list[bytes]:
-        """Computes the first level from the data that the driver sends; returns the reports."""
+        """Computes the first level from the data `sent`; returns the reports of `gather`."""
         ...
 
     def advance(self, title: str, spread: Spread, gather: Gather) -> list[bytes]:
-        """Computes the next level with `spread` and `gather`; returns the reports of both."""
+        """Runs `spread` on the newest level, and `gather` on the data that `spread` sends.
+
+        The data that `gather` returns becomes the next level. Returns the reports of both.
+        """
         ...
 
     def visit(self, title: str, level: int, spread: Spread) -> list[bytes]:
-        """Runs `spread` on an earlier level; returns its reports, and drops its other data."""
+        """Runs `spread` on the level with the number `level`; returns only its reports."""
         ...

@@ -226,7 +226,10 @@ def _same_broken(broken: Sequence[BrokenAssumption], rows_of: Mapping[str, list[
 
 @dataclass(slots=True)
 class _Literal:
-    """The rows and observations of each anomaly, by its literal definition, and the deliveries."""
+    """The results of the literal definitions: those of each anomaly, and of delivery semantics.
+
+    For each anomaly, `rows` has the violations, and `observed` counts the observations.
+    """
 
     rows: defaultdict[str, list[Any]] = field(default_factory=partial(defaultdict, list))
     observed: Counter[str] = field(default_factory=Counter[str])
@@ -322,11 +325,11 @@ def main() -> int:
 
 
 def continued(campaigns: Sequence[Mapping[str, Any]], seed: int | None) -> Mapping[str, Any]:
-    """Returns the campaign that this run continues: its first history has the number `seed`.
+    """Returns the recorded campaign that begins with history number `seed`; this run continues it.
 
     A campaign compares histories with consecutive numbers, in one run of this program or several.
-    If `seed` is None, it is the campaign with the highest first number. If no campaign is recorded,
-    all counts of the result are zero.
+    If `seed` is None, the result is the campaign that begins with the highest number. If no such
+    campaign is recorded, all counts of the result are zero.
     """
     known = [one for one in campaigns if seed in (None, one["seed"])]
     new = {"seed": seed or 0, "histories": 0, "differences": 0, "seconds": 0, "rows": {}}

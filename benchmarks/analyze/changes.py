@@ -75,10 +75,11 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Returns, for each row, a later start that makes its send violate the offset order; or 0.
+        """Returns, for each row, a new start time that makes its send an inversion; 0 if none.
 
-        The new start is just after another send of the same key has ended with a higher offset: an
-        offset-order-inversion. It is before the send ends, and before a poll returns its record.
+        An offset-order-inversion is a send that begins after another send of the same key has ended
+        with a higher offset. The new start is just after that end. It must be before the send's own
+        end, and before a poll returns the send's record.
         """
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]

@@ -37,7 +37,7 @@ OTHER: Final = "all else: splitting and merging rows, verdicts"
 class KernelCost:
     """The CPU time of one kernel on one source of rows, over all passes of an analysis.
 
-    The time to read columns is a row of its own.
+    The time to read columns is not part of it: this time counts as a kernel of its own.
     """
 
     reads: str  # the source of its rows

@@ -1,7 +1,8 @@
-"""Runs SPIN on the Promela text of a spec, with each setting that could be the fastest.
+"""Runs SPIN on the Promela text of a spec, with three ways to store states.
 
-All settings explore all interleavings (`-DNOREDUCE`), check only safety, and start with a large
-enough hash table. SPIN checks the same invariants as this project's engines, once for each state.
+A state is stored in full, compressed (`-DCOLLAPSE`), or as a hash (`-DHC4`). All runs explore all
+interleavings (`-DNOREDUCE`), check only safety, and start with a large enough hash table. SPIN
+checks the same invariants as this project's engines, once for each state.
 """
 
 from __future__ import annotations

@@ -289,7 +289,7 @@ def _on_one_core() -> list[str]:
 
 
 def _log() -> dict[str, object]:
-    """Measures the time of an append in ms, to a short log and to a log of a million batches."""
+    """Measures an append to a short log, and an append to a log of a million batches, in ms."""
     data = encode([Record(value=b"v")])
     batches = [
         Batch.of(stamped(data, base_offset=Offset(at), leader_epoch=LeaderEpoch(0)))

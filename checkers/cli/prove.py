@@ -224,10 +224,11 @@ def for_other_solvers(
 def verdict_on(
     name: str, proof: Proof, runs: Exploration | None
 ) -> tuple[Verdict, str | None, int | None]:
-    """Returns the verdict on a property, its reason, and the length of a run that violates it.
+    """Returns the verdict on a property, its reason, and the length of its counterexample.
 
-    The reason is None if the property is violated, and the length is None otherwise. Raises
-    EnginesDisagree if the property is proved, and a run violates it.
+    `runs` is the exploration of the spec, which may have found a counterexample. The reason is None
+    if the property is violated, and the length is None otherwise. Raises EnginesDisagree if a
+    proved property has a counterexample.
     """
     from checkers.symbolic import EnginesDisagree
 

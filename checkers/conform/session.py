@@ -88,8 +88,8 @@ class Session:
         """Returns the answer to a request; after some errors, the request is sent again.
 
         `retried_errors` returns these errors. The request is repeated for at most 15 seconds. After
-        a Produce request, the method waits, so that the next batch of the sequence is appended
-        later.
+        a Produce request, the method waits a moment, so that no two batches of the sequence are
+        appended at the same time.
         """
         until = time.monotonic() + RETRIES_WITHIN_S
         retried = retried_errors(step)

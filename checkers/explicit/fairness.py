@@ -163,8 +163,8 @@ class Fairness:
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
         """Returns the edges of a fair cycle that contains `start` and a state of `through`.
 
-        The mask `fair` is a result of the method `fair`: the states of all fair sets. The cycle
-        stays in the set that contains `start`.
+        `fair` is the mask that the method `fair` returned: it has the states of several sets, in
+        each of which a fair behaviour can stay forever. The cycle stays in the set of `start`.
         """
         _, component = self._components(
             fair[self.graph.source] & fair[self.graph.target], len(fair)

@@ -68,10 +68,10 @@ class Painter:
 
     @classmethod
     def of(cls, writer: Writer) -> Painter:
-        """Returns a `Painter` for the spec of `writer`, which prints the values of this spec.
+        """Returns a `Painter` for the spec whose values `writer` prints.
 
-        The types of the spec's variables decide which of them are logs or messages, and which sort
-        has the lanes: for example, one lane for each broker.
+        The types of the spec's variables decide which of them are drawn as logs or as messages, and
+        which sort is drawn as lanes: for example, one lane for each broker.
         """
         spec = writer.spec
         logs = tuple(logs_of(spec))
@@ -84,7 +84,7 @@ class Painter:
     def picture(self, state: State, before: State | None = None) -> Drawn:
         """Returns the state as data for the page.
 
-        Each part of it that differs from `before` has the mark `changed`.
+        In the data, the field `changed` of a value is true if the value differs from `before`.
         """
         leaves = [*self._every(state, state)]
         old = (

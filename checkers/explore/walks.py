@@ -71,7 +71,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """Computes states of one variant of a spec: the initial ones, and the next after an action.
+    """Computes the initial states of one variant of a spec, and the state after an action.
 
     The constants of the spec have fixed values. `scope` is the scope as text; if it is empty, the
     constants determine the scope.

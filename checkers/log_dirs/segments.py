@@ -4,9 +4,10 @@ A row of BATCHES is a batch, or bytes at the end of a segment that are no batch.
 distinguishes the two. Checksums are computed batch by batch; records are decompressed and parsed in
 parallel (`records`). A row of RECORDS has those fields of a record on which replicas must agree.
 
-For any file the result equals that of the reader in `tests/checkers/log_dirs/plain.py`. Simplified:
-in messages of magic 0 and 1, only position and offset are read. Two different records count as
-equal if key, value and headers have the same length and CRC-32C.
+For any file the result equals that of the reader in `tests/checkers/log_dirs/plain.py`.
+
+Simplified: in messages of magic 0 and 1, only position and offset are read. Two different records
+count as equal if key, value and headers have the same length and CRC-32C.
 """
 
 from __future__ import annotations

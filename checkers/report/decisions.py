@@ -37,7 +37,7 @@ def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
 
 
 def is_known(decision: Decision) -> bool:
-    """Returns True if the decision is a violation, and the baseline names each fingerprint."""
+    """Returns True for a violation if the baseline names all fingerprints of this violation."""
     return bool(decision.known) and decision.fingerprints.keys() <= decision.known.keys()
 
 

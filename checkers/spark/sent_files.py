@@ -56,7 +56,8 @@ def sent(
 ) -> tuple[HistoryPartition, ...]:
     """Returns the partitions with file locations that every worker can read.
 
-    Files that some worker cannot see are sent to all workers, under links in `folder`.
+    If some worker cannot see a local file, all local files are sent to all workers. For this, links
+    to the files are created in `folder`.
     """
     if is_local(spark):
         return partitions

@@ -50,10 +50,10 @@ def _faults_as_rows(
 
 @cache
 def prepare_worker(modules: int) -> None:
-    """Lets this worker keep freed memory, and excludes its present objects from garbage collection.
+    """Makes this worker keep freed memory, and excludes its objects from garbage collection.
 
-    Both save CPU time in later tasks. `modules` is the number of imported modules: after new
-    imports, the function runs again.
+    Both save CPU time in later tasks. `modules` is the number of imported modules. The result is
+    cached: for a number that was passed before, the function does nothing.
     """
     del modules
     keep_freed()
@@ -69,9 +69,11 @@ def process(
     targets: int | None,  # the number of shuffle partitions; None: the driver collects the results
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Runs the kernels on the partitions numbered in `batches`; yields their tables as cells.
+    """Runs the kernels on some partitions; yields a row for each table that a kernel returns.
 
-    A kernel is a function from a batch of rows to a table.
+    A kernel is a function from a batch of rows to a table. `batches` has the numbers of the
+    partitions. With `targets`, each table is split by the shuffle key into at most that many parts,
+    and each part has a row. The last row has the cost of this task.
     """
     prepare_worker(len(sys.modules))
     meter = Meter()

@@ -36,8 +36,9 @@ STATUS: Final = {"proved": "unsat", "refuted": "sat", "unknown": "unknown"}
 class Script:
     """A condition with Z3's verdict, and its formulas in SMT-LIB.
 
-    `of_slice` assumes only the claims that the spec names for the condition; it is empty if the
-    spec names none. For `of_slice` too, `unsat` proves the condition, but `sat` decides nothing.
+    A spec may name the claims that suffice to prove a condition. Then `of_slice` is a script that
+    assumes only these claims: `unsat` proves the condition, and `sat` decides nothing. If the spec
+    names no claims for the condition, `of_slice` is empty.
     """
 
     name: str  # such as append-atomic, for a file
@@ -94,8 +95,8 @@ def scripts(spec: Spec, proof: Proof) -> Iterator[Script]:
 def deciding(proof: Proof) -> Iterator[tuple[Condition, frozenset[str]]]:
     """Yields the conditions that decide the verdicts, each with the claims that it does not assume.
 
-    These are the conditions that failed, and those of the proved claims. The latter do not assume
-    the dropped claims.
+    These are the failed conditions, which leave their claims unproved (*dropped*), and all
+    conditions of the proved claims. The latter conditions assume no dropped claim.
     """
     dropped = frozenset(proof.dropped)
     for condition in proof.conditions:

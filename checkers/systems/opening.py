@@ -1,13 +1,15 @@
 """Opens the system that `--on` names, and closes it at the end of the block.
 
-with opened(named("apache-kafka:4.3.0"), folder) as system:
-    system.do(Ability.KILL, 2)
+    with opened(named("apache-kafka:4.3.0"), folder) as system:
+        system.do(Ability.KILL, 2)
 
-served                    the reference broker, in memory, inside this process
-apache-kafka              Apache Kafka of the default version: four processes on this machine
-apache-kafka:3.9.1        Apache Kafka of another version, from 3.5.0 on
-kfake, librdkafka-mock    other implementations, made for tests of clients
-HOST:PORT,HOST:PORT       a cluster that somebody else runs
+The option `--on` names one of these systems:
+
+    served                    the reference broker, in memory, inside this process
+    apache-kafka              Apache Kafka of the default version: four processes on this machine
+    apache-kafka:3.9.1        Apache Kafka of another version, from 3.5.0 on
+    kfake, librdkafka-mock    other implementations, made for tests of clients
+    HOST:PORT,HOST:PORT       a cluster that somebody else runs
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ SHOWN_AFTER: Final = 3
 
 
 class TakenEvent(NamedTuple):
-    """An event that was applied to the spec, by its number, and the spec's last action so far."""
+    """The number of an event that was applied to the spec, and the last action at that time."""
 
     number: int  # in the order of the clock
     last: Taken | None

@@ -54,7 +54,7 @@ class Latest(NamedTuple):
 
 
 class Position(NamedTuple):
-    """The state after the events of a trace so far: the spec's state, and facts beyond the spec."""
+    """The state after the events of a trace so far: the spec's state, and facts that it lacks."""
 
     state: RowState
     leader: tuple[int, int]  # leader epoch and broker of the newest leader

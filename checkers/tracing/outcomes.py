@@ -38,7 +38,7 @@ Outcome = Refused | None
 def compared(what: str, found: object, expected: object) -> Outcome:
     """Returns None if a value in a log line equals the value in the spec's state.
 
-    Otherwise returns a refusal, with both values in its text.
+    Otherwise returns a refusal. Its text has both values, and `what` as their name.
     """
     if found == expected:
         return None
@@ -56,7 +56,7 @@ def done(behaviour: Behaviour, action: str, *arguments: int) -> Outcome:
 def at_least(what: str, found: int, least: int) -> Outcome:
     """Returns None if the spec's value (`found`) is at least the log line's value (`least`).
 
-    Otherwise returns a refusal, with both values in its text.
+    Otherwise returns a refusal. Its text has both values, and `what` as their name.
     """
     if found >= least:
         return None

@@ -53,7 +53,7 @@ class Facts:
 
 
 class Position(NamedTuple):
-    """The state after the events of a trace so far: the spec's state, and facts beyond the spec."""
+    """The state after the events of a trace so far: the spec's state, and facts that it lacks."""
 
     state: RowState
     facts: Facts

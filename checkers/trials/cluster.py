@@ -156,7 +156,7 @@ class RealTimeCluster(WatchedTopics):
             self._look_inside()
 
     def shut_down(self, broker: BrokerId) -> None:
-        """Stops the broker cleanly; it is up until its process has ended."""
+        """Begins to stop the broker cleanly; `is_up` returns True until its process has ended."""
         if self.is_up(broker):
             self._await_move(broker)
             self._move(broker, partial(self._brokers.stop, broker))

@@ -163,7 +163,7 @@ def recorded(suite: str, claim: str, setting: str) -> tuple[Program, ...]:
 def fragile(suite: str, setting: str) -> tuple[Program, ...]:
     """Returns the recorded programs (lists of calls) of a suite that find seeded bugs in a setting.
 
-    A setting is a configuration of the cluster. No program is repeated.
+    A setting is a configuration of the cluster. Each program is returned once.
     """
     rows = (row for row in _rows(suite) if row.where.startswith(f"{setting}, bug "))
     return tuple(dict.fromkeys(program for row in rows for program in _programs(row)))

@@ -1,7 +1,7 @@
 """The powers of a system: the faults, settings and views of its inner state that suites may use.
 
 A suite names the powers that its rules and claims need. Some powers are broker settings that weaken
-the cluster. On a cluster with such settings, only claims that need them are tried.
+the cluster. On a cluster with such a setting, trials check only the claims that need this setting.
 """
 
 from __future__ import annotations

@@ -192,7 +192,7 @@ class _Appends:
 
 
 def appends(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests to the sequence `draw`: Produce, Fetch and ListOffsets for one topic partition.
+    """Adds Produce, Fetch and ListOffsets requests for one partition to the sequence `draw`.
 
     Returns the topics that the requests need.
     """

@@ -219,7 +219,7 @@ class _Classic:
 
 
 def classic_groups(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests to the sequence `draw`: those of a classic group with up to three members.
+    """Adds requests of a classic group with up to three members to the sequence `draw`.
 
     Returns the topics that the requests need.
     """
@@ -253,7 +253,7 @@ def classic_groups(draw: Draw) -> tuple[Topic, ...]:
 
 
 def group_edges(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests to the sequence `draw`: for groups that are unknown, empty or badly named.
+    """Adds requests on unknown, empty and badly named groups to the sequence `draw`.
 
     Returns the topics that must exist before: none, because the requests need no topic.
     """

@@ -76,7 +76,7 @@ class _Subscriptions:
 
 
 def client_metrics(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests to the sequence `draw`: they change or list subscriptions to client metrics.
+    """Adds requests that change or describe client metrics subscriptions to the sequence `draw`.
 
     Returns the topics that the requests need: none.
     """

@@ -137,7 +137,7 @@ class _Consumers:
 
 
 def consumer_groups(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests to the sequence `draw`: those of a consumer group with up to three members.
+    """Adds requests of a consumer group with up to three members to the sequence `draw`.
 
     Returns the topics that the requests need.
     """

@@ -165,7 +165,7 @@ def _session() -> dict[str, Any]:
 
 
 def fetch_sessions(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests to the sequence `draw`: they create a topic, and use fetch sessions on it.
+    """Adds requests that create a topic and use fetch sessions on it to the sequence `draw`.
 
     Returns the topics that must exist before: none, because the requests create the topic.
     """

@@ -149,7 +149,7 @@ class _Inspection:
 
 
 def inspection(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests to the sequence `draw`: they inspect brokers.
+    """Adds requests that inspect brokers to the sequence `draw`.
 
     Returns the topic that the requests need.
     """

@@ -185,7 +185,7 @@ class _Metadata:
 
 
 def metadata(draw: Draw) -> tuple[Topic, ...]:
-    """Draws requests about metadata, topics, settings, coordinators and versions, into `draw`.
+    """Adds requests about metadata, topics, coordinators and API versions to the sequence `draw`.
 
     Returns the topics that the requests need.
     """

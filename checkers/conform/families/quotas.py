@@ -102,7 +102,7 @@ class _Quotas:
 
 
 def quotas(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests to the sequence `draw`: they change or list client quotas, or move replicas.
+    """Adds requests that change or list client quotas, or move replicas, to the sequence `draw`.
 
     Returns the topics that the requests need.
     """

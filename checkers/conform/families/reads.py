@@ -178,7 +178,7 @@ class _Reads:
 
 
 def fetches(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests to the sequence `draw`: fetches of one topic partition, and appends in between.
+    """Adds Produce and Fetch requests for one topic partition to the sequence `draw`.
 
     Returns the topics that the requests need.
     """
@@ -201,7 +201,7 @@ def fetches(draw: Draw) -> tuple[Topic, ...]:
 
 
 def offsets(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests to the sequence `draw`: Produce, ListOffsets and OffsetForLeaderEpoch.
+    """Adds Produce, ListOffsets and OffsetForLeaderEpoch requests to the sequence `draw`.
 
     Returns the topics that the requests need.
     """
@@ -222,7 +222,7 @@ def offsets(draw: Draw) -> tuple[Topic, ...]:
 
 
 def deletions(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests that delete records, and requests that read the remaining records.
+    """Adds requests that delete records, and read the remaining ones, to the sequence `draw`.
 
     Returns the topics that these requests need.
     """

@@ -107,7 +107,7 @@ class _Reassignments:
 
 
 def reassignments(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests to the sequence `draw`: they create a topic, and move its replicas.
+    """Adds requests that create a topic and move its replicas to the sequence `draw`.
 
     Returns the topics that must exist before: none, because the requests create the topic.
     """

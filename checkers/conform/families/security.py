@@ -77,7 +77,7 @@ class _Security:
 
 
 def security(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests for SASL and for the credentials of two users.
+    """Adds requests for SASL and for the credentials of two users to the sequence `draw`.
 
     Returns no topics, because the requests need none.
     """

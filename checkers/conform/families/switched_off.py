@@ -116,7 +116,7 @@ REQUESTS: Final[tuple[tuple[Api, dict[str, Any]], ...]] = (
 
 
 def switched_off(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests to the sequence `draw`: one for each API that is switched off.
+    """Adds a request for each API that is switched off to the sequence `draw`.
 
     Each request has a random version.
 

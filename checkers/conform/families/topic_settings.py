@@ -173,7 +173,7 @@ class _Settings:
 
 
 def topic_settings(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests to the sequence `draw`: on timestamps, settings of topics, and their defaults.
+    """Adds requests on timestamps, topic settings and their defaults to the sequence `draw`.
 
     Returns the topics that the requests need.
     """

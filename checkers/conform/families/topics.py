@@ -193,7 +193,10 @@ PLACEMENTS: Final[tuple[tuple[str, Replicas, dict[str, Any]], ...]] = (
 
 
 def topics(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests of an administrator about topics; returns the topics that the requests need."""
+    """Adds requests that create, change, describe and delete topics to the sequence `draw`.
+
+    Returns the topics that the requests need.
+    """
     it = _Topics(draw)
     draw.repeat(
         18,

@@ -258,7 +258,9 @@ class _Transactions:
 
 
 def transactions(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests to the sequence `draw`: a producer's transactions, by protocol version 1 or 2.
+    """Adds requests of a transactional producer to the sequence `draw`.
+
+    The producer uses version 1 or version 2 of the transaction protocol.
 
     Returns the topics that the requests need.
     """

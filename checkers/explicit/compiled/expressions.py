@@ -146,9 +146,9 @@ class Expressions(FiniteTerms):
     def shareable(self, write: t.Write, bound: frozenset[int]) -> dict[int, t.Node]:
         """Returns the costly expressions of an assignment that C computes once, before its loops.
 
-        The keys are the `id()` of the expressions. They read no variable outside `bound`, so none
-        of a loop. To evaluate one early is safe if it is defined in every state, or if the
-        assignment always evaluates it.
+        The keys are the `id()` of the expressions. Such an expression reads only variables in
+        `bound`, so no variable of a loop. To evaluate it early is safe: it is defined in every
+        state, or the assignment always evaluates it.
         """
         found: dict[int, t.Node] = {}
         always = isinstance(write.condition, t.Const)

@@ -135,8 +135,8 @@ class FairCycles:
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
         """Returns a fair cycle that contains `start` and a node of `through`.
 
-        The mask `fair` has the nodes of all fair sets. The cycle stays in the set that contains
-        `start`.
+        `fair` is a mask that the method `fair` returned: it has the nodes of several sets, in each
+        of which a fair behaviour can stay forever. The cycle stays in the set of `start`.
         """
         inside = self._mask()
         self._c.fair_home(self._at, start, _of(fair), _of(inside))

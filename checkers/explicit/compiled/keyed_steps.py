@@ -1,4 +1,4 @@
-"""Finds the interpreter's steps between states of which only the keys are stored.
+"""Finds the steps of the interpreter between two states, from the keys of the states.
 
 Compiled code stores a key of each state: its stored form, or a hash. The interpreter repeats the
 steps along a path of keys, which gives the actions and the values of a trace.
@@ -18,9 +18,9 @@ from model.language.spec import Claim
 
 @dataclass
 class KeyedSteps:
-    """Finds steps of a spec between states of which only the keys are stored.
+    """Finds steps of a spec between two states, from the keys of the states.
 
-    `key` returns the key of a state.
+    `key` computes the key of a state.
     """
 
     at: Instance

@@ -175,7 +175,10 @@ class Library:
         return self.key_of_stored(self.stored(state))
 
     def key_of_stored(self, stored: bytes) -> bytes:
-        """Returns the key of a state in its stored form; zeros after its last byte are ignored."""
+        """Returns the key of a state; `stored` is the state's stored form.
+
+        `stored` may end with additional zero bytes, which are ignored.
+        """
         if not self.fingerprints:
             return stored[: self.source.layout.state_bytes]
         fingerprint: int = self.c.search_fingerprint(stored)

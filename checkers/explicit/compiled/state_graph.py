@@ -92,7 +92,7 @@ class StateGraph:
         return generated
 
     def pulse(self, where: str = "strongly connected components") -> None:
-        """Reports `where` the search is, as its progress.
+        """Reports the text `where` as the progress of the search.
 
         Raises TooLarge if the time budget is spent, SpecError if a term of an action was undefined.
         """

@@ -104,7 +104,10 @@ class Compiled:
                 yield rows[start : start + most]
 
     def successors(self, rows: Rows) -> Any:
-        """Returns the successors of `rows`; `parent` is the index of the predecessor in `rows`."""
+        """Returns the successors of the states `rows`, as an array of records.
+
+        The field `parent` of a record is the index of its predecessor in `rows`.
+        """
         self.c.search_give(self.search, rows.ctypes.data, 0, len(rows))
         waiting = self.c.search_post(self.search)
         check_memory([self.found])
@@ -113,7 +116,7 @@ class Compiled:
         return view(address, waiting * letter.itemsize).view(letter)
 
     def add_new(self, sent: Iterable[bytes], earlier: Iterable[bytes]) -> Rows:
-        """Returns the states in `sent` that are in no earlier level, each once."""
+        """Returns the states in `sent` that are not in `earlier`, each state once."""
         for rows in self.batches(sent, KEPT):
             self.c.partition_add(self.search, rows.ctypes.data, len(rows))
             check_memory([self.found])
@@ -191,7 +194,10 @@ def partition_of(hashes: NDArray[np.uint64], partitions: int) -> NDArray[np.uint
 
 
 def gather(kernel: Kernel, sent: Iterable[bytes], earlier: Iterable[bytes]) -> Iterator[Sent]:
-    """Yields the states in `sent` that are new, and a report with the claims that they violate."""
+    """Yields the states in `sent` that are not in `earlier`, then a report on these states.
+
+    The report has the claims that the states violate.
+    """
     with kernel.opened() as on:
         rows = on.add_new(sent, earlier)
         on.judge(rows)

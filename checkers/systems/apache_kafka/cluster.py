@@ -85,7 +85,7 @@ class Cluster:
         return self._home(broker) / "logs"
 
     def log_dirs(self, broker: int) -> tuple[Path, ...]:
-        """Returns the log directories of the broker, each as if on a disk of its own."""
+        """Returns the broker's log directories, each of which stands for one disk."""
         first = self.log_dir(broker)
         disks = 1 if broker == CONTROLLER else self.layout.disks
         count = disks - (broker in self._without_last_disk)

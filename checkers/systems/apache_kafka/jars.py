@@ -68,7 +68,7 @@ class Jars:
 
 
 def checked(version: str) -> str:
-    """Returns the version of Apache Kafka; raises InputFault if it is malformed or too old."""
+    """Returns `version` unchanged; raises InputFault if it is malformed or older than 3.5."""
     matched = _VERSION.fullmatch(version)
     if matched is None:
         raise InputFault(
