@@ -49,16 +49,22 @@ class Program:
         return made
 
     def initial(self) -> list[Packed]:
+        """Returns the distinct states that `init` assigns where its guard is true."""
         action = self.at.spec.initial
         blank = bytes(len(self.at.cells))
         states: dict[Packed, None] = {}
         for values in product(*(range(self.at.size(p.sort)) for p in action.params)):
             env = {p.uid: v for p, v in zip(action.params, values, strict=True)}
-            lines = ["def initial(s):", "    t = bytearray(s)"]
-            lines += [*self._assignments(action, env, "    "), "    return bytes(t)"]
+            guards = [paren(self.compiler.code(g.formula, env)) for g in action.guards]
+            lines = ["def initial(s):"]
+            lines += [f"    if not {guard}: return None" for guard in guards]
+            lines += ["    t = bytearray(s)", *self._assignments(action, env, "    ")]
+            lines += ["    return bytes(t)"]
             names = dict(self.names)
             exec("\n".join(lines), names)
-            states[names["initial"](blank)] = None
+            state = names["initial"](blank)
+            if state is not None:
+                states[state] = None
         return list(states)
 
     # ---- source

@@ -1,15 +1,21 @@
-"""A small search runs in plain Python; a search of many states or many terms is compiled."""
+"""A small search runs in plain Python; a search of many states or many terms is compiled.
+
+Every engine has the same initial states.
+"""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 
 from checkers.explicit.engines import FEW_TERMS, terms_of_actions
-from checkers.explicit.exploration import Budget, Task
+from checkers.explicit.exploration import Budget, EngineName, Task
 from checkers.explicit.finite_terms import FiniteTerms
 from checkers.explicit.instance import Instance
 from checkers.explicit.search import explore
+from model.language import Ordered, Scope, Spec, action, when
 from model.language import terms as t
+from model.language.interpreter import Interpreter
 from model.reassignment.versions import ElrOfReplicas
 from model.replication.versions import Kip101
 from tests.checkers.explicit.random_programs import SMALL, terms
@@ -28,6 +34,35 @@ def test_few_states_with_many_terms_are_compiled() -> None:
     spec = ElrOfReplicas()
     assert terms_of_actions(Task(spec=spec, claims=())) > FEW_TERMS
     assert explore(spec, budget=TEN_STATES).engine == "compiled"
+
+
+class Level(Ordered):
+    """A level of the spec below."""
+
+
+class BeginsAboveTheLeast(Spec):
+    """A level that begins anywhere but at the least one, and never changes."""
+
+    level: Level
+
+    def scope(s) -> Scope:
+        return {Level: 3}
+
+    def init(s, level: Level) -> None:
+        when(Level.least() < level)
+        s.level = level
+
+    @action
+    def stay(s) -> None:
+        """Keeps the level."""
+        s.level = s.level
+
+
+@pytest.mark.parametrize("engine", ["compiled", "numpy", "python"])
+def test_a_guard_of_init_excludes_initial_states(engine: EngineName) -> None:
+    spec = BeginsAboveTheLeast()
+    assert [state["level", ()] for state in Interpreter.of(spec).initial(spec)] == [1, 2]
+    assert explore(spec, engine=engine).distinct == 2
 
 
 @given(terms(t.BOOL))
