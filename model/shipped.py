@@ -54,6 +54,11 @@ WITHOUT_VERSION: Final[Mapping[str, tuple[tuple[InForce, str], ...]]] = {
             "start-offset-waits",
         ),
     ),
+    "share-group-abstract": (
+        (kafka("0.8.0", "3.9"), "there were no share groups"),
+        (kafka("4.0", "4.0"), "this release has the bug skips-gaps"),
+        (kafka("4.1", "4.1"), "the rule for the start offset was not compared with this release"),
+    ),
     "coordinator-abstract": (
         (kafka("0.8.0", "0.10.2"), "there were no transactions"),
         (kafka("0.11", "3.9"), "only the specs transactions and transactions-abstract have V1"),

@@ -39,6 +39,7 @@ SPECS: Final = (
     "coordinator-abstract",
     "reassignment-abstract",
     "pipeline-abstract",
+    "share-group-abstract",
 )
 
 

@@ -124,6 +124,13 @@ PROVED: Final = (
         variant="forgets-generation",
         expected={"each_input_at_most_once": VIOLATED},
     ),
+    Expectation(spec="share-group-abstract", variant="start-offset-grows"),
+    Expectation(
+        spec="share-group-abstract",
+        variant="kafka-4.3",
+        constants={"members": 1, "writes": 2},
+        expected={"acknowledgements_last": VIOLATED, "start_offset_never_goes_back": VIOLATED},
+    ),
 )
 
 SUITE: Final = "replication"

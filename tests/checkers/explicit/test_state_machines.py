@@ -310,6 +310,20 @@ def inputs(state: State, ranges: Mapping[str, range]) -> Iterator[str]:
             )
 
 
+def shared_records(state: State, ranges: Mapping[str, range]) -> Iterator[str]:
+    leader = Read(state)
+    for x in ranges["Offset"]:
+        own = Read(state, "record.", (x,))
+        yield named(
+            UNKNOWN=not leader["is_active"],
+            WRITING=own["previous"] is not None,
+            ACQUIRED=own["member"] is not None,
+            PASSED=x < leader["start"],
+            FINAL=own["is_final"],
+            AVAILABLE=True,
+        )
+
+
 PROJECTIONS: dict[str, tuple[Projection, ...]] = {
     "replication": (replicas,),
     "election": (registered_replicas, brokers),
@@ -332,6 +346,7 @@ PROJECTIONS: dict[str, tuple[Projection, ...]] = {
     "coordinator-abstract": (last_records,),
     "reassignment-abstract": (eligible_replicas,),
     "pipeline-abstract": (inputs,),
+    "share-group-abstract": (shared_records,),
 }
 
 

@@ -86,6 +86,7 @@ def test_a_variable_that_names_a_lane_is_its_badge_and_the_rest_are_cards(pictur
         ("coordinator-abstract", "Transaction", []),
         ("reassignment-abstract", "Replica", []),
         ("pipeline-abstract", "TransactionalId", []),
+        ("share-group-abstract", "Slot", []),
     ],
 )
 def test_every_spec_has_the_expected_lanes_and_logs(
@@ -98,7 +99,7 @@ def test_every_spec_has_the_expected_lanes_and_logs(
 
 
 def test_the_table_of_lanes_has_every_spec() -> None:
-    assert len(SPECS) == 21
+    assert len(SPECS) == 22
 
 
 @pytest.mark.parametrize("name", SPECS)

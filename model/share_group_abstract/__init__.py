@@ -1,0 +1,8 @@
+"""Share groups (KIP-932) in a small spec, provable for any number of records and leaders."""
+
+from model.share_group_abstract import bugs, versions
+from model.variants import variants_in
+
+VARIANTS = variants_in(versions, bugs)
+
+__all__ = ["VARIANTS"]

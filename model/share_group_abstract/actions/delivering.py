@@ -1,0 +1,142 @@
+"""Deliveries: members acquire records, acknowledge them, or let their locks time out."""
+
+from __future__ import annotations
+
+from model.language import Bool, Nothing, action, all_of, any_of, false, nothing, true, when
+from model.share_group_abstract.state import (
+    AbstractShareGroupState,
+    DeliveryCount,
+    InFlight,
+    Member,
+    Offset,
+    Slot,
+    Write,
+)
+
+
+class Deliveries(AbstractShareGroupState):
+    """The actions of members, and the timeouts of their locks."""
+
+    @action
+    def acquire(s, m: Member, x: Offset, count: DeliveryCount) -> None:
+        """A member fetches, and acquires a record; the leader does not store this.
+
+        Kafka: SharePartition.acquire. Simplified: one record per fetch, and not always the first.
+        Without the guard that the leader has read the stored state, the claim
+        `acknowledgements_last` breaks in 5 steps. Without the guard on the delivery count, the
+        claim `delivery_count_is_limited` breaks in 1 step. Every claim also holds for deleted
+        records.
+        """
+        when(
+            s.is_active,
+            s.log_start <= x,
+            s.may_acquire(x),
+            count.is_next_after(s.record[x].count),
+        )
+        s.record[x].count = count
+        s.record[x].member = m
+        s.record[x].expired = false
+        s.holds[m][x] = true
+
+    # ---- acknowledgements
+
+    def may_acknowledge(s, m: Member, x: Offset) -> Bool:
+        """True if the member has acquired the record.
+
+        It is not enough that some other member has acquired the record: the variant
+        `acknowledges-for-others` breaks the claim `one_member_has_a_record` in 2 steps.
+        """
+        return s.record[x].member == m
+
+    def acknowledge(s, m: Member, x: Offset, w: Slot, *, is_final: Bool) -> None:
+        """The record gets its new state; the leader answers after this state is stored.
+
+        Until then the leader remembers the member. If the write fails, the member has the record
+        again.
+        """
+        when(s.start <= x, s.may_acknowledge(m, x), ~s.write[w].sent)
+        count = s.record[x].count
+        s.send(w, x, m, is_final=is_final, count=count)
+        s.decided[x] = any_of(s.decided[x], is_final)
+        s.record[x] = InFlight(
+            is_final=is_final, count=count, member=nothing, previous=m, expired=false
+        )
+        s.holds[m][x] = false
+
+    def send(
+        s, w: Slot, x: Offset, member: Member | Nothing, *, is_final: Bool, count: DeliveryCount
+    ) -> None:
+        """Sends a write to the coordinator, with the leader's epoch and start offset.
+
+        Kafka: SharePartition.writeShareGroupState.
+        """
+        s.write[w] = Write(
+            sent=true,
+            leader_epoch=s.leader_epoch,
+            start=s.start,
+            offset=x,
+            is_final=is_final,
+            count=count,
+            member=member,
+        )
+
+    @action
+    def accept(s, m: Member, x: Offset, w: Slot) -> None:
+        """A member has processed a record, or rejects it for good.
+
+        Kafka: SharePartition.acknowledge, with ACCEPT or REJECT.
+        """
+        s.acknowledge(m, x, w, is_final=true)
+
+    @action
+    def release(s, m: Member, x: Offset, w: Slot) -> None:
+        """A member gives a record back; at the limit of deliveries, the record is archived.
+
+        Kafka: SharePartition.acknowledge with RELEASE, releaseAcquiredRecords.
+        """
+        s.acknowledge(m, x, w, is_final=s.is_archived_next(x))
+
+    def is_at_limit(s, x: Offset) -> Bool:
+        """True if the record was delivered as often as the group's limit allows.
+
+        Without this rule, the variant `delivers-without-limit` breaks the claim
+        `delivery_count_is_limited` in 3 steps.
+        """
+        return s.limit <= s.record[x].count
+
+    def is_archived_next(s, x: Offset) -> Bool:
+        """True if a release or a timeout archives the record; otherwise it is available again.
+
+        Kafka: InFlightState.tryUpdateState.
+        """
+        return any_of(s.is_at_limit(x), x < s.start)
+
+    # ---- the acquisition lock
+
+    @action
+    def time_out(s, x: Offset, w: Slot) -> None:
+        """A member's lock times out: the record is available again, or archived at the limit.
+
+        The leader does not wait until this is stored. Kafka:
+        SharePartition.releaseAcquisitionLockOnTimeout. Without the guard that a member has acquired
+        the record, the claim `acknowledgements_last` breaks in 5 steps.
+        """
+        when(s.is_acquired(x), ~s.write[w].sent)
+        is_final, count = s.is_archived_next(x), s.record[x].count
+        s.send(w, x, nothing, is_final=is_final, count=count)
+        s.decided[x] = any_of(s.decided[x], is_final)
+        for m in Member:
+            s.holds[m][x] = all_of(s.holds[m][x], s.record[x].member != m)
+        s.record[x] = InFlight(
+            is_final=is_final, count=count, member=nothing, previous=nothing, expired=false
+        )
+
+    @action
+    def time_out_in_transition(s, x: Offset) -> None:
+        """A member's lock times out while its acknowledgement is written.
+
+        The leader only notes the timeout. Kafka: AcquisitionLockTimerTask.run. Every claim also
+        holds without the guard of this action.
+        """
+        when(s.is_in_transition(x))
+        s.record[x].expired = true

@@ -1,0 +1,118 @@
+"""The actions of the leader: it moves its start offset, and it may be replaced."""
+
+from __future__ import annotations
+
+from model.language import Bool, action, all_of, false, forall, implies, ite, nothing, true, when
+from model.share_group_abstract.actions.writing import Writes
+from model.share_group_abstract.state import InFlight, LeaderEpoch, Member, Offset
+
+
+class AbstractShareGroupActions(Writes):
+    """All actions of an abstract share partition."""
+
+    # ---- the start offset
+
+    def is_passed(s, x: Offset) -> Bool:
+        """True if the start offset may move past the record.
+
+        A record without a stored state may not be passed: the variant `skips-gaps` breaks the claim
+        `no_record_is_skipped` in 3 steps (KAFKA-18494).
+        """
+        return s.record[x].is_final & ~s.is_in_transition(x)
+
+    @action
+    def move_start(s, x: Offset) -> None:
+        """The leader moves its start offset past final records, and forgets the records below it.
+
+        It keeps the records that a member still has. Kafka:
+        SharePartition.maybeUpdateCachedStateAndOffsets. Simplified: a step of its own, which may
+        come late or never. Without the guard that the offset does not go back, the claim
+        `start_offset_never_goes_back` breaks in 6 steps. Without the guard that the records are
+        final, the claim `no_record_is_skipped` breaks in 1 step.
+        """
+        when(
+            s.is_active,
+            s.start <= x,
+            forall(implies(all_of(s.start <= y, y < x), s.is_passed(y)) for y in Offset),
+        )
+        s.move_to(x)
+
+    def move_to(s, start: Offset) -> None:
+        for y in Offset:
+            s.record[y] = ite((y < start) & ~s.is_held(y), InFlight.blank(), s.record[y])
+        s.start = start
+
+    @action
+    def delete_records(s, x: Offset) -> None:
+        """The topic's retention deletes the records below an offset.
+
+        Kafka: UnifiedLog.deleteOldSegments. Without the guard that the log start grows, the claim
+        `no_record_is_skipped` breaks in 3 steps.
+        """
+        when(s.log_start < x)
+        s.log_start = x
+
+    @action
+    def follow_log_start(s) -> None:
+        """A fetch is out of range, so the leader moves its start offset to the log start.
+
+        If a member has a record below the new start offset, the record stays acquired until the
+        lock times out. Kafka: SharePartition.updateCacheAndOffsets. Simplified: at any time.
+        Without the guard that the start offset grows, the claim `acknowledgements_last` breaks in 6
+        steps.
+        """
+        when(s.is_active, s.start < s.log_start)
+        s.move_to(s.log_start)
+
+    # ---- the leader
+
+    @action
+    def elect(s, epoch: LeaderEpoch) -> None:
+        """Another broker becomes leader; it does not know the states of the records yet.
+
+        The old leader's writes are still on their way, and it may still answer its members. Kafka:
+        SharePartitionManager.SharePartitionListener. Simplified: all locks of the old leader end.
+        Without the guard that the leader epoch grows, the claim `acknowledgements_last` breaks in 6
+        steps.
+        """
+        when(s.leader_epoch < epoch)
+        s.leader_epoch = epoch
+        s.is_active = false
+        s.start = Offset.least()
+        for x in Offset:
+            s.record[x] = InFlight.blank()
+        for m in Member:
+            for x in Offset:
+                s.holds[m][x] = false
+
+    @action
+    def initialize(s) -> None:
+        """A new leader reads the stored state, and the coordinator refuses older leaders from now
+        on.
+
+        Kafka: SharePartition.maybeInitialize,
+        ShareCoordinatorShard.readStateAndMaybeUpdateLeaderEpoch. Simplified: request and answer are
+        one step. The start offset moves past final records in a later step. Without the guard that
+        the leader has not yet read, the claim `one_member_has_a_record` breaks in 3 steps.
+        """
+        when(~s.is_active)
+        for x in Offset:
+            read = InFlight(
+                is_final=s.stored[x].is_final,
+                count=s.stored[x].count,
+                member=nothing,
+                previous=nothing,
+                expired=false,
+            )
+            s.record[x] = ite(x < s.stored_start, InFlight.blank(), read)
+        s.start = s.stored_start
+        s.is_active = true
+        s.stored_epoch = s.epoch_after_read()
+
+    def epoch_after_read(s) -> LeaderEpoch:
+        """Returns the leader epoch that the coordinator knows after a leader has read the state.
+
+        It must be the epoch of the leader that has read: the variant `reads-without-fencing` breaks
+        the claim `acknowledgements_last` in 6 steps (KAFKA-17796).
+        """
+        return s.leader_epoch

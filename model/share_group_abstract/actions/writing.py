@@ -1,0 +1,146 @@
+"""Writes: the coordinator stores the state of a record, and the leader learns the result."""
+
+from __future__ import annotations
+
+from model.language import Bool, action, all_of, any_of, false, ite, nothing, when
+from model.share_group_abstract.actions.delivering import Deliveries
+from model.share_group_abstract.state import InFlight, Member, Offset, Slot, Stored, Write
+
+
+def later_of(a: Offset, b: Offset) -> Offset:
+    return ite(a <= b, b, a)
+
+
+class Writes(Deliveries):
+    """The actions of writes that are in flight to the coordinator."""
+
+    @action
+    def persist(s, w: Slot) -> None:
+        """The coordinator stores a write, unless it knows a newer leader, and answers.
+
+        If the leader still waits for the answer, the transition of the record is complete, and the
+        member learns the result. Kafka: ShareCoordinatorShard.writeState,
+        SharePartition.rollbackOrProcessStateUpdates. Simplified: storing and answering are one
+        step, and writes arrive in any order.
+        """
+        when(s.write[w].sent)
+        x, is_acknowledgement = s.write[w].offset, s.write[w].member != nothing
+        s.confirmed[x] = any_of(
+            s.confirmed[x], all_of(s.is_accepted(w), is_acknowledgement, s.write[w].is_final)
+        )
+        s.store(w)
+        s.succeed(w)
+
+    @action
+    def lose_write(s, w: Slot) -> None:
+        """A write fails before the coordinator gets it.
+
+        Kafka: PersisterStateManager.WriteStateHandler.handleRequestResponse, after all attempts.
+        """
+        when(s.write[w].sent)
+        s.fail(w)
+
+    @action
+    def lose_answer(s, w: Slot) -> None:
+        """The coordinator stores a write, but the leader gets no answer and believes that the write
+        failed.
+        """
+        when(s.write[w].sent, s.is_accepted(w))
+        s.store(w)
+        s.fail(w)
+
+    # ---- the coordinator
+
+    def is_accepted(s, w: Slot) -> Bool:
+        """True if the coordinator knows no newer leader than the sender of the write.
+
+        Kafka: ShareCoordinatorShard.maybeGetWriteStateError (FENCED_LEADER_EPOCH).
+        """
+        return s.stored_epoch <= s.write[w].leader_epoch
+
+    def start_to_store(s, w: Slot) -> Offset:
+        """Returns the start offset after a write: the stored one or the write's, whichever is
+        larger.
+
+        Kafka up to 4.3 uses the write's: the version `kafka-4.3` breaks the claim
+        `acknowledgements_last` in 13 steps.
+        """
+        return later_of(s.stored_start, s.write[w].start)
+
+    def is_newer(s, w: Slot) -> Bool:
+        """True if the write has a newer state of its record than the coordinator.
+
+        The larger delivery count is newer; with equal counts, a final state is. Without this rule,
+        the variant `last-write-wins` breaks the claim `acknowledgements_last` in 9 steps. Kafka:
+        PersisterStateBatchCombiner.compareBatchDeliveryInfo.
+        """
+        write, old = s.write[w], s.stored[s.write[w].offset]
+        return any_of(
+            old.count < write.count,
+            all_of(old.count == write.count, write.is_final, ~old.is_final),
+        )
+
+    def store(s, w: Slot) -> None:
+        """The coordinator merges a write into the stored state, if it accepts the write.
+
+        It drops the records below the start offset. Kafka: ShareCoordinatorShard.merge,
+        PersisterStateBatchCombiner.combineStateBatches.
+        """
+        x, accepted, start = s.write[w].offset, s.is_accepted(w), s.start_to_store(w)
+        now = Stored(is_final=s.write[w].is_final, count=s.write[w].count)
+        for y in Offset:
+            merged = ite(all_of(accepted, s.is_newer(w), y == x), now, s.stored[y])
+            s.stored[y] = ite(accepted & (y < start), Stored.blank(), merged)
+        s.stored_start = ite(accepted, start, s.stored_start)
+        s.largest_start = ite(accepted, later_of(s.largest_start, start), s.largest_start)
+
+    # ---- the leader
+
+    def is_awaited(s, w: Slot) -> Bool:
+        """True if the present leader waits for the result of this write of an acknowledgement."""
+        return s.is_from_leader(w) & (s.write[w].member != nothing)
+
+    def succeed(s, w: Slot) -> None:
+        """The leader learns that a write is stored: the record has its new state for good.
+
+        Kafka: InFlightState.completeStateTransition.
+        """
+        x = s.write[w].offset
+        done = InFlight(
+            is_final=s.record[x].is_final,
+            count=s.record[x].count,
+            member=nothing,
+            previous=nothing,
+            expired=false,
+        )
+        s.record[x] = ite(s.is_awaited(w), done, s.record[x])
+        s.write[w] = Write.blank()
+
+    def fail(s, w: Slot) -> None:
+        """The leader believes that a write failed: the member has the record again.
+
+        But if its lock has timed out meanwhile, the record is available again, or archived at the
+        limit. Kafka: InFlightState.completeStateTransition.
+        """
+        x, m = s.write[w].offset, s.write[w].member
+        waits, ended, is_final = s.is_awaited(w), s.record[x].expired, s.is_archived_after(x)
+        s.decided[x] = any_of(s.decided[x], all_of(waits, is_final))
+        after = InFlight(
+            is_final=is_final,
+            count=s.record[x].count,
+            member=ite(ended, nothing, m),
+            previous=nothing,
+            expired=false,
+        )
+        for n in Member:
+            s.holds[n][x] = any_of(s.holds[n][x], all_of(waits, ~ended, m == n))
+        s.record[x] = ite(waits, after, s.record[x])
+        s.write[w] = Write.blank()
+
+    def is_archived_after(s, x: Offset) -> Bool:
+        """True if a failed acknowledgement archives the record.
+
+        A leader that forgets the limit is the variant `available-after-the-limit`, which breaks the
+        claim `delivery_count_is_limited` in 5 steps (KAFKA-19476).
+        """
+        return s.record[x].expired & s.is_archived_next(x)

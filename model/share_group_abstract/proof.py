@@ -1,0 +1,294 @@
+"""The lemmas that prove an abstract share partition.
+
+The argument: the delivery count orders what happens to a record. A leader increases the count with
+each delivery, so a write in flight for an earlier delivery has a smaller count than an
+acknowledgement in flight. The coordinator keeps the state with the larger count. So after it has
+stored an acknowledgement that succeeds, no accepted write in flight changes this state. The leader
+delivers the record no more, and so sends no new write for it. The next leader reads the stored
+state, and with this read the coordinator refuses all writes in flight. The coordinator forgets a
+final record only below its start offset; so this offset must never go back.
+"""
+
+from __future__ import annotations
+
+from model.language import Bool, all_of, any_of, forall, implies, lemma, nothing
+from model.share_group_abstract.claims import AbstractShareGroupClaims
+from model.share_group_abstract.state import DeliveryCount, Member, Offset, Slot
+
+
+class AbstractShareGroupProof(AbstractShareGroupClaims):
+    """Lemmas about locks, about writes in flight, and about final records."""
+
+    # ---- leaders
+
+    @lemma
+    def leader_epochs_are_ordered(s) -> Bool:
+        """The coordinator knows the epoch of the present leader, or an older one if this leader has
+        not read the stored state; no write has a newer epoch than the coordinator knows.
+
+        True because a leader sends nothing before it has read the stored state.
+        """
+        return all_of(
+            s.stored_epoch <= s.leader_epoch,
+            implies(s.is_active, s.stored_epoch == s.leader_epoch),
+            implies(~s.is_active, s.stored_epoch != s.leader_epoch),
+            forall(
+                implies(s.write[w].sent, s.write[w].leader_epoch <= s.stored_epoch) for w in Slot
+            ),
+        )
+
+    @lemma
+    def new_leaders_know_nothing(s) -> Bool:
+        """Until a new leader has read the stored state, it has delivered no record.
+
+        True because only an active leader delivers.
+        """
+        return forall(
+            implies(
+                ~s.is_active,
+                all_of(
+                    ~s.record[x].is_final,
+                    s.record[x].count == DeliveryCount.least(),
+                    ~s.is_held(x),
+                ),
+            )
+            for x in Offset
+        )
+
+    # ---- locks
+
+    @lemma
+    def locks_are_the_leaders(s) -> Bool:
+        """A member has a lock on a record only if the leader has given the record to this member,
+        and writes no acknowledgement of it.
+
+        True because a record in transition is not delivered.
+        """
+        return forall(
+            implies(s.holds[m][x], s.record[x].member == m) for m in Member for x in Offset
+        ) & forall(
+            implies(s.is_acquired(x), ~s.is_in_transition(x) & ~s.record[x].is_final)
+            for x in Offset
+        )
+
+    # ---- writes in flight
+
+    def is_of_present(s, w: Slot, x: Offset) -> Bool:
+        """True if the present leader has sent the write, and the write has the record's state."""
+        return all_of(s.write[w].sent, s.is_from_leader(w), s.write[w].offset == x)
+
+    def is_acknowledgement(s, w: Slot) -> Bool:
+        return s.write[w].member != nothing
+
+    @lemma
+    def acknowledgements_are_in_transition(s) -> Bool:
+        """While an acknowledgement of the present leader is written, its record is in transition,
+        with the same member, state and delivery count.
+
+        True because a member acknowledges a record only once for each delivery that does not fail.
+        """
+        return forall(
+            implies(
+                s.is_of_present(w, x) & s.is_acknowledgement(w),
+                all_of(
+                    s.record[x].previous == s.write[w].member,
+                    s.record[x].is_final == s.write[w].is_final,
+                    s.record[x].count == s.write[w].count,
+                ),
+            )
+            for w in Slot
+            for x in Offset
+        )
+
+    def is_counted(s, x: Offset) -> Bool:
+        """True if the leader still knows the delivery count of the record."""
+        return s.is_active & any_of(s.start <= x, s.is_held(x))
+
+    @lemma
+    def counts_grow(s) -> Bool:
+        """A write of the present leader has at most the delivery count of its record; if a timeout
+        sent the write and a member has the record again, a smaller one.
+
+        True because each delivery increases the count.
+        """
+        return forall(
+            implies(
+                s.is_of_present(w, x) & s.is_counted(x),
+                all_of(
+                    s.write[w].count <= s.record[x].count,
+                    implies(
+                        s.is_held(x) & ~s.is_acknowledgement(w),
+                        s.write[w].count != s.record[x].count,
+                    ),
+                ),
+            )
+            for w in Slot
+            for x in Offset
+        )
+
+    @lemma
+    def acknowledgements_are_newest(s) -> Bool:
+        """Beside an acknowledgement, a leader has only writes of earlier timeouts in flight for the
+        same record, with smaller delivery counts.
+
+        True because the leader neither delivers the record nor lets its lock time out while an
+        acknowledgement is written.
+        """
+        return forall(
+            implies(
+                all_of(
+                    s.write[w].sent,
+                    s.write[v].sent,
+                    v != w,
+                    s.write[v].leader_epoch == s.write[w].leader_epoch,
+                    s.write[v].offset == s.write[w].offset,
+                    s.is_acknowledgement(w),
+                ),
+                ~s.is_acknowledgement(v) & (s.write[v].count < s.write[w].count),
+            )
+            for v in Slot
+            for w in Slot
+        )
+
+    # ---- what is stored
+
+    @lemma
+    def stored_counts_are_reached(s) -> Bool:
+        """The stored delivery count of a record is at most the leader's, and at most that of an
+        acknowledgement that the coordinator would accept.
+
+        True because the leader began with the stored count.
+        """
+        return forall(
+            implies(s.is_counted(x), s.stored[x].count <= s.record[x].count) for x in Offset
+        ) & forall(
+            implies(
+                all_of(
+                    s.write[w].sent,
+                    s.write[w].leader_epoch == s.stored_epoch,
+                    s.is_acknowledgement(w),
+                    s.write[w].offset == x,
+                ),
+                s.stored[x].count <= s.write[w].count,
+            )
+            for w in Slot
+            for x in Offset
+        )
+
+    @lemma
+    def confirmed_is_stored(s) -> Bool:
+        """The coordinator knows that a confirmed record is final, or has forgotten it below its
+        start offset; no write in flight that it would accept has a larger delivery count.
+
+        True because the stored start offset never goes back. In Kafka 4.3 a late write moves it
+        back.
+        """
+        return forall(
+            implies(
+                s.confirmed[x],
+                any_of(
+                    x < s.stored_start,
+                    all_of(
+                        s.stored[x].is_final,
+                        forall(
+                            implies(
+                                all_of(
+                                    s.write[w].sent,
+                                    s.write[w].leader_epoch == s.stored_epoch,
+                                    s.write[w].offset == x,
+                                ),
+                                s.write[w].count <= s.stored[x].count,
+                            )
+                            for w in Slot
+                        ),
+                    ),
+                ),
+            )
+            for x in Offset
+        )
+
+    @lemma
+    def confirmed_is_final(s) -> Bool:
+        """A leader that has read the stored state knows that a confirmed record is final, or has
+        forgotten it below its start offset.
+
+        True because it has written this itself, or has read it.
+        """
+        return forall(
+            implies(
+                s.is_active & s.confirmed[x],
+                ~s.is_held(x) & any_of(x < s.start, s.record[x].is_final),
+            )
+            for x in Offset
+        )
+
+    # ---- the limit, and the start offset
+
+    @lemma
+    def available_is_below_the_limit(s) -> Bool:
+        """A record that is neither final nor acquired was delivered less often than the limit; so
+        was the record of a write, if the write is not final.
+
+        True because a release or a timeout at the limit archives the record.
+        """
+        return all_of(
+            DeliveryCount.least() < s.limit,
+            forall(
+                all_of(
+                    implies(~s.record[x].is_final & ~s.is_acquired(x), s.record[x].count < s.limit),
+                    implies(~s.stored[x].is_final, s.stored[x].count < s.limit),
+                )
+                for x in Offset
+            ),
+            forall(
+                implies(
+                    s.write[w].sent,
+                    all_of(
+                        s.write[w].count <= s.limit,
+                        implies(~s.write[w].is_final, s.write[w].count < s.limit),
+                    ),
+                )
+                for w in Slot
+            ),
+        )
+
+    @lemma
+    def final_writes_are_decided(s) -> Bool:
+        """The record of a write that makes it final is decided or deleted.
+
+        True because the leader decides before it sends the write.
+        """
+        return forall(
+            implies(
+                all_of(s.write[w].sent, s.write[w].is_final, s.log_start <= s.write[w].offset),
+                s.decided[s.write[w].offset],
+            )
+            for w in Slot
+        )
+
+    @lemma
+    def writes_have_a_true_start(s) -> Bool:
+        """Below the start offset of a write, each record is decided or deleted.
+
+        True because the leader's start offset passes only such records.
+        """
+        return forall(
+            implies(all_of(s.write[w].sent, x < s.write[w].start, s.log_start <= x), s.decided[x])
+            for w in Slot
+            for x in Offset
+        )
+
+    @lemma
+    def stored_start_follows_the_leader(s) -> Bool:
+        """The stored start offset, and that of each write of the present leader, is at most the
+        leader's.
+
+        True because the leader began with the stored one, and its start offset only grows.
+        """
+        return all_of(
+            implies(s.is_active, s.stored_start <= s.start),
+            forall(
+                implies(s.write[w].sent & s.is_from_leader(w), s.write[w].start <= s.start)
+                for w in Slot
+            ),
+        )

@@ -1,0 +1,176 @@
+"""The state of an abstract share partition: its leader, the share coordinator, and the locks.
+
+The leader delivers each record to one member at a time, and counts the deliveries. A member accepts
+the record or gives it back. The leader writes this to the share coordinator, and moves its start
+offset past final records. Another leader reads what the coordinator has stored. The spec
+`share-group` has all of this in more detail; its state explains the terms.
+
+A record is *final* if a member has accepted or rejected it, or if the leader has archived it at the
+limit of deliveries. The state has no more of Kafka's record states: a record that is not final, and
+that no member has, is available.
+
+Source: KIP-932; SharePartition, PersisterStateManager and ShareCoordinatorShard of Kafka 4.3.
+Simplified: one share partition. A batch is one record. The log has a record at every offset, and
+members may acquire them in any order. A lock may time out at any moment, and any write may fail.
+The coordinator never fails. An old leader delivers nothing, and accepts no acknowledgement. Share
+sessions, the limit of records in flight, transactions and an administrator who changes the start
+offset are left out.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from model.language import (
+    Bool,
+    Map,
+    Nothing,
+    Ordered,
+    Record,
+    Scope,
+    Set,
+    Sort,
+    Spec,
+    all_of,
+    any_of,
+    nothing,
+    true,
+    when,
+)
+
+
+class Member(Sort):
+    """A consumer of the share group."""
+
+    prefix = "m"
+
+
+class Offset(Ordered):
+    """A position in the log."""
+
+
+class LeaderEpoch(Ordered):
+    """The leader epoch of the partition: each election begins a new one."""
+
+
+class DeliveryCount(Ordered):
+    """How often a record was delivered."""
+
+
+class Slot(Sort):
+    """A slot for one write in flight."""
+
+    prefix = "w"
+
+
+class InFlight(Record):
+    """A record as the leader sees it (InFlightState)."""
+
+    is_final: Bool
+    count: DeliveryCount
+    member: Member | Nothing  # that has acquired the record
+    previous: Member | Nothing  # that has acknowledged it, while this is written
+    expired: Bool  # the lock timed out meanwhile
+
+
+class Stored(Record):
+    """A record as the coordinator has stored it (PersisterStateBatch)."""
+
+    is_final: Bool
+    count: DeliveryCount  # the least one: nothing is stored
+
+
+class Write(Record):
+    """A write on its way to the coordinator: the state of one record, and the start offset."""
+
+    sent: Bool
+    leader_epoch: LeaderEpoch
+    start: Offset
+    offset: Offset
+    is_final: Bool
+    count: DeliveryCount
+    member: Member | Nothing  # whose acknowledgement it is; nothing: a lock timed out
+
+
+class AbstractShareGroupState(Spec):
+    """The variables of an abstract share partition, and predicates over them."""
+
+    members: Annotated[int, range(1, 10)] = 2
+    offsets: Annotated[int, range(1, 10)] = 2
+    leader_epochs: Annotated[int, range(1, 10)] = 2
+    counts: Annotated[int, range(2, 10)] = 3
+    writes: Annotated[int, range(1, 10)] = 1  # on their way at the same time
+
+    limit: DeliveryCount  # group.share.delivery.count.limit; never changes
+    log_start: Offset  # of the topic partition: older records are deleted
+
+    # the leader
+    leader_epoch: LeaderEpoch
+    is_active: Bool  # false: a new leader that has not yet read the stored state
+    start: Offset
+    record: Map[Offset, InFlight]
+
+    # the members
+    holds: Map[Member, Set[Offset]]  # the present leader has given the member a lock on the record
+
+    # the coordinator
+    stored_epoch: LeaderEpoch
+    stored_start: Offset
+    stored: Map[Offset, Stored]
+
+    # between leader and coordinator
+    write: Map[Slot, Write]
+
+    # history variables, which only claims read
+    decided: Set[Offset]  # a member has accepted or rejected it, or it reached the limit
+    confirmed: Set[Offset]  # a member has received the answer that its accept or reject is stored
+    largest_start: Offset  # the largest start offset that was ever stored
+
+    def scope(s) -> Scope:
+        return {
+            Member: s.members,
+            Offset: s.offsets,
+            LeaderEpoch: s.leader_epochs,
+            DeliveryCount: s.counts,
+            Slot: s.writes,
+        }
+
+    def init(s, limit: DeliveryCount) -> None:
+        """The leader has read the stored state, which is empty; a record is delivered at least
+        once.
+        """
+        when(DeliveryCount.least() < limit)
+        s.limit = limit
+        s.is_active = true
+
+    # ---- predicates
+
+    def is_acquired(s, x: Offset) -> Bool:
+        """True if the leader has given the record to a member, and its lock has not ended."""
+        return s.record[x].member != nothing
+
+    def is_in_transition(s, x: Offset) -> Bool:
+        """True if a member's acknowledgement of the record is being written."""
+        return s.record[x].previous != nothing
+
+    def is_held(s, x: Offset) -> Bool:
+        """True if a member has acquired the record, or its acknowledgement is being written."""
+        return any_of(s.is_acquired(x), s.is_in_transition(x))
+
+    def has(s, m: Member, x: Offset) -> Bool:
+        """True if the member has a lock on the record, or the leader writes its acknowledgement."""
+        return any_of(s.holds[m][x], s.record[x].previous == m)
+
+    def may_acquire(s, x: Offset) -> Bool:
+        """True if the leader may deliver the record to any member.
+
+        The leader may not deliver a record whose acknowledgement is being written: the variant
+        `acquires-in-transition` breaks the claim `one_member_has_a_record` in 3 steps
+        (KAFKA-18084). Without locks, the variant `locks-nothing` breaks the claim
+        `one_member_has_a_record` in 2 steps.
+        """
+        return all_of(s.start <= x, ~s.record[x].is_final, ~s.is_held(x))
+
+    def is_from_leader(s, w: Slot) -> Bool:
+        """True if the present leader has sent the write."""
+        return s.write[w].leader_epoch == s.leader_epoch

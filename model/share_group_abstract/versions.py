@@ -1,0 +1,43 @@
+"""The versions of the spec `share-group-abstract` differ in the start offset that a write stores.
+
+- `start-offset-grows`: the rule of pull request 23074, which was merged after 4.3.1. The stored
+  start offset only grows.
+- `kafka-4.3`: a write that arrives late moves it back. The page
+  docs/findings/accepted-record-returns.md has this run on real brokers.
+"""
+
+from __future__ import annotations
+
+from model.releases import LATEST, kafka, unreleased
+from model.share_group_abstract.proof import AbstractShareGroupProof
+from model.share_group_abstract.state import Offset, Slot
+from model.variants import version
+
+
+@version(
+    "start-offset-grows",
+    in_force=unreleased("Kafka's pull request 23074, which was merged after 4.3.1"),
+    default=True,
+)
+class AbstractShareGroup(AbstractShareGroupProof):
+    """Share groups as of Kafka 4.3, with a stored start offset that only grows."""
+
+
+@version(
+    "kafka-4.3",
+    breaks="acknowledgements_last",
+    steps=13,
+    at={"members": 1, "writes": 2},
+    issue="apache/kafka#23074",
+    in_force=kafka("4.2", LATEST, "fixed after 4.3.1; reproduced on real brokers"),
+)
+class Kafka43(AbstractShareGroup):
+    """Kafka 4.3: a write that arrives late moves the stored start offset back.
+
+    The coordinator has forgotten the records below the larger start offset. The next leader
+    delivers them again, although members have received the answer that their acknowledgements
+    succeeded. The actions `persist` and `lose_answer` break the lemma `confirmed_is_stored`.
+    """
+
+    def start_to_store(s, w: Slot) -> Offset:
+        return s.write[w].start
