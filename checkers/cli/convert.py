@@ -37,7 +37,7 @@ def convert_command(
     schemas: str | None,
     table_version: int | None,
 ) -> None:
-    """Write HISTORY as Parquet into the new FOLDER, which `urteil analyze` reads fastest.
+    """Write HISTORY as Parquet, the fastest format for `urteil analyze`, into the new FOLDER.
 
     HISTORY is anything that `urteil analyze` reads: Jepsen's EDN, NDJSON, Parquet, Avro, a
     recording, a Delta or Iceberg table, an address, a Kafka topic or a glob. Columns and fields

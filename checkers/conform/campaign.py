@@ -57,7 +57,10 @@ class Side(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """The two systems' answers to one request, with the reason for each difference, or None."""
+    """The two systems' answers to one request, and their differences.
+
+    `explained` has the known reason for each difference, or None.
+    """
 
     index: int
     send: Send
@@ -188,7 +191,7 @@ def run(
 
 
 def trail(compared: Compared, until: Pair) -> list[str]:
-    """Returns one line for each request of the sequence, up to the request of `until`.
+    """Returns one line for each request of the sequence; the last line is for the pair `until`.
 
     A line describes the request, and has the errors in the answers of the two compared systems.
     """

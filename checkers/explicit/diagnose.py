@@ -23,7 +23,7 @@ def diagnose_init(at: Instance) -> Undefined | None:
 
 
 def diagnose_action(at: Instance, state: Packed) -> Undefined | None:
-    """Returns the first undefined conjunct or write of an action; None if all are defined."""
+    """Returns the first undefined term in the actions from this state; None if there is none."""
     try:
         for _ in Interpreter(at.ranges).steps(at.spec, at.unpack(state)):
             pass

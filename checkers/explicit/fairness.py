@@ -105,9 +105,9 @@ class Fairness:
         return int(self.graph.source[edge]), int(self.graph.target[edge])
 
     def fair(self, within: Mask, through: Mask) -> Mask:
-        """Returns a mask of the states in the largest sets where a fair behaviour can stay forever.
+        """Returns a mask of all states in the sets that the method `sets` yields.
 
-        The sets are those of the method `sets`.
+        In each set, a fair behaviour can stay forever.
         """
         found = np.zeros_like(within)
         for nodes in self.sets(within, through):
@@ -163,8 +163,8 @@ class Fairness:
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
         """Returns the edges of a fair cycle that contains `start` and a state of `through`.
 
-        `fair` is the mask that the method `fair` returned: it has the states of several sets, in
-        each of which a fair behaviour can stay forever. The cycle stays in the set of `start`.
+        `fair` is a mask that the method `fair` returned. It has the states of several sets; a fair
+        behaviour can stay forever in each of them. The cycle stays in the set of `start`.
         """
         _, component = self._components(
             fair[self.graph.source] & fair[self.graph.target], len(fair)
@@ -186,10 +186,10 @@ class Fairness:
     def _needed(
         self, instance: Instance, inside: Mask
     ) -> tuple[frozenset[int], frozenset[int]] | None:
-        """Returns the states and the edges that make a cycle fair to `instance`, an action.
+        """Returns the states and the edges that make a cycle in `inside` fair to `instance`.
 
-        A cycle in `inside` is fair if it contains one of them. The result is None if every cycle is
-        fair.
+        A cycle is fair to this action if it contains one of them. Returns None if every cycle is
+        fair to it.
         """
         source, target = self.graph.source, self.graph.target
         edges = instance.edges

@@ -39,7 +39,10 @@ class States(Protocol):
         ...
 
     def where(self, claim: Liveness, formula: Formula, values: Sequence[int]) -> Mask:
-        """Returns a mask of the states in which a formula of the claim is true."""
+        """Returns a mask of the states in which the premise or the goal of the claim is true.
+
+        `values` are those of the claim's parameters.
+        """
         ...
 
     def trace(self, start: int, edges: Sequence[int]) -> Trace:
@@ -75,8 +78,8 @@ class Cycles(Protocol):
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
         """Returns a fair cycle that contains `start` and a node of `through`.
 
-        `fair` is a mask that the method `fair` returned: it has the nodes of several sets, in each
-        of which a fair behaviour can stay forever. The cycle stays in the set of `start`.
+        `fair` is a mask that the method `fair` returned. It has the nodes of several sets; a fair
+        behaviour can stay forever in each of them. The cycle stays in the set of `start`.
         """
         ...
 

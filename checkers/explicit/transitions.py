@@ -89,9 +89,9 @@ class Transitions:
         return self.program.at.ranges
 
     def where(self, claim: Liveness, formula: Formula, values: Sequence[int]) -> Mask:
-        """Returns a mask of the states in which a formula of the claim is true.
+        """Returns a mask of the states in which the premise or the goal of the claim is true.
 
-        Raises SpecError for an undefined term.
+        `values` are those of the claim's parameters. Raises SpecError for an undefined term.
         """
         holds = formula_of(self.program, claim, formula, values)
         try:
@@ -138,9 +138,10 @@ class Transitions:
 def formula_of(
     program: Program, claim: Liveness, formula: Formula, values: Sequence[int]
 ) -> Callable[[Packed], bool]:
-    """Returns a function that evaluates a formula of the claim in a packed state.
+    """Returns a function that evaluates the premise or the goal of the claim in a packed state.
 
-    The function raises Undefined for an undefined term.
+    `values` are those of the claim's parameters. The function raises Undefined for an undefined
+    term.
     """
     env = {p.uid: program.at.packed(v, p.sort) for p, v in zip(claim.params, values, strict=True)}
     return program.predicate(claim.goal if formula == "goal" else claim.premise, env)

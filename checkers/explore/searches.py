@@ -143,7 +143,10 @@ def for_a_counterexample(walk: Walk, name: str, budget: Budget) -> Search:
 
 
 def recorded(walk: Walk, name: str) -> Result | None:
-    """Returns the recorded counterexample to the property at these constants, or None."""
+    """Returns the recorded counterexample to the property `name` at the constants of `walk`.
+
+    Returns None if the record has no such counterexample.
+    """
     found = kept().get((walk.variant.spec, walk.variant.name))
     if found is None or found.breaks != name:
         return None

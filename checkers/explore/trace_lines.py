@@ -1,7 +1,7 @@
 """The lines of an explained trace, as the page shows them: each with the steps that explain it.
 
-A line has the number of steps of the path up to its end. So the state after a line is the state
-after that many steps, and the page needs no further request to open it.
+The path has the steps of all lines. Each line has the number of steps in the path up to and
+including its own steps. So the page finds the state after a line without a further request.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from model.faults import InputFault
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceLines:
-    """The lines of one explained trace; if the spec forbids a line, it is the last one."""
+    """The lines of one explained trace; if the spec forbids a line, the trace ends with it."""
 
     subject: str
     elements: Mapping[str, Mapping[str, str]]  # of a sort: an element, and its name in the run
@@ -26,7 +26,7 @@ class TraceLines:
 
     @classmethod
     def of(cls, trace: ExplainedTrace, path: Path) -> Self:
-        """Returns the lines of an explained trace; `path` is the same trace as a path."""
+        """Returns the lines of an explained trace; `path` has its actions and states."""
         return cls(
             subject=trace.subject,
             elements={
@@ -37,7 +37,7 @@ class TraceLines:
 
     @property
     def refused(self) -> Mapping[str, Any] | None:
-        """The line that the spec forbids, with `why` and `needs`; None if it forbids none."""
+        """The line that the spec forbids, with `why` and `needs`; None without such a line."""
         last = self.lines[-1] if self.lines else {}
         return last if "why" in last else None
 

@@ -36,9 +36,11 @@ def is_connected(spark: SparkSession) -> bool:
 def connected(
     master: str, settings: Mapping[str, str], archive: Callable[[Path], Path]
 ) -> Generator[SparkSession]:
-    """Yields a session of the server with this project's packages.
+    """Yields a session of the Spark Connect server `master`.
 
-    Raises InputFault if no server answers or a package is missing.
+    The session sends `archive`, with this project's packages, to the server's workers. A session
+    that is already active is reused. Raises InputFault if no server answers, or if Spark Connect
+    needs a package that is not installed.
     """
     try:
         import grpc

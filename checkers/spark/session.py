@@ -136,7 +136,7 @@ def is_running() -> bool:
 
 
 def ui_address(spark: SparkSession) -> str:
-    """Returns the address of Spark's web UI, or a text if this process serves no such UI.
+    """Returns the address of Spark's web UI; a text that says so if this process serves none.
 
     With Spark Connect, the server has the UI.
     """

@@ -97,7 +97,7 @@ class FairCycles:
         return resting
 
     def fair(self, within: Mask, through: Mask) -> Mask:
-        """Returns a mask of the largest sets of nodes where a fair behaviour can stay forever.
+        """Returns a mask of all nodes in the largest sets where a fair behaviour can stay forever.
 
         The sets are in `within`, and each contains a node of `through`.
         """
@@ -135,8 +135,8 @@ class FairCycles:
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
         """Returns a fair cycle that contains `start` and a node of `through`.
 
-        `fair` is a mask that the method `fair` returned: it has the nodes of several sets, in each
-        of which a fair behaviour can stay forever. The cycle stays in the set of `start`.
+        `fair` is a mask that the method `fair` returned. It has the nodes of several sets; a fair
+        behaviour can stay forever in each of them. The cycle stays in the set of `start`.
         """
         inside = self._mask()
         self._c.fair_home(self._at, start, _of(fair), _of(inside))

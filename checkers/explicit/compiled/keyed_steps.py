@@ -45,7 +45,10 @@ class KeyedSteps:
         return next(step for kept, step in self._steps(state) if kept == key)
 
     def fault(self, claims: Sequence[Claim], state: State) -> Undefined | None:
-        """Returns the term that is undefined in the state, or in a step from it; None if none."""
+        """Returns a term that is undefined in the state or in a step from it.
+
+        Returns None if all terms are defined.
+        """
         judged = (*claims, *self.at.spec.witnesses)
         packed = self.at.pack(state)
         fault = diagnose_claim(self.at, judged, packed) or diagnose_action(self.at, packed)

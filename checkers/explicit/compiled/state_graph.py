@@ -166,9 +166,9 @@ class StateGraph:
         return self.library.source.layout.loaded(self.library.key(node))
 
     def where(self, claim: Liveness, formula: Formula, values: Sequence[int]) -> Mask:
-        """Returns a mask of the states in which a formula of the claim is true.
+        """Returns a mask of the states in which the premise or the goal of the claim is true.
 
-        Raises SpecError for an undefined term.
+        `values` are those of the claim's parameters. Raises SpecError for an undefined term.
         """
         c = self.library
         number = 2 * c.source.lively.index(claim) + (formula == "goal")

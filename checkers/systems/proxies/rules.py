@@ -120,7 +120,7 @@ class Match:
         return wanted in (None, topic)
 
     def selects_occurrence(self, number: int) -> bool:
-        """Returns True if the rule acts on matching request `number`; the first has number 1."""
+        """Returns True if the rule acts on the matching request with this number, from 1."""
         last = None if self.count is None else self.first + self.count - 1
         return number >= self.first and (last is None or number <= last)
 
