@@ -58,8 +58,8 @@ class InForce:
 
     `since` or `until` is None if it is unknown. A release without a patch number, such as `2.6`,
     means its first patch release in `since` and its last one in `until`. `fixed_in` lists older
-    releases that have the fix too: the patch release, or the line if the patch is not known. Raises
-    ValueError for an unknown release of Kafka, and if `until` comes before `since`.
+    releases that have the fix too, such as `2.8.2`, or `2.8` if the patch release is not known.
+    Raises ValueError for an unknown release of Kafka, and if `until` comes before `since`.
     """
 
     since: str | None = None
@@ -124,7 +124,7 @@ class InForce:
 
     @property
     def short(self) -> str:
-        """The range without its note: `2.0 to 2.1`, `to 2.4`, `none` or `unknown`."""
+        """The range of releases as text, such as `2.0 to 2.1` or `to 2.4`; `none` or `unknown`."""
         if not self.released:
             return "none"
         of = [] if self.of == "Kafka" else [self.of]

@@ -1,4 +1,4 @@
-"""The rules of a Kafka release, as each spec has them: a version, and the bugs of that release.
+"""Finds, in a spec, the version with the rules of a Kafka release, and the bugs of the release.
 
 A spec may have rules that no release has: its default version may be a proposal. `shipped` returns
 the rules that a release has, and `fix_of` returns the version that repairs these rules.
@@ -125,9 +125,10 @@ class Shipped:
 
 
 def shipped(spec: str, release: str) -> Shipped:
-    """Returns the rules of a release in the spec: the release's only version, and its bugs.
+    """Returns the spec's version that has the rules of the release, and the bugs of the release.
 
-    Raises UnknownName for an unknown release or spec, and NotShipped if there is no such version.
+    Raises UnknownName for an unknown release or spec, and NotShipped unless exactly one version has
+    these rules.
     """
     newest_patch(release)
     variants = variants_of(spec)
@@ -156,7 +157,10 @@ def fix_of(variant: Variant) -> Variant:
 
 
 def why_without_version(spec: str, release: str) -> str:
-    """Returns why no version of the spec has the rules of the release; empty if unrecorded."""
+    """Returns the recorded reason why no version of the spec has the rules of the release.
+
+    Returns an empty text if no reason is recorded.
+    """
     reasons = WITHOUT_VERSION.get(spec, ())
     return next((reason for releases, reason in reasons if releases.has(release)), "")
 

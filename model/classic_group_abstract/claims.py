@@ -182,9 +182,9 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def assigned_after_the_first(s) -> Bool:
-        """The least generation has no members in the log and no assignment.
+        """A stable group, and a group with members in the log, is beyond the least generation.
 
-        True because a generation with members is larger.
+        True because a rebalance raises the generation before the leader's assignment arrives.
         """
         least = Generation.least()
         return all_of(
@@ -196,10 +196,10 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def members_have_asked(s) -> Bool:
-        """A process in the group, or in its log, has asked to join, or has had an assignment.
+        """A process in the group or in the coordinator's log is joining or has had an assignment.
 
-        True because only a process that asks to join becomes a member. Afterwards the process
-        cannot choose another group.instance.id.
+        True because only a process that asks to join becomes a member. So a process in the group or
+        its log cannot choose another group.instance.id (`start_static`).
         """
         return forall(
             implies(

@@ -20,8 +20,8 @@ class ErasesWhatComesBack(AbstractConsumerGroup):
     """The coordinator first adds a member's new partitions, and then removes its revoked ones.
 
     A partition that a member gives up and gets back looks free, and another member gets it
-    (KAFKA-16147). The claim `taken_partitions_have_a_member` breaks at the action `heartbeat`,
-    and with it `no_double_assignment`.
+    (KAFKA-16147). The claims `taken_partitions_have_a_member` and `no_double_assignment` break at
+    the action `heartbeat`.
     """
 
     def taken_after(s, m: Member, p: TopicPartition, assigned: Bool, revoking: Bool) -> Bool:

@@ -174,8 +174,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def members_with_partitions_have_an_epoch(s) -> Bool:
-        """A member that has a partition, or to which a response is in flight, is not in the least
-        epoch.
+        """If a member has a partition, or a response to the member is in flight, the member's epoch
+        is not the least one.
 
         True because the coordinator moves a member to the assignment epoch before it assigns a
         partition.

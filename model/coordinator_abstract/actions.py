@@ -1,7 +1,8 @@
 """The actions of clients and partitions; `coordinator.py` has those of the coordinator and its log.
 
-Requests, markers and responses may arrive late or twice: an action stays enabled until its guard is
-false. A failed coordinator and the next coordinator may send markers at the same time.
+Requests, markers and responses may arrive late or twice. So an action may be taken at any time, and
+repeated, while its guard is true. A failed coordinator and the next coordinator may send markers at
+the same time.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 

@@ -96,8 +96,9 @@ class SkipsMarker(AbstractCoordinator):
 class RefusesRepeatedMarkers(AbstractCoordinator):
     """A partition refuses a marker that it already has (KAFKA-19999).
 
-    The next coordinator sends every marker again, and its transaction never completes. The action
-    `write_marker` breaks the claim `markers_are_accepted`.
+    The next coordinator sends every marker of a transaction again. If a partition refuses one of
+    them, the transaction never completes. The action `write_marker` breaks the claim
+    `markers_are_accepted`.
     """
 
     def accepts_marker(s, t: TopicPartition, p: ProducerId, marker_epoch: ProducerEpoch) -> Bool:

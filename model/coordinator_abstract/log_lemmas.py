@@ -86,8 +86,9 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
     def the_log_has_the_decision(s) -> Bool:
         """A transaction that is ongoing in the log is neither committed nor aborted.
 
-        The spec's state has each commit and abort of the log. True because the spec commits or
-        aborts a transaction when the log's record of this is committed.
+        If a record of the log commits or aborts a transaction, the spec's state has the same
+        outcome and the same marker epoch. True because one step commits this record in the log and
+        sets the outcome.
         """
         return forall(
             all_of(

@@ -7,7 +7,8 @@ has one of these epochs. So partitions distinguish a transaction from those befo
 epochs alone.
 
 The coordinator completes a transaction only after each partition has its marker, and then accepts
-the next transaction. So the pending records of a producer id belong to the transaction of the log.
+the next transaction. So all pending records of a producer id belong to one transaction: that of the
+last record in the coordinator's log.
 """
 
 from __future__ import annotations
@@ -80,8 +81,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def no_stamp_is_newer_than_the_log(s) -> Bool:
-        """If a transaction or an instance has the producer id of a record in the log, its epoch is
-        at most the record's epoch.
+        """No transaction and no instance has a larger epoch of a producer id than the coordinator's
+        log has.
 
         True because an instance gets an epoch only when the log has this epoch.
         """
@@ -169,10 +170,11 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def the_next_stamp_is_the_clients(s) -> Bool:
-        """If the log has a commit or abort, only the client of that transaction has the log's
-        producer id and epoch.
+        """If the log's record commits or aborts a transaction, only the client of this transaction
+        may have the producer id and epoch of the record.
 
-        True because the coordinator answers the request to end this transaction, and no other.
+        True because an instance receives them only as the answer to its request to end this
+        transaction.
         """
         return forall(
             implies(
@@ -228,8 +230,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         """The markers of a transaction have a larger epoch than its records.
 
         The epoch in the coordinator's log is at least the epoch of these markers, unless the log
-        has another producer id. If the log has the commit or abort of a later transaction, the
-        later transaction's epoch is at least the epoch of these markers, too.
+        has another producer id. If the log has the commit or abort of a later transaction with the
+        same producer id, the later transaction's epoch is at least the epoch of these markers.
         """
         return forall(
             implies(
@@ -257,8 +259,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def no_transaction_is_between(s) -> Bool:
-        """No other transaction has an epoch between that of a committed or aborted transaction and
-        that of its markers.
+        """No other transaction has the epoch of a committed or aborted transaction, or an epoch
+        between this epoch and the epoch of the transaction's markers.
 
         True because the commit or abort moves the log from the first epoch to the second.
         """
@@ -281,8 +283,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def no_instance_is_between(s) -> Bool:
-        """No instance has an epoch between that of a committed or aborted transaction and that of
-        its markers.
+        """No instance has an epoch between the epoch of a committed or aborted transaction and the
+        epoch of the transaction's markers.
 
         True because the commit or abort moves the log from the first epoch to the second.
         """
@@ -304,8 +306,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def an_added_partition_is_in_the_log_or_marked(s) -> Bool:
-        """A partition that was added to a transaction is in the log's open transaction, or has the
-        transaction's marker.
+        """If a partition was added to a transaction, the partition has the transaction's marker, or
+        the transaction is open in the log and includes the partition.
 
         True because the coordinator completes a transaction only after each partition has its
         marker.

@@ -70,7 +70,7 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @invariant
     def committed_is_the_last_that_counts(s) -> Bool:
-        """The coordinator's committed offset is that of the last commit in the log that took
+        """The coordinator's committed offset is the offset of the last commit in the log that took
         effect.
 
         This is true whenever the coordinator has read its whole log, also after a failover.

@@ -44,7 +44,7 @@ claims      @invariant  @lemma          true in every reachable state; a lemma h
 variants    a subclass that replaces a method
 
 Four rules:
-- A read always means the state before the action. So an action must read a variable before it
+- A read always returns the value before the action. So an action must read a variable before it
   assigns the variable. A Python name for a record or a map is a view: each use of it is a read.
 - Of two writes to one cell the later write wins. A cell that a `for` over a set leaves out keeps
   its value.

@@ -66,6 +66,8 @@ def each(sort: Any, within: Any) -> Iterator[Any]:
     """Yields one symbolic element of the sort (a finite type), for the body of a `for` loop.
 
     The body runs once, and the element is its bound variable, like the variable of a quantifier.
+    `within` maps an element to the condition under which the loop includes it; for a loop over a
+    set, the condition is that the element is a member.
     """
     binder = t.Local(sort.info, sort.__name__.lower())
     element = wrap(sort, binder)
@@ -81,7 +83,7 @@ def each(sort: Any, within: Any) -> Iterator[Any]:
 def wrap(sort: type[T], node: t.Node) -> T:
     """Returns a Python object for the term; operators such as `==` between such objects make terms.
 
-    The field `line` of the object is the line of the action that made it; 0 if no action made it.
+    The field `line` is the source line of the action that made the object; 0 outside an action.
     """
     made = object.__new__(sort)
     made.__dict__.update(node=node, line=line_in_action())
@@ -227,8 +229,8 @@ def lower(value: object, sort: Any) -> t.Node:
 def agree(left: t.Node, right: t.Node) -> tuple[t.Node, t.Node]:
     """Converts two nodes to one common sort, for a comparison or an assignment.
 
-    If only one of the sorts has the value `nothing`, so has the common sort. Raises SpecError if
-    the sorts differ in another way.
+    If only one of the two sorts has the value `nothing`, the common sort has this value too. Raises
+    SpecError if the sorts differ in another way.
     """
     a, b = left.sort, right.sort
     if a == b:

@@ -49,7 +49,8 @@ class Narrowed:
 def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]:
     """Returns, for each disjunct of the formula, the comparisons that limit the variable `binder`.
 
-    If a value violates a comparison in every disjunct, the formula is false for this value.
+    If a value violates a comparison in every disjunct, the formula is false for this value. `free`
+    has the parameters whose values may be outside their sorts.
     """
     match formula:
         case t.And():
@@ -71,7 +72,8 @@ def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]
 def is_defined(n: t.Node, free: Free) -> bool:
     """Returns True if the term is defined in every state.
 
-    That is, it never raises Undefined, and its value is always in its sort.
+    That is, it never raises Undefined, and its value is always in its sort. `free` has the
+    parameters whose values may be outside their sorts.
     """
     match n:
         case t.Const():

@@ -90,8 +90,8 @@ def majority(bodies: Iterator[Bool]) -> Bool:
 def at_least(number: int, bodies: Iterator[Bool]) -> Bool:
     """True if the body is true for at least `number` elements of a sort.
 
-    Raises SpecError if the loop ranges over a set. A proof assumes only that a large enough set
-    stays large enough when an element is added.
+    Raises SpecError if the loop ranges over a set instead of a sort. A proof does not count: it
+    assumes only that enough elements stay enough when one more is added.
     """
     scope = _Scope.of(bodies)
     if scope.ranges:

@@ -27,9 +27,9 @@ Held: TypeAlias = "Value | Row"
 
 
 class Row:
-    """An immutable array of a variable's values for all values of one key, least key first.
+    """An immutable array: a variable's value for each value of its key, from the least key on.
 
-    For a variable with two keys, the elements of the array are rows.
+    If a variable has two keys, each element of its array is the row for one value of the first key.
     """
 
     __slots__ = ("_blocks", "_greatest", "_size")

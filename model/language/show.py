@@ -115,9 +115,10 @@ class Script:
 
     @classmethod
     def of(cls, roots: Iterable[t.Node], in_spec: Names, params: Iterable[t.Local] = ()) -> Script:
-        """Returns a script with a name for each large term that occurs more than once.
+        """Returns a script that names each large term that occurs more than once in `roots`.
 
-        A name that the spec gives to a term is preferred.
+        If the spec gives a name to the term (`in_spec`), the script uses this name. `params` are
+        the parameters that a named term may contain.
         """
         parameters = frozenset(params)
         uses: Counter[t.Node] = Counter()

@@ -323,8 +323,10 @@ class Spec:
     def unchecked(
         self, constants: Mapping[str, int | bool], recorder: Recorder | After | None = None
     ) -> Self:
-        """Returns a copy of the spec with these constants replaced, even if they are out of their
+        """Returns a copy of the spec with other values of these constants, without a check of their
         ranges.
+
+        `recorder` records what the copy reads and writes; the default is a new `Recorder`.
         """
         made = object.__new__(type(self))
         made.__dict__["_recorder"] = Recorder() if recorder is None else recorder

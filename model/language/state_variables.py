@@ -4,7 +4,7 @@ Engines see only flat variables: a record is a group of variables, and a set is 
 example, `replica[r].isr[f]` is the variable `replica.isr` applied to two keys.
 
 A *view* is a record or a map that is bound to a Python name: each use of the name reads the
-variables again. Every read means the state before the action. So tracing refuses a read through a
+variables again. Every read returns the value before the action. So tracing refuses a read through a
 view after an assignment (`tracing.py`).
 """
 
@@ -63,8 +63,8 @@ Shape = LeafShape | MapShape | RecordShape
 def shape_of(hint: Any) -> Shape | None:
     """Returns the shape of a state variable by its annotation: a plain value, a map or a record.
 
-    Returns None for an annotation that is not of a state variable. Raises SpecError for a map with
-    an unsuitable key or value.
+    Returns None if the annotation declares no state variable. Raises SpecError for a map with an
+    unsuitable key or value.
     """
     origin = typing.get_origin(hint)
     if origin in (types.UnionType, typing.Union):
@@ -91,7 +91,10 @@ def _is_sort(hint: Any) -> bool:
 
 
 def leaves(shape: Shape, path: str, keys: tuple[t.SortInfo, ...] = ()) -> Iterator[t.Variable]:
-    """Yields the flat variables of a declared state variable, for example `replica.isr`."""
+    """Yields the flat variables of a declared state variable, for example `replica.isr`.
+
+    `path` and `keys` are the name and the keys that lead to the shape.
+    """
     match shape:
         case LeafShape():
             yield t.Variable(path, keys, shape.info)
@@ -309,7 +312,10 @@ class Record:
 
 
 def no_such(owner: object, what: str, name: str, known: Iterable[str]) -> Exception:
-    """Returns the error for an unknown attribute, with the nearest known name."""
+    """Returns the error for an unknown attribute, with the names in `known` nearest to it.
+
+    `what` is the kind of attribute: "variable" or "field".
+    """
     # Python itself looks up names that begin with `_`, and expects an AttributeError
     fault = AttributeError if name.startswith("_") else SpecError
     return fault(

@@ -1,6 +1,6 @@
 """Traces an action: its reads, guards and assignments become data.
 
-A read always means the state before the action. A read of a variable after its assignment would
+A read always returns the value before the action. A read of a variable after its assignment would
 seem to mean the new value, so tracing raises an error. Of two assignments to one variable with the
 same keys, the later assignment wins.
 """

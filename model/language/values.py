@@ -149,10 +149,9 @@ class Writer:
         return list(changed.items())
 
     def _same(self, before: State, after: State) -> Skip:
-        """Returns a function that is true for a part of the state if both states share it as one
-        object.
+        """Returns a function that is true if both states share one object for a part of the state.
 
-        A shared part needs no comparison. This makes the comparison of large states fast.
+        The values of a shared part are equal, so the comparison of two large states skips it.
         """
         if not (isinstance(before, RowState) and isinstance(after, RowState)):
             return lambda path, keys: False

@@ -1,7 +1,7 @@
 """Bugs of abstract pipelines: each class replaces one rule, and a claim breaks.
 
-Some are bugs of applications or of client libraries: Kafka gives the means, and the application
-must use them.
+Some are bugs of applications or of client libraries, which do not use Kafka's transactions
+correctly.
 """
 
 from __future__ import annotations
@@ -215,8 +215,8 @@ class FetchesBeforeInit(IdPerPartition):
     """An instance fetches the committed offset before it initializes the partition's transactional
     id.
 
-    In between, the previous owner commits. The action `fetch_offset` breaks the lemma
-    `readers_use_the_id`.
+    The previous owner may commit between these two steps. The action `fetch_offset` breaks the
+    lemma `readers_use_the_id`.
     """
 
     def may_fetch(s, i: Instance, p: TopicPartition) -> Bool:

@@ -95,8 +95,11 @@ class PipelineClaims(PipelineActions):
 
     @witness
     def a_second_owner_reads_on(s) -> Bool:
-        """Reachable: an instance that may commit has read beyond an input whose output a reader has
-        received. Another instance owned the partition in the first generation.
+        """Reachable: a later owner of a partition has read beyond an input whose output record was
+        received.
+
+        The later owner may commit offsets of the partition. Another instance owned the partition
+        in the first generation.
         """
         first = Generation.least()
         return exists(
@@ -115,8 +118,8 @@ class PipelineClaims(PipelineActions):
 
     @witness
     def a_zombie_has_written(s) -> Bool:
-        """Reachable: an instance that may no longer commit has written output records in an open
-        transaction.
+        """Reachable: an instance has written output records in an open transaction, but its offsets
+        would be refused.
         """
         return exists(
             all_of(

@@ -134,8 +134,9 @@ class PipelineProof(PipelineClaims):
         """While a transaction with a pending offset is open, it has exactly the output records of
         the inputs from the committed offset up to the pending offset.
 
-        After the coordinator has committed, the output records that await a marker are still
-        between these two offsets. True because the sender's position is just above these inputs.
+        After the coordinator has committed, the output records that await a marker still belong to
+        inputs between these two offsets. True because the sender's position is just above these
+        inputs.
         """
         return forall(
             implies(

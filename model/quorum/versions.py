@@ -30,8 +30,8 @@ class Kafka43(Quorum):
 
     In a quorum of one voter, a record is then committed before it is flushed. If the power fails
     between these two steps, the next leader lacks the record. This version breaks the claim
-    `leaders_have_committed_records`. With two or more voters all claims hold, because a follower
-    must have the record too, and the leader handles the fetches of followers after it has flushed.
+    `leaders_have_committed_records`. With two or more voters all claims hold: a follower must have
+    the record too, and the leader handles the follower's fetch only after it has flushed.
     """
 
     def own_end(s, r: Replica) -> Offset:

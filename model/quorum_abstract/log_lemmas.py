@@ -100,8 +100,8 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def a_leader_has_the_log_of_its_epoch(s) -> Bool:
-        """A replica that leads was elected, and its log is the log recorded in `led` for its
-        epoch.
+        """A replica that leads was elected, and its log equals the log that the variable `led` has
+        for its epoch.
         """
         return all_of(
             forall(
@@ -142,8 +142,8 @@ class QuorumLogLemmas(AbstractQuorum):
     def no_record_is_of_a_later_epoch(s) -> Bool:
         """A replica's log has no record of an epoch later than the replica's own epoch.
 
-        The same is true of the log that `led` has for each epoch's leader. From the offset at which
-        the epoch began, all records of that log have that epoch.
+        The variable `led` has the log of each epoch's leader. This log has no record of a later
+        epoch either. From the offset at which the epoch began, all its records have this epoch.
         """
         return all_of(
             forall(

@@ -176,8 +176,9 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def a_replicas_log_is_complete(s) -> Bool:
-        """If a replica's log has a record, it has each record of an earlier epoch at a smaller
-        offset, unless that earlier record can never be committed (`is_dead`).
+        """If a replica's log has a record, the log has each record of an earlier epoch before it.
+
+        The exceptions are earlier records that can never be committed (`is_dead`).
         """
         return forall(
             implies(

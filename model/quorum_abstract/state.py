@@ -5,9 +5,9 @@ epoch began, the high watermark, and how far each replica has acknowledged. A le
 So the state needs no messages: a fetch response that arrives late is a late read of the leadership.
 
 Source: KIP-595; QuorumState, KafkaRaftClient and LeaderState of Kafka 4.3.
-Simplified: the voters never change; a record is its epoch; records are fetched one at a time; there
-are no pre-votes and no snapshots; followers do not learn the high watermark. All logs are empty at
-first.
+Simplified: the voters never change; a record has an epoch and no content; records are fetched one
+at a time; there are no pre-votes and no snapshots; followers do not learn the high watermark. All
+logs are empty at first.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from model.variants import bug
 class IgnoresHighWatermark(ReadCommitted):
     """The last stable offset may be above the high watermark.
 
-    A reader receives a record outside of transactions, which the next leader lacks. The action
+    A reader receives a record that is in no transaction and that the next leader lacks. The action
     `read` breaks the lemma `passed_is_decided`. The action `change_leader` then breaks the claim
     `only_committed_is_delivered`.
     """

@@ -74,7 +74,10 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def the_last_to_join_ends_an_epoch(s) -> Bool:
-        """A replica that joined in the last step of an epoch was proposed by the epoch's leader."""
+        """If a replica joined the ISR in the step that ended an epoch, the epoch has had a leader.
+
+        This epoch is not the newest one.
+        """
         return forall(
             implies(s.joined_last[e][r], s.led[e].begun & (e != s.newest))
             for e in LeaderEpoch
@@ -107,7 +110,7 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_leader_has_the_log_of_its_epoch(s) -> Bool:
-        """A broker that leads has exactly the records that `led` has for the leader of its
+        """The log of a broker that leads equals the log that the variable `led` has for its
         epoch.
         """
         return forall(
@@ -236,8 +239,8 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def starting_brokers_are_no_members(s) -> Bool:
-        """In its own epoch and in newer ones, a starting broker is outside the ISR and the ELR, and
-        no leader proposes it for the ISR.
+        """A starting broker is in no ISR and no ELR of its leader epoch or a newer one, and no
+        leader of these epochs proposes to add it.
         """
         return forall(
             implies(
@@ -253,7 +256,7 @@ class PartitionLemmas(AbstractPartition):
         """While a member stays in its epoch, it keeps the records that it acknowledged in this
         epoch.
 
-        So does a replica that the newest leader proposes.
+        A replica that the newest leader proposes to add keeps these records too.
         """
         return forall(
             implies(

@@ -74,9 +74,11 @@ class Registration(AbstractPartitionState):
     def write_members(
         s, e: LeaderEpoch, isr: Set[Replica], out: Set[Replica], replicas: Set[Replica]
     ) -> None:
-        """Writes the epoch's ISR, and the epoch's ELR without the brokers in `out`.
+        """Writes the ISR `isr` and the new ELR for the leader epoch `e`.
 
-        Kafka: PartitionChangeBuilder.maybePopulateTargetElr.
+        The ELR has the present members outside `isr`, without the brokers in `out` and those that
+        must leave the ELR (`leaves_elr`). It is empty if the ISR is large enough
+        (`ends_eligibility`). Kafka: PartitionChangeBuilder.maybePopulateTargetElr.
         """
         now = s.newest
         ends = s.ends_eligibility(isr)

@@ -60,8 +60,8 @@ class ReplicationClaims(ReplicatedPartition):
 
     @invariant
     def strong_isr(s) -> Bool:
-        """Each member of the controller's ISR has every record below the high watermark of any
-        replica that believes it leads.
+        """If a replica believes that it leads, each member of the controller's ISR has every record
+        below the replica's high watermark.
         """
         return forall(
             implies(s.presumes_leadership(leader), s.has_replicated(leader, member))

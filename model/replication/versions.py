@@ -103,8 +103,8 @@ class Kip279(Kip101):
         )
 
     def has_reached_its_epoch(s, leader: Replica) -> Bool:
-        """True if the leader's high watermark is at the end of its log, or at a record of its own
-        epoch.
+        """True if the leader's high watermark is at the end of its log, or at a record of the
+        leader's present epoch.
 
         So the high watermark is at least the start offset of this epoch.
         """

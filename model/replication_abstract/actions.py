@@ -111,7 +111,7 @@ class AbstractReplicationActions(AbstractReplicationState):
     def depart(s, r: Replica, newer: LeaderEpoch) -> None:
         """Updates the history variable `departure` when a replica moves to a newer leader epoch.
 
-        Of the ISR members of an epoch that have moved to a newer epoch, `departure` names the one
+        For each epoch, some ISR members may have moved to a newer epoch. `departure` keeps the one
         with the smallest fetched offset. Only the proof uses this variable.
         """
         for e in LeaderEpoch:

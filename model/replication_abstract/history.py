@@ -1,4 +1,4 @@
-"""The lemmas that the logs of leader epochs and of replicas are prefixes of one history.
+"""The lemmas that two logs are equal up to every record that both have.
 
 The log of a leader epoch is the log of its leader in this epoch; it only grows. If another log
 has a record of the epoch, the two logs are equal up to this record. So any two logs that agree at
@@ -68,9 +68,9 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def a_leader_is_its_leadership(s) -> Bool:
-        """A leader's end offset and high watermark are those that `led` has for its epoch.
+        """The variable `led` has the end offset and high watermark of each leader, for its epoch.
 
-        The leader itself counts as fetched up to its end offset.
+        In `led`, the offset that the leader itself has fetched is its end offset.
         """
         return forall(
             implies(
@@ -86,7 +86,7 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def a_leader_has_the_log_of_its_epoch(s) -> Bool:
-        """A replica that leads has exactly the records that `led` has for the leader of its
+        """The log of a replica that leads equals the log that the variable `led` has for its
         epoch.
         """
         return forall(

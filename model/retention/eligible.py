@@ -4,6 +4,8 @@ While the ISR is smaller than min.insync.replicas, nothing is committed. So the 
 removal makes the ISR so small has every committed record. It joins the ELR, and may be elected. But
 this replica learns no new log start offset until it fetches again.
 
+The spec has the actions of `actions.py` and this one:
+
     leader       elect_eligible
 
 Source: KIP-107; KIP-966; Kafka 4.3 (Partition.lowWatermarkIfLeader).

@@ -1,4 +1,4 @@
-"""The claims about a share partition: who has a record, and when the group is done with it."""
+"""The claims about a share partition: locks, acknowledgements, deliveries and start offsets."""
 
 from __future__ import annotations
 

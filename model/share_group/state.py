@@ -35,8 +35,8 @@ coordinator.
 Simplified: one share partition, with a log to which nobody appends. A batch is one record. The
 coordinator never fails, and loses nothing. Time does not exist: a lock may time out at any moment,
 so a renewal of the lock (KIP-1222) changes nothing. Left out: share sessions and their epochs, the
-limit of records in flight, isolation levels, gaps of compaction, and an administrator who changes
-the start offset (with this, the state epoch).
+limit of records in flight, isolation levels, and gaps of compaction. No administrator changes the
+start offset, so the spec needs no state epoch.
 """
 
 from __future__ import annotations

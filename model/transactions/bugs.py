@@ -75,9 +75,9 @@ class KeepsGuard(Verification):
 class OngoingById(LaxMarkers):
     """A leader appends a record if any transaction of its producer id is open.
 
-    While the marker of one transaction is in flight, the leader appends a record of the next
-    transaction as if it belonged to the first transaction (KAFKA-18575, KAFKA-18654). This bug
-    breaks the claim `markers_close_their_own`.
+    While the marker of one transaction is in flight, a record of the next transaction may arrive.
+    The leader appends the record as if it belonged to the first transaction (KAFKA-18575,
+    KAFKA-18654). This bug breaks the claim `markers_close_their_own`.
     """
 
     def is_ongoing(s, p: TopicPartition, k: Transaction) -> Bool:

@@ -163,7 +163,7 @@ class Version1(Transactions):
 
         Kafka: TransactionMetadata.completeTransitionTo. Once the log has the fence's epoch, Kafka
         forgets that an earlier append of a fence failed (prepareComplete). Simplified: every
-        committed append clears `fence_failed`. The guard is that of transaction version 2.
+        committed append clears `fence_failed`. The guard is the same as in transaction version 2.
         """
         super().commit_append()
         s.fence_failed = false

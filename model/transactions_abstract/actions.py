@@ -1,9 +1,9 @@
-"""The actions of abstract transactions: producer and coordinator, then partitions.
+"""The actions of abstract transactions: those of the coordinator, and those of the partitions.
 
 The coordinator commits or aborts each transaction. A partition keeps records pending until a commit
-or abort marker arrives. A request may arrive late or twice. So an action stays enabled until its
-guard is false, for example because of a larger epoch. A marker carries a producer and an epoch but
-no transaction, so only epochs distinguish the transactions of a producer.
+or abort marker arrives. A request may arrive late or twice. So an action may be taken at any time,
+and repeated, until its guard is false, for example because of a larger epoch. A marker carries a
+producer and an epoch but no transaction, so only epochs distinguish the transactions of a producer.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 

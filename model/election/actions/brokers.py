@@ -141,6 +141,9 @@ class Brokers(ElectedPartition):
     ) -> None:
         """If `test` is true, the leader proposes the ISR `isr` (AlterPartition) and awaits an
         answer.
+
+        `proposed_broker_epoch` is the broker epoch of the replica that the ISR adds; 0 if it adds
+        none.
         """
         log = s.broker[leader]
         s.broker[leader].is_pending = log.is_pending | test

@@ -97,10 +97,10 @@ class Controller(Brokers):
         return ~s.broker[r].stopped_cleanly
 
     def begins_epoch(s, moves: Bool) -> Bool:
-        """True if the leader changes, or the partition loses its leader: a new leader epoch begins.
+        """True if a new leader epoch begins: the leader changes, or the partition loses its leader.
 
-        The variant `keeps-epoch` lacks this rule, and breaks the claim `one_leader_per_epoch` in 2
-        steps.
+        `moves` is true in both cases. The variant `keeps-epoch` lacks this rule, and breaks the
+        claim `one_leader_per_epoch` in 2 steps.
         """
         return moves
 
@@ -176,7 +176,8 @@ class Controller(Brokers):
     ) -> None:
         """Writes the partition's leader, ISR, ELR and last known leader at the controller.
 
-        Begins a leader epoch if the rule `begins_epoch` requires it, or if a replica is removed.
+        Begins a leader epoch if the rule `begins_epoch` requires it, or if a replica is removed
+        (`removes`). `reassigns` is true if the set of replicas changes.
         """
         before = s.partition_registration
         moves = before.leader != leader

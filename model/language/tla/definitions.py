@@ -104,6 +104,8 @@ class Definitions(Prepared):
     ) -> list[Doc]:
         """Returns LET definitions for the long terms that occur several times in `roots`.
 
+        `in_spec` has the names that the spec gives to terms. `params` has the variables that the
+        terms may use; other free variables of a term become parameters of its definition.
         Until the next `start`, the writer writes the names of the definitions in place of these
         terms.
         """

@@ -286,8 +286,9 @@ class Writer(Naming):
                 return None
 
     def set_where(self, n: t.Node, b: t.Local, names: Names) -> Part | None:
-        """Returns the set `{b \\in T : n}` in a short form, such as `S \\union {x}`; None if it has
-        none.
+        """Returns a short form of the set `{b \\in T : n}`, such as `S \\union {x}`.
+
+        Returns None if the set has no short form.
         """
         if n in self.local:
             return None

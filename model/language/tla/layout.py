@@ -155,8 +155,10 @@ class _Printer:
 
 
 def _head(part: Doc, follow: int) -> int:
-    """Returns the number of characters before the first possible line break of `part`."""
-    # `follow` is this number for the document behind `part`.
+    """Returns the number of characters before the first possible line break of `part`.
+
+    `follow` is this number for the document after `part`.
+    """
     if isinstance(part, str):
         return len(part) + follow
     # for a document with parts, a lower bound

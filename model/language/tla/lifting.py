@@ -102,10 +102,11 @@ class Lifting:
         return cls(spec, others, free)
 
     def lift_all(self) -> None:
-        """Writes the numbers in all terms of the spec as sums of the constants that `free` names.
+        """Writes the numbers in all terms of the spec as sums of the spec's constants.
 
-        Raises Differs if the spec uses such a constant other than in a sum. `Replicas + 1` is a
-        sum; the product `Replicas * Replicas` is none.
+        Only the constants in the field `free` may be in a sum. Raises Differs if the spec uses such
+        a constant other than in a sum. `Replicas + 1` is a sum; the product `Replicas * Replicas`
+        is none.
         """
         for specs in zip(*(_roots(s) for s in (self.spec, *self.others)), strict=True):
             self.lifted(*specs)

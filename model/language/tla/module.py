@@ -130,7 +130,10 @@ class Module(Definitions):
             yield "Symmetry ==\n  " + "\n    \\union ".join(sets)
 
     def header(self, opening: str, closing: str) -> Iterator[str]:
-        """Yields the lines of the header: what the module is, its scope, and what made it."""
+        """Yields the lines of the header: a summary of the spec, its scope, and the export command.
+
+        `opening` and `closing` begin and end each line.
+        """
         title, _, variant = title_of(self.spec).partition(" ")
         doc = " ".join((type(self.spec).__doc__ or "").strip().split("\n\n")[0].split())
         values = {n: getattr(self.spec, n) for n in self.spec.constants}

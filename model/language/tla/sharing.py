@@ -1,4 +1,4 @@
-"""Finds the terms that a definition uses several times, for its LET."""
+"""Finds the terms that a definition uses several times, so that a LET can name each of them."""
 
 from __future__ import annotations
 

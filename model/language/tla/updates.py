@@ -92,7 +92,7 @@ def _blank(writer: Writer, shape: Shape, outer: Names) -> Doc:
 
 
 def below(current: Part, shape: Shape, step: str) -> Part:
-    """Returns the text of a part of a value: `log[b]` and `.size` give `log[b].size`.
+    """Returns the text of a part of a value: `log[b]` and the step `.size` give `log[b].size`.
 
     A Blank stands for a variable to which the action `init` assigns nothing. Its part is a Blank
     too, which is written as the least value of its type.

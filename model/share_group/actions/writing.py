@@ -85,10 +85,10 @@ class Writes(Deliveries):
         return s.stored_epoch <= s.write[w].leader_epoch
 
     def start_to_store(s, w: Slot) -> Offset:
-        """Returns the larger of two start offsets: that of the write, and the stored start offset.
+        """Returns the start offset of the write or the stored start offset, whichever is larger.
 
-        Kafka up to 4.3 always stores that of the write: the version `kafka-4.3` breaks the claim
-        `acknowledgements_last` in 12 steps.
+        Kafka up to 4.3 always stores the start offset of the write: the version `kafka-4.3` breaks
+        the claim `acknowledgements_last` in 12 steps.
         """
         return later_of(s.stored_start, s.write[w].start)
 
@@ -183,8 +183,8 @@ class Writes(Deliveries):
         """Returns the first offset from the start offset on whose record is neither acknowledged
         nor archived.
 
-        `is_final` is true if the record `x` is acknowledged or archived; the state has this fact
-        for the other records.
+        `is_final` is true if the record `x` is acknowledged or archived. For the other records, the
+        function reads this from the state.
         """
         return first(
             Offset,
