@@ -37,7 +37,8 @@ OTHER: Final = "all else: splitting and merging rows, verdicts"
 class KernelCost:
     """The CPU time of one kernel on one source of rows, over all passes of an analysis.
 
-    The time to read columns is not part of it: this time counts as a kernel of its own.
+    A kernel is a function from rows of the source to a table. The time to read columns is not part
+    of it: this time counts as a kernel of its own.
     """
 
     reads: str  # the source of its rows
@@ -97,7 +98,10 @@ def measured(history: Path) -> dict[str, Any]:
 
 
 def cpu_of_kernels(analysis: Analysis) -> dict[tuple[str, str], float]:
-    """Returns the CPU seconds by source and kernel, summed over the passes of the analysis."""
+    """Returns the CPU seconds by source and kernel, summed over the passes of the analysis.
+
+    A kernel is a function from rows of the source to a table.
+    """
     spent: dict[tuple[str, str], float] = {}
     for one in analysis.passes:
         for kernel, of_kernel in one.stages().items():

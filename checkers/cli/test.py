@@ -187,7 +187,7 @@ def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> N
 
 
 def decide(run: Run, suite: Suite, side: Side, profile: Profile, seed: int) -> None:
-    """Searches for a violation of a claim with random programs, and emits the verdict.
+    """Searches for a violation of a claim by random programs (lists of calls); emits the verdict.
 
     `side` has the claim, the setting of the programs (such as acks=1) and the expected verdict.
     """

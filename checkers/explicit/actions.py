@@ -42,14 +42,15 @@ class Program:
     def predicate(self, formula: t.Node, env: Env | None = None) -> Callable[[Packed], bool]:
         """Returns a function that evaluates the formula in a packed state; it may raise Undefined.
 
-        For a formula about steps, the argument is a packed step.
+        For a formula about steps, the argument is a packed step: the packed state before the step,
+        then the packed state after it.
         """
         source = f"lambda s: {self.compiler.code(formula, env or {})}"
         made: Callable[[Packed], bool] = eval(source, self.names)
         return made
 
     def initial(self) -> list[Packed]:
-        """Returns the distinct states that `init` assigns where its guard is true."""
+        """Returns the distinct initial states: those that `init` assigns if its guards are true."""
         action = self.at.spec.initial
         blank = bytes(len(self.at.cells))
         states: dict[Packed, None] = {}

@@ -77,7 +77,7 @@ def timeline(
     *,
     title: str = "",
 ) -> Timeline:
-    """Draws the operations as SVG, in at most eight lanes.
+    """Draws the operations as SVG, in a lane for each process; at most eight lanes.
 
     `marked` has the numbers of the operations to mark: those that show the anomaly.
     """

@@ -31,9 +31,9 @@ class SharedTrials:
     def ran(self, setting: str, plan: Plan, number: int = 0) -> Ran:
         """Returns the result of a trial (a test run); runs it if it has not been run before.
 
-        A trial is identified by a setting, a plan and a number. A plan is a program (a list of
-        calls), or a seed for random calls. The same plan can be run several times, as the trials
-        0, 1, 2 and so on, because its result may vary.
+        A trial is identified by a setting (a configuration of the cluster), a plan and a number. A
+        plan is a program (a list of calls), or a seed for random calls. The same plan can be run
+        several times, as the trials 0, 1, 2 and so on, because its result may vary.
         """
         key = setting, plan, number
         if key not in self._ran:

@@ -70,10 +70,11 @@ def _compiled(label_bytes: int) -> ctypes.CDLL:
 class FairCycles:
     """A state graph as arrays, and searches for states in which a fair behaviour can stay forever.
 
-    The transitions of node v have the numbers `offsets[v]` to `offsets[v + 1]`. A node has at most
-    one transition with each label.
+    The transitions of node v have the numbers from `offsets[v]` to before `offsets[v + 1]`. The
+    label of a transition is the number of an action with its parameters. A node has at most one
+    transition with each label.
 
-    - `kinds` has the fairness of each label.
+    - `kinds` has the fairness of each label: weak, strong or none.
     - `levels` has the first node of each breadth-first level, then the number of nodes.
     - `parent` returns the node from which the search first reached a node; -1 for an initial one.
     - `pulse` is called after `quota` visited nodes of a search, and may raise an exception.
@@ -156,7 +157,10 @@ class FairCycles:
         return walk if at == start else [*walk, *self._walk(at, inside, wanted, None, start)]
 
     def _close_idle(self, wanted: NDArray[np.uint8], node: int) -> None:
-        """Removes from `wanted` the weakly fair labels that are disabled in the node."""
+        """Sets `wanted` to 0 for each weakly fair action that is disabled in the node.
+
+        `wanted` has an element for each label, the number of an action with its parameters.
+        """
         leaving = self.labels[int(self.offsets[node]) : int(self.offsets[node + 1])]
         kept = wanted == STRONG
         kept[leaving] = True

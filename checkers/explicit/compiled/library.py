@@ -160,7 +160,7 @@ class Library:
         return sum(self.counts())
 
     def counts(self) -> list[int]:
-        """Returns the number of states of each shard."""
+        """Returns the number of states of each shard; a shard has the states of one thread."""
         return [self.c.search_count(self.search, k) for k in range(len(self.found))]
 
     def queue(self) -> int:
@@ -209,7 +209,10 @@ class Library:
 
 
 def check_memory(shards: Iterable[Any]) -> None:
-    """Raises InputFault if a shard is out of memory, or out of numbers for states."""
+    """Raises InputFault if a shard (a thread's part of the states) is out of memory or numbers.
+
+    A state number has 32 bits.
+    """
     failed = {found.failed for found in shards}
     if TOO_MANY in failed:
         raise InputFault("too many states for numbers of 32 bits: use fewer --threads")
