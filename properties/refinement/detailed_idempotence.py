@@ -39,12 +39,11 @@ class Refinement(HistoryMapping[IdempotentProducer]):
 
     @cached_property
     def abstract(self) -> WithRestarts:
-        offsets = self.detailed.batches * (1 + self.detailed.max_epoch) + 1
         return self.version(
             batches=self.detailed.batches,
             epochs=self.detailed.max_epoch + 1,
             sequences=self.detailed.batches + 1,
-            offsets=max(2, offsets),
+            offsets=self.detailed.batches * (1 + self.detailed.max_epoch) + 1,
         )
 
     def calls(self, step: Transition, abstract: State) -> list[Call]:

@@ -311,12 +311,10 @@ class Broker:
                 return self._registered(registered)
             case BrokerHeartbeated(should_shut_down=True) if self.channel.shutting_down:
                 return self._with_each(TimerKind.CHECKPOINT, now_ms), (Stopped(),)
-            case BrokerHeartbeated(error=ErrorCode.STALE_BROKER_EPOCH):
-                return self, ()  # a newer incarnation is registered; this one is a zombie
             case answer if isinstance(answer, AdministrationResponse):
                 channel, effects = self.channel.on_response(answered.correlation, answer)
                 return replace(self, channel=channel), effects
-            case _:
+            case _:  # also STALE_BROKER_EPOCH: a newer incarnation is registered, this is a zombie
                 return self, ()
 
     def _registered(self, registered: RegisteredBroker) -> StepResult[Broker]:
