@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -222,6 +222,23 @@ def test_a_mutant_that_survives_in_one_of_two_ways_fails(
     assert main(["--room", "reference_impl/transactions", "--both-ways"]) == code
     differ = int(slow != "killed")
     assert f"1 mutants tried both ways: {differ} outcomes differ" in capsys.readouterr().out
+
+
+def test_the_name_of_a_room_chooses_it_alone_and_a_part_of_names_all_that_have_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chosen: list[str] = []
+
+    def no_jobs(rooms: Sequence[Room], *_: object, **__: object) -> Iterator[Job]:
+        chosen[:] = [room.name for room in rooms]
+        return iter(())
+
+    monkeypatch.setattr(command, "jobs", no_jobs)
+    monkeypatch.setattr(command, "outcomes", lambda *_, **__: iter(()))
+    main(["--room", "model/quorum", "--both-ways"])
+    assert chosen == ["model/quorum"]
+    main(["--room", "quorum", "--both-ways"])
+    assert chosen == ["model/quorum", "model/quorum-abstract"]
 
 
 def test_an_unknown_room_lists_the_nearest() -> None:

@@ -2,6 +2,7 @@
 
     python -m tools.mutants --seconds 900             # tries mutants that have no result yet
     python -m tools.mutants --room transactions       # only rooms whose name contains this text
+    python -m tools.mutants --room model/quorum       # only the room of this name
     python -m tools.mutants --again survived          # tries survivors without a reason again
     python -m tools.mutants --again crash             # those that crashed
     python -m tools.mutants --changed                 # all mutants of lines that differ from main
@@ -44,7 +45,7 @@ from tools.mutants.record import (
     kept,
     with_reasons_of,
 )
-from tools.mutants.rooms import ROOMS, Room
+from tools.mutants.rooms import BY_NAME, ROOMS, Room
 from tools.mutants.trying import ROOT, Outcome
 
 SAVED_EVERY_S: Final = 30.0
@@ -57,7 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--seed", type=int, default=SEED, help="draws the mutants")
     parser.add_argument("--of-each", type=int, help="at most so many mutants of each room")
-    parser.add_argument("--room", default="", help="only rooms whose name contains this text")
+    parser.add_argument(
+        "--room", default="", help="the room of this name, or those whose name contains this text"
+    )
     parser.add_argument(
         "--again", choices=get_args(Outcome), help="only mutants with this result and no reason"
     )
@@ -88,9 +91,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _chosen(name: str) -> tuple[Room, ...]:
+    if name in BY_NAME:
+        return (BY_NAME[name],)
     rooms = tuple(room for room in ROOMS if name in room.name)
     if not rooms:
-        raise UnknownName("room", name, [room.name for room in ROOMS])
+        raise UnknownName("room", name, [*BY_NAME])
     return rooms
 
 

@@ -29,6 +29,7 @@ from model.election.bugs import (
     TrustsOneAck,
     WaitsAfterRefusal,
 )
+from model.election.state import BrokerEpoch
 from model.election.versions import BeforeElr, Election, Kip966
 from model.language import Spec
 
@@ -284,6 +285,11 @@ def test_a_high_watermark_is_not_beyond_the_log(play: Begin) -> None:
     lost = (*COMMITTED, "lose_power 0 0")
     assert "high_watermark_in_log" in play(KeepsHighWatermark()).do(*lost).broken()
     assert play(SHIPPED).do(*lost).broken() == set()
+
+
+def test_each_fault_may_need_one_more_registration_of_a_broker() -> None:
+    scope = Election(max_unclean=1, max_disruptions=2, max_losses=1).scope()
+    assert scope[BrokerEpoch] == 1 + (1 + 2 + 1)
 
 
 # ---- what happens in the end

@@ -15,6 +15,7 @@ from model.group_offsets.bugs import (
     RanksByMarker,
     ReturnsUnstable,
 )
+from model.group_offsets.state import LogOffset, Offset
 from model.group_offsets.versions import GroupOffsets
 from model.language import Spec
 from tests.model.conftest import Play
@@ -24,6 +25,11 @@ Begin = Callable[[Spec], Play]
 TO_0 = ("begin_rebalance", "complete_rebalance 0", "learn_generation 0", "fetch_offset 0")
 TO_1 = ("begin_rebalance", "complete_rebalance 1", "learn_generation 1", "fetch_offset 1")
 COMMITTED_BY_1 = ("process 1", "commit_in_transaction 1", "end_commit 1")
+
+
+def test_the_scope_has_the_end_of_the_log_and_that_of_the_inputs() -> None:
+    scope = GroupOffsets(inputs=2, log_size=3, generations=1).scope()
+    assert (scope[LogOffset], scope[Offset]) == (range(3 + 1), range(2 + 1))
 
 
 # ---- KIP-447: generations fence zombies

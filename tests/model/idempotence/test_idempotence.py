@@ -7,7 +7,7 @@ import pytest
 from checkers.explicit.liveness import decide
 from checkers.explicit.search import explore
 from model.idempotence import bugs
-from model.idempotence.state import QUIET, Batch, Offset, TopicPartition
+from model.idempotence.state import QUIET, Batch, Offset, ProducerEpoch, TopicPartition
 from model.idempotence.versions import IdempotentProducer, Kip98, Kip360
 from model.language import Bool, Spec, true
 from model.language.interpreter import State
@@ -109,6 +109,23 @@ def test_producer_state_outlives_deleted_records() -> None:
     assert "the_next_is_accepted" in broken(before, state)
     assert refused(before, state, "append", 0, 1)
     assert run(after, f"{script}; append 0 1")["log.end_offset", (0,)] == 2
+
+
+def test_before_kip_360_a_replica_without_records_knows_no_more_than_a_new_one() -> None:
+    """The last deleted record has epoch 1 and sequence 1: neither they nor its offset stay."""
+    spec = Kip98(**{**QUIET, "batches": 3, "deletes": True, "gives_up": True})
+    two = "send 0 1; send 0 2; append 0 1; append 0 2; copy 0; copy 0"
+    script = f"send 0 0; give_up 0 0; resolve 0; {two}; acknowledge 0 1 0; acknowledge 0 2 1"
+    before, after = run(spec, script), run(spec, f"{script}; delete 0; delete 0")
+    last = [before[f"leader_knows.{name}", (0,)] for name in ("producer_epoch", "last_sequence")]
+    assert last == [1, 1]
+    first = runs.run(spec)
+    assert [cell for cell in first if "_knows." in cell[0] and after[cell] != first[cell]] == []
+
+
+def test_the_scope_has_each_batch_once_in_each_epoch_and_the_log_end() -> None:
+    scope = IdempotentProducer(batches=3, max_epoch=1).scope()
+    assert (scope[ProducerEpoch], scope[Offset]) == (2, 3 * 2 + 1)
 
 
 def test_a_snapshot_with_only_the_newest_batch_appends_a_retry_again() -> None:

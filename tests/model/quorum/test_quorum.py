@@ -54,6 +54,15 @@ def test_a_replica_that_is_cut_off_begins_an_epoch_only_without_pre_vote(play: B
     assert run.broken_by("become_candidate 1") == {"no_candidate_is_cut_off"}
 
 
+def test_a_candidate_with_a_majority_of_votes_begins_no_further_epoch(play: Begin) -> None:
+    """Only pre-votes permit a new epoch; the votes of an epoch make a leader."""
+    *steps, become_leader = elected(1, 2)
+    run = play(Quorum(max_epoch=3)).do("time_out 2", *steps)
+    assert "member.role[r]" in run.refused("become_candidate 1")
+    run.do(become_leader)
+    assert "member.role[r]" in run.refused("become_candidate 1")
+
+
 def test_a_voter_votes_once_in_an_epoch(play: Begin) -> None:
     both = play(Quorum()).do("time_out 1", "time_out 2", "grant_pre_vote 2 1", "grant_pre_vote 1 2")
     both.do("become_candidate 1", "become_candidate 2", "learn_epoch 0 1", "grant_vote 0 1")

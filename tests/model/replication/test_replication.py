@@ -49,6 +49,14 @@ def test_with_leader_epochs_the_follower_keeps_the_record(play: Begin) -> None:
     assert (run.broken(), run["log.end_offset 1"]) == (set(), 1)
 
 
+def test_a_follower_truncates_nothing_if_the_leaders_log_is_longer(play: Begin) -> None:
+    """In the published spec of KIP-101, such a follower cannot follow the leader at all."""
+    longer = (*COMMITTED_BY_TWO, "leader_write 0")
+    run = play(Kip101(**TWO)).do(*longer, "become_follower 1 0 1")
+    assert run["log.end_offset 1"] == 1
+    assert play(Kip101(as_published=True, **TWO)).do(*longer).refused("become_follower 1 0 1")
+
+
 def test_two_truncated_replicas_keep_different_records(play: Begin) -> None:
     run = play(TruncatesOnEitherSide(replicas=2, max_leader_epoch=3)).do(
         *("controller_elect_leader 0", "controller_elect_leader 1"),
