@@ -240,7 +240,9 @@ def explored(
         decided = explored_on_spark(task, search, undecided)
     else:
         options = {name: value for name, value in asdict(search).items() if name != "master"}
-        found = explore(spec, properties=safety, budget=limits, progress=progress, **options)
+        found = explore(
+            spec, properties=safety, liveness=lively, budget=limits, progress=progress, **options
+        )
         decided = with_liveness(
             spec,
             found,
@@ -349,5 +351,7 @@ def expectations(
 
 
 def progress_text(at: Progress) -> str:
+    if at.liveness:
+        return f"liveness: {at.liveness}"
     rate = at.distinct / at.seconds if at.seconds else 0.0
     return f"{at.distinct:,} states, depth {at.depth}, {at.queue:,} queued, {rate:,.0f} states/s"

@@ -44,8 +44,8 @@ _OPTIONS: Final = (
     click.option(
         "--memory",
         metavar="4GB|500MB",
-        help="Memory for states; further states go to a temporary folder. Liveness needs all in"
-        " memory, by default at most 4 GB.",
+        help="Memory for states; further states go to a temporary folder. Liveness needs all states"
+        " in memory, by default at most 4 GB; transitions may go to the folder.",
     ),
     click.option(
         "--threads",

@@ -34,6 +34,10 @@ class Declined(Exception):
     """Raised by an engine that does not support this search; the message is the reason."""
 
 
+class TooLarge(Exception):
+    """Raised if a limit is reached before every state was explored; liveness is then undecided."""
+
+
 class Stop(Exception):
     """Raised to end a search; `why` is the reason."""
 
@@ -65,13 +69,17 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """The progress of an exploration; `queue` is the number of states that are not yet expanded."""
+    """The progress of an exploration; `queue` is the number of states that are not yet expanded.
+
+    `liveness` is the present activity of the check of liveness, which follows the search.
+    """
 
     distinct: int
     generated: int
     depth: int
     queue: int
     seconds: float
+    liveness: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +88,7 @@ class Task:
 
     spec: Spec
     claims: Sequence[Claim]
+    lively: Sequence[Liveness] = ()  # decided in the same search, if the engine can
     scope: Scope | None = None  # None: the spec's own
     budget: Budget = Budget()
     progress: Callable[[Progress], None] | None = None
@@ -151,6 +160,16 @@ def discoveries(
             made = Discovery(claim=claim, verdict="undecided", reason=STOPPED[why])
         found[claim.name] = made
     return found
+
+
+def undecided(claims: Sequence[Liveness], reason: str) -> dict[str, Discovery]:
+    """Returns undecided verdicts on liveness properties, by name."""
+    return {c.name: Discovery(claim=c, verdict="undecided", reason=reason) for c in claims}
+
+
+def not_every_state(claims: Sequence[Liveness], why: object) -> dict[str, Discovery]:
+    """Returns undecided verdicts on liveness properties, for a graph without all states."""
+    return undecided(claims, f"liveness needs every state: {why}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

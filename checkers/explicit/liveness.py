@@ -9,7 +9,6 @@ states, and plain Python with SciPy (`transitions`), the oracle.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -22,19 +21,23 @@ from checkers.explicit.exploration import (
     Discovery,
     EngineName,
     Exploration,
+    Progress,
     Task,
+    TooLarge,
+    not_every_state,
+    undecided,
 )
 from checkers.explicit.fairness import Fairness
 from checkers.explicit.instance import Instance
 from checkers.explicit.lassos import Judge
-from checkers.explicit.transitions import TooLarge, Transitions
+from checkers.explicit.transitions import Transitions
 from model.faults import UnknownName
 from model.language.actions import Liveness
+from model.language.expressions import SpecError
 from model.language.scope import Scope
 from model.language.spec import Spec, title_of
 
 MOST_IN_PYTHON = 1_000_000  # states; about half a gigabyte
-MOST_MEMORY = 4 * 10**9  # bytes, if the machine has twice as much
 
 
 def decide(
@@ -64,45 +67,44 @@ def decide(
     if not chosen:
         return {}
     at = Instance.of(spec, scope)
-    task = Task(spec=spec, claims=(), scope=scope, budget=budget or Budget())
+    task = Task(spec=spec, claims=(), lively=chosen, scope=scope, budget=budget or Budget())
     try:
         if engine == "compiled" or (engine is None and not engines.is_small(task)):
             try:
-                return _in_c(at, chosen, budget or Budget(states=None), memory, progress)
+                limits = budget or Budget(states=None)
+                return _in_c(replace(task, budget=limits), memory, progress)
             except Declined:  # no compiler
                 pass
         return _in_python(at, chosen, budget or Budget(states=MOST_IN_PYTHON))
     except TooLarge as why:
-        return _undecided(chosen, f"liveness needs every state: {why}")
+        return not_every_state(chosen, why)
 
 
 def _in_c(
-    at: Instance,
-    claims: Sequence[Liveness],
-    budget: Budget,
-    memory: int | None,
-    progress: Callable[[str], None],
+    task: Task, memory: int | None, progress: Callable[[str], None]
 ) -> Mapping[str, Discovery]:
-    from checkers.explicit.compiled.state_graph import StateGraph
+    from checkers.explicit.compiled.engine import Search
+    from checkers.explicit.compiled.state_graph import memory_of_machine
 
-    with StateGraph.of(at, budget, memory or memory_of_machine(), progress) as graph:
-        judge = Judge(graph, graph.cycles)
-        return {c.name: judge.verdict(c) for c in claims}
+    def report(at: Progress) -> None:
+        progress(f"liveness: {at.liveness or f'{at.distinct:,} states'}")
+
+    search = Search(replace(task, progress=report), graph_memory=memory or memory_of_machine())
+    found = search.run()
+    if found.why_stopped == "interrupted":
+        raise KeyboardInterrupt
+    if found.ill_defined is not None:
+        title, fault = title_of(task.spec), found.ill_defined
+        raise SpecError(f"{title} is ill-defined: {fault.where}: {fault.what}")
+    if not found.exhausted:
+        raise TooLarge(STOPPED[found.why_stopped])
+    return found.discoveries
 
 
 def _in_python(at: Instance, claims: Sequence[Liveness], budget: Budget) -> Mapping[str, Discovery]:
     graph = Transitions.of(Program(at), budget)
     judge = Judge(graph, Fairness(graph))
     return {c.name: judge.verdict(c) for c in claims}
-
-
-def _undecided(claims: Sequence[Liveness], reason: str) -> dict[str, Discovery]:
-    return {c.name: Discovery(claim=c, verdict="undecided", reason=reason) for c in claims}
-
-
-def memory_of_machine() -> int:
-    """Returns the default limit of memory: 4 GB, but at most half of the machine's memory."""
-    return min(MOST_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
 
 
 def with_liveness(
@@ -115,20 +117,22 @@ def with_liveness(
 ) -> Exploration:
     """Returns the exploration, with the verdicts on these liveness properties added.
 
-    The engine that explored the states also decides these properties; after NumPy, plain Python
-    decides them. The verdicts are `undecided` if the exploration stopped early, or if the graph of
-    its states is larger than the limits allow.
+    The compiled engine may have decided the properties already. If not, the engine that explored
+    the states decides them, and explores the states again; after NumPy, plain Python decides them.
+    The verdicts are `undecided` if the exploration stopped early, or if the graph of its states is
+    larger than the limits allow.
     """
-    if not properties:
+    names = [name for name in properties if name not in found.discoveries]
+    if not names:
         return found
-    if reason := _why_not(spec, found, budget, memory):
-        chosen = [c for c in spec.liveness_properties if c.name in properties]
-        decided: Mapping[str, Discovery] = _undecided(chosen, reason)
+    if reason := _why_not(found, budget):
+        chosen = [c for c in spec.liveness_properties if c.name in names]
+        decided: Mapping[str, Discovery] = undecided(chosen, reason)
     else:
         engine: EngineName = "compiled" if found.engine == "compiled" else "python"
         decided = decide(
             spec,
-            properties,
+            names,
             scope=found.ranges,
             budget=budget,
             engine=engine,
@@ -138,19 +142,11 @@ def with_liveness(
     return replace(found, discoveries={**found.discoveries, **decided})
 
 
-def _why_not(spec: Spec, found: Exploration, budget: Budget | None, memory: int | None) -> str:
+def _why_not(found: Exploration, budget: Budget | None) -> str:
     if found.why_stopped not in ("exhausted", "all decided"):
         return STOPPED[found.why_stopped]
     in_python = None if found.engine == "compiled" else MOST_IN_PYTHON
     most = in_python if budget is None else budget.states
     if most is not None and found.distinct > most:
         return f"liveness needs every state: more than {most:,}"
-    if found.engine != "compiled" or found.why_stopped != "exhausted":
-        return ""
-    from checkers.explicit.compiled.source import Source
-    from checkers.explicit.compiled.state_graph import too_large
-
-    source = Source(Instance.of(spec, found.ranges), (), ())
-    limit = memory or memory_of_machine()
-    why = too_large(source, found.distinct, found.generated, limit)
-    return why and f"liveness needs every state: {why}"
+    return ""

@@ -26,7 +26,7 @@ class RunningSearch:
     def seconds(self) -> float:
         return time.monotonic() - self.started
 
-    def report(self, *, distinct: int, generated: int, queue: int) -> None:
+    def report(self, *, distinct: int, generated: int, queue: int, liveness: str = "") -> None:
         """Reports the progress of the search; raises Stop if the budget is spent."""
         self.task.pulse(
             Progress(
@@ -35,6 +35,7 @@ class RunningSearch:
                 depth=self.depth,
                 queue=queue,
                 seconds=self.seconds,
+                liveness=liveness,
             )
         )
 

@@ -21,6 +21,7 @@ def explore(
     spec: Spec,
     *,
     properties: Sequence[str] = (),
+    liveness: Sequence[str] = (),
     scope: Scope | None = None,
     budget: Budget = Budget(),  # noqa: B008 - frozen
     progress: Callable[[Progress], None] | None = None,
@@ -36,6 +37,8 @@ def explore(
     By default it decides all invariants and action properties, at the spec's own scope, with the
     fastest engine. The options:
 
+    - `liveness` names liveness properties that the compiled engine may decide in the same search.
+      `checkers.explicit.liveness.with_liveness` decides the others.
     - `fingerprints` stores 64 bits for each state instead of the state.
     - `memory` is a limit in bytes, above which states move to disk.
     - `coverage` counts how often each conjunct disables an action.
@@ -46,6 +49,7 @@ def explore(
     task = Task(
         spec=spec,
         claims=chosen(spec, properties),
+        lively=[claim for claim in spec.liveness_properties if claim.name in liveness],
         scope=scope,
         budget=budget,
         progress=progress,

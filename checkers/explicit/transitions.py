@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checkers.explicit.actions import Program
-from checkers.explicit.exploration import STOPPED, Budget, Step, Trace
+from checkers.explicit.exploration import STOPPED, Budget, Step, TooLarge, Trace
 from checkers.explicit.instance import Packed
 from checkers.explicit.lassos import Formula, Mask
 from model.language.actions import Liveness
@@ -25,10 +25,6 @@ from model.language.interpreter import Undefined
 from model.language.scope import Ranges
 
 Nodes = NDArray[np.int64]
-
-
-class TooLarge(Exception):
-    """Raised if a limit is reached before every state was explored; liveness is then undecided."""
 
 
 @dataclass(frozen=True, kw_only=True)

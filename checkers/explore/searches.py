@@ -127,8 +127,10 @@ def for_a_counterexample(walk: Walk, name: str, budget: Budget) -> Search:
     lively = any(claim.name == name for claim in spec.liveness_properties)
 
     def search(progress: Callable[[Progress], None]) -> Result:
-        names = [] if lively else [name]
-        found = explore(spec, properties=names, budget=budget, progress=progress)
+        safety, liveness = ([], [name]) if lively else ([name], [])
+        found = explore(
+            spec, properties=safety, liveness=liveness, budget=budget, progress=progress
+        )
         if lively:
             from checkers.explicit.liveness import with_liveness  # imports NumPy
 

@@ -2,23 +2,31 @@
 
    On Linux an array has its own pages, so it grows without a copy. It begins at a cache line, after a
    line with its size. An array that is read at random places can have huge pages: then the processor
-   finds the address of a page more often without reading memory. */
+   finds the address of a page more often without reading memory. The pages of an array can be those of
+   a file: the system writes them to disk when it needs their memory. */
 
 enum { LINE = 64, HUGE = 1 << 21 }; /* bytes of a cache line and of a huge page */
 
+#define MEMORY (-1) /* the file of an array without a file */
+
 #ifdef __linux__
 
-/* Returns the array with room for so many bytes; it may have moved. */
-static void *grown(Shard *w, void *old, uint64_t bytes) {
+/* Returns the array with room for so many bytes; it may have moved. The room of a file is on the disk
+   before a page is written: a write to a page without room would end the process. */
+static void *grown_in(Shard *w, int file, void *old, uint64_t bytes) {
   uint64_t *line = old ? (uint64_t *)((uint8_t *)old - LINE) : NULL;
   uint64_t size = bytes + LINE;
   if (size >= HUGE) size = (size + HUGE - 1) / HUGE * HUGE;
+  int kind = file == MEMORY ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+  if (file != MEMORY && posix_fallocate(file, 0, size)) return w->found.failed = NO_DISK, old;
   line = line ? mremap(line, *line, size, MREMAP_MAYMOVE)
-              : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+              : mmap(NULL, size, PROT_READ | PROT_WRITE, kind, file, 0);
   if (line == MAP_FAILED) return w->found.failed = NO_MEMORY, old;
   *line = size;
   return (uint8_t *)line + LINE;
 }
+
+static void *grown(Shard *w, void *old, uint64_t bytes) { return grown_in(w, MEMORY, old, bytes); }
 
 /* Lets the array have huge pages, if the system has them. */
 static void use_huge_pages(void *array) {
@@ -37,6 +45,11 @@ static void *grown(Shard *w, void *old, uint64_t bytes) {
   void *made = realloc(old, bytes);
   if (!made) w->found.failed = NO_MEMORY;
   return made ? made : old;
+}
+
+static void *grown_in(Shard *w, int file, void *old, uint64_t bytes) {
+  (void)file; /* without mremap, every array is in memory */
+  return grown(w, old, bytes);
 }
 
 static void use_huge_pages(void *array) { (void)array; }

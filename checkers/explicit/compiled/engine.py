@@ -11,8 +11,9 @@ interpreter repeats the steps to a violation, and finds out which term is undefi
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from itertools import count, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,15 +21,20 @@ from typing import TYPE_CHECKING, Any
 
 from checkers.explicit.compiled.keyed_steps import KeyedSteps
 from checkers.explicit.compiled.library import Library
+from checkers.explicit.compiled.mapped import Files
 from checkers.explicit.diagnose import diagnose_init
 from checkers.explicit.exploration import (
+    STOPPED,
+    Discovery,
     Exploration,
     Stop,
     Task,
+    TooLarge,
     Trace,
     WhyStopped,
     WitnessResult,
     discoveries,
+    not_every_state,
     until_stopped,
 )
 from checkers.explicit.running import RunningSearch
@@ -36,9 +42,9 @@ from model.language.interpreter import State
 from model.language.spec import Claim
 
 if TYPE_CHECKING:
-    from checkers.explicit.compiled.spill import (
-        Spilled,
-    )  # NumPy starts more slowly than a small search runs
+    # NumPy starts more slowly than a small search runs
+    from checkers.explicit.compiled.spill import Spilled
+    from checkers.explicit.compiled.state_graph import StateGraph
 
 PULSE = 4096  # states between two progress reports
 ROUNDS = 8  # rounds of several threads between two progress reports
@@ -59,6 +65,9 @@ class Search(RunningSearch):
     hash_bits: int = 64
     prefix_bits: int = 28
     initial: int = 0  # the number of initial states
+    graph: StateGraph | None = None  # for liveness
+    graph_memory: int | None = None  # bytes; if they do not suffice, a search for liveness ends
+    too_large: str = ""  # why there is no graph
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,22 +84,34 @@ class Search(RunningSearch):
         self.started = time.monotonic()  # without the compilation
 
     def run(self) -> Exploration:
+        with self.searched() as why:
+            found = self._found(why)
+            return replace(found, discoveries={**found.discoveries, **self._lively(found)})
+
+    @contextmanager
+    def searched(self) -> Generator[WhyStopped]:
+        """Runs the search; yields why it ended. The end of the `with` block frees the states."""
         names = {claim.name for claim in self.task.claims}
         with (
             TemporaryDirectory(prefix="urteil-states-") as folder,
+            Files(Path(folder)) as files,
             self.c.opened(self.threads, names),
         ):
-            return self._found(until_stopped(lambda: self._search(Path(folder))))
+            yield until_stopped(lambda: self._search(files))
 
     # ---- the search
 
-    def _search(self, folder: Path) -> None:
+    def _search(self, files: Files) -> None:
         for state in self._initial():
             self.c.start(self.at.pack(state))
             self.initial += 1
+        if self.task.lively and self.threads == 1 and not self.task.fingerprints:
+            self._keep_transitions(files)
         while size := self.store.next_level():
             self.depth += 1
-            self._spill_if_needed(size, folder)
+            if self.graph is not None:
+                self.graph.levels.append(self.c.count() - size)
+            self._spill_if_needed(size, files.folder)
             for work in (self.store.judge, self.store.expand):
                 self._on_the_level(work)
                 if self.task.claims and len(self._broken()) == len(self.task.claims):
@@ -101,6 +122,7 @@ class Search(RunningSearch):
         if memory is not None and self.store is self.c and self.c.bytes_for(likely) > memory:
             from checkers.explicit.compiled.spill import Spilled
 
+            self._drop_graph()
             self.store = Spilled(self.c, folder, memory)
 
     def _initial(self) -> list[State]:
@@ -116,6 +138,7 @@ class Search(RunningSearch):
             self.report(distinct=distinct, generated=self._generated(), queue=queue)
             left = work(PULSE if self.threads == 1 else ROUNDS * ROUND)
             self._stop_if_undefined()
+            self._fit_graph()
         self.c.close_broken()
 
     def _stop_if_undefined(self) -> None:
@@ -123,6 +146,50 @@ class Search(RunningSearch):
             if found.undefined:
                 trace = self._trace(found.undefined - 1)
                 raise self.undefined(self.steps.fault(self.task.claims, trace[-1].state), trace)
+
+    # ---- liveness
+
+    def _keep_transitions(self, files: Files) -> None:
+        from checkers.explicit.compiled.state_graph import StateGraph, memory_of_machine
+
+        memory = self.graph_memory or self.task.memory or memory_of_machine()
+        self.graph = StateGraph(self.c, memory, files, self._pulse)
+
+    def _pulse(self, activity: str) -> None:
+        distinct, generated = self.c.count(), self._generated()
+        self.report(distinct=distinct, generated=generated, queue=0, liveness=activity)
+
+    def _fit_graph(self) -> None:
+        if self.graph is None:
+            return
+        try:
+            self.graph.fit(PULSE)
+        except TooLarge as why:
+            if self.graph_memory is not None:
+                raise
+            self._drop_graph()
+            self.too_large = str(why)
+
+    def _drop_graph(self) -> None:
+        if self.graph is not None:
+            self.c.c.transitions_drop(self.c.search)
+            self.graph = None
+
+    def _lively(self, found: Exploration) -> Mapping[str, Discovery]:
+        """Returns the verdicts on liveness properties that the search could decide."""
+        if not found.exhausted:
+            return {}
+        if self.too_large:
+            return not_every_state(self.task.lively, self.too_large)
+        if self.graph is None:
+            return {}
+        from checkers.explicit.lassos import Judge
+
+        try:
+            judge = Judge(self.graph, self.graph.cycles)
+            return {c.name: judge.verdict(c) for c in self.task.lively}
+        except Stop as stop:
+            return not_every_state(self.task.lively, STOPPED[stop.why])
 
     # ---- what was found
 

@@ -29,7 +29,8 @@ NONE = 0xFFFF_FFFF  # no node, no transition
 QUOTA = 1_000_000
 WEAK, STRONG = 1, 2  # the fairness of a label, as in the C code
 KINDS: Mapping[Fairness | None, int] = {None: 0, "weak": WEAK, "strong": STRONG}
-BYTES_A_STATE = 4 + 4 + 4 + 1 + 10  # `low`, `stack`, `next`, `joined`, and masks
+ARRAYS = 4 + 4 + 4 + 1  # bytes for each state: `low`, `stack`, `next`, `joined`
+MASKS = 7  # bytes for each state: the masks of a verdict that exist at the same time
 
 ADDRESS, WHOLE, NODE = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32
 SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
@@ -77,6 +78,7 @@ class FairCycles:
     - `kinds` has the fairness of each label: weak, strong or none.
     - `levels` has the first node of each breadth-first level, then the number of nodes.
     - `parent` returns the node from which the search first reached a node; -1 for an initial one.
+    - `empty` returns an array of this length and type, for the numbers of each node.
     - `pulse` is called after `quota` visited nodes of a search, and may raise an exception.
     """
 
@@ -86,6 +88,7 @@ class FairCycles:
     kinds: NDArray[np.uint8]
     levels: Numbers
     parent: Callable[[int], int]
+    empty: Callable[[int, type[Any]], NDArray[Any]] = np.empty
     pulse: Callable[[], object] = int
     quota: int = QUOTA
 
@@ -216,7 +219,7 @@ class FairCycles:
             "labels": self.labels,
             "fair": self.kinds,
             "level": self.levels,
-            **{name: np.empty(nodes, kind) for name, kind in space.items()},
+            **{name: self.empty(nodes, kind) for name, kind in space.items()},
             **{name: np.zeros(labels, kind) for name, kind in counts.items()},
         }
 

@@ -108,6 +108,10 @@ static int has_buckets(Shard *w, uint64_t states) {
   return 1;
 }
 
+static uint64_t bytes_of_buckets(const Shard *w) {
+  return w->buckets ? (w->size + REACH) * sizeof(Bucket) : 0;
+}
+
 /* Returns the slots of a bucket with this tag, as a bit set. */
 static inline uint32_t slots_of(const Bucket *b, uint16_t tag) {
   uint32_t same = 0;

@@ -11,7 +11,9 @@ import ctypes
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from errno import ENOSPC
 from importlib.resources import files
+from os import strerror
 from typing import Any
 
 from checkers.compiler import CannotCompile, library_file, loaded
@@ -23,10 +25,18 @@ from model.faults import InputFault
 from model.language.spec import Claim
 
 RUNTIME = "runtime.c"
-HEADERS = ("arrays.h", "keys.h", "parents.h", "hash_set.h", "partition.h", "transitions.h")
+HEADERS = (
+    "arrays.h",
+    "keys.h",
+    "hash_set.h",
+    "parents.h",
+    "edges.h",
+    "partition.h",
+    "transitions.h",
+)
 WRITTEN = (RUNTIME, *HEADERS)  # C sources that do not depend on the spec
 WHOLE = ctypes.c_uint64
-NO_MEMORY, TOO_MANY = 1, 2  # why a shard failed, as in `runtime.c`
+NO_MEMORY, TOO_MANY, NO_DISK = 1, 2, 3  # why a shard failed, as in `runtime.c`
 OUT_OF_MEMORY = "the search is out of memory: set --memory, or use --fingerprints"
 
 SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
@@ -42,6 +52,8 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "search_parent": (WHOLE, (ctypes.c_void_p, WHOLE)),
     "search_key": (None, (ctypes.c_void_p, WHOLE, ctypes.c_char_p)),
     "search_key_bytes": (WHOLE, (ctypes.c_void_p,)),
+    "search_set_bytes": (WHOLE, (ctypes.c_void_p,)),
+    "search_parent_bytes": (WHOLE, (ctypes.c_void_p,)),
     "search_fingerprint": (WHOLE, (ctypes.c_char_p,)),
     "search_keys": (None, (ctypes.c_void_p, WHOLE, WHOLE, ctypes.c_void_p)),
     "search_parents": (None, (ctypes.c_void_p, WHOLE, WHOLE, ctypes.c_void_p)),
@@ -54,7 +66,11 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "partition_add": (None, (ctypes.c_void_p, ctypes.c_void_p, WHOLE)),
     "partition_mark": (None, (ctypes.c_void_p, ctypes.c_void_p, WHOLE, ctypes.c_void_p)),
     "transitions_begin": (None, (ctypes.c_void_p,)),
-    "transitions_write": (WHOLE, (ctypes.c_void_p, WHOLE, *[ctypes.c_void_p] * 3)),
+    "transitions_keep": (None, (ctypes.c_void_p,)),
+    "transitions_drop": (None, (ctypes.c_void_p,)),
+    "transitions_count": (WHOLE, (ctypes.c_void_p,)),
+    "transitions_move": (None, (ctypes.c_void_p, *[ctypes.c_int] * 3)),
+    "transitions_array": (ctypes.c_void_p, (ctypes.c_void_p, WHOLE)),
     "transitions_where": (WHOLE, (ctypes.c_void_p, WHOLE, WHOLE, *[ctypes.c_void_p] * 2)),
     "transitions_forget": (None, (ctypes.c_void_p,)),
 }
@@ -211,11 +227,13 @@ class Library:
 def check_memory(shards: Iterable[Any]) -> None:
     """Raises InputFault if a shard (a thread's part of the states) is out of memory or numbers.
 
-    A state number has 32 bits.
+    A state number has 32 bits. Raises OSError if the disk has no room.
     """
     failed = {found.failed for found in shards}
     if TOO_MANY in failed:
         raise InputFault("too many states for numbers of 32 bits: use fewer --threads")
+    if NO_DISK in failed:
+        raise OSError(ENOSPC, strerror(ENOSPC))
     if any(failed):
         raise InputFault(OUT_OF_MEMORY)
 

@@ -25,3 +25,5 @@ static uint64_t parent_of(const Shard *w, uint64_t index) {
   }
   return w->runs[low].parent + w->parents[index] * w->search->shards;
 }
+
+static uint64_t bytes_of_parents(const Shard *w) { return w->count + w->run_count * sizeof(Run); }

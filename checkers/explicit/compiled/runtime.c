@@ -18,13 +18,14 @@
    caller judges a level, expands it and moves to the next, a limited number of states at a time, and
    reads `Found` between calls.
 
-   `transitions.h` returns the transitions between the states of a finished search. `partition.h` is
-   for a search whose states are divided among machines.
+   `edges.h` keeps the transitions, if the caller wants the graph of the states; `transitions.h` is for
+   the finished graph. `partition.h` is for a search whose states are divided among machines.
 
    -DFINGERPRINTS stores 64 bits of hash instead of a state; -DCOVERAGE counts false conjuncts. For
    tests, -DHASH_BITS=n makes hashes collide often, and -DPREFIX=n makes hash sets grow early. */
 
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -40,7 +41,7 @@
 
 #define BLOCK 16 /* states that are processed together */
 
-enum { NO_MEMORY = 1, TOO_MANY = 2 }; /* why a shard failed; a number of a state has 32 bits */
+enum { NO_MEMORY = 1, TOO_MANY, NO_DISK }; /* why a shard failed; a number of a state has 32 bits */
 
 enum {
   SHARDS = 16,      /* at most */
@@ -66,6 +67,13 @@ typedef struct {
   uint64_t count, room, slots;
   uint32_t bits;        /* of a number in a key */
 } Halves;
+typedef struct {
+  uint32_t *offsets, *targets;
+  Label *labels;
+  uint64_t states, edges, found;              /* the written offsets, labels and targets */
+  uint64_t state_room, edge_room;
+  int files[3], kept;                         /* of the arrays; true if the search keeps transitions */
+} Edges;
 
 /* Numbers of states are stored plus one: 0 is no state. Arrays have one element more than needed,
    so that none is empty. */
@@ -102,6 +110,7 @@ typedef struct {
   uint64_t next_room, left;                   /* `now` is freed up to byte `left` */
   Packed recent[1 << RECENT_BITS];            /* the last letter for each hash prefix */
   Outbox out[SHARDS];
+  Edges edges;
   Found found;
 } Shard;
 
@@ -198,9 +207,12 @@ static int has_room(Shard *w, uint64_t more) {
 
 #include "hash_set.h"
 #include "parents.h"
+#include "edges.h"
 
-static void insert(Shard *w, const Letter *letter) {
-  if (index_of(w, letter) != NOWHERE) return;
+/* Adds a state if it is new; returns its index. */
+static uint32_t insert(Shard *w, const Letter *letter) {
+  uint32_t index = index_of(w, letter);
+  if (index != NOWHERE) return index;
   put_in(w, prefix_of(letter->hash), w->count);
   keep_key(w, letter);
   keep_parent(w, letter->parent);
@@ -212,7 +224,7 @@ static void insert(Shard *w, const Letter *letter) {
   }
   memcpy(w->next + after * STATE_BYTES, &letter->state, STATE_BYTES);
 #endif
-  w->count++;
+  return w->count++;
 }
 
 static void take_in(Shard *w, Outbox *box) {
@@ -229,7 +241,8 @@ static void take_in(Shard *w, Outbox *box) {
       uint32_t may = slots_of(b, tag_of(prefix));
       if (may) look_at_key(w, b->index[__builtin_ctz(may)]);
     }
-    insert(w, l + k);
+    uint32_t index = insert(w, l + k);
+    if (w->edges.kept) keep_target(w, index);
   }
   box->count = 0;
 }
@@ -254,11 +267,8 @@ static inline uint64_t owner_of(const Packed *state) {
   return (tail + 1) * 0xff51afd7ed558ccdu >> 48;
 }
 
-static void post(Shard *w, const Packed *state, uint64_t parent) {
-  uint64_t h = hash(state), shards = w->search->shards;
-  Packed *recent = recent_of(w, h);
-  if (equal(recent, state)) return;
-  *recent = *state;
+static void send(Shard *w, const Packed *state, uint64_t h, uint64_t parent) {
+  uint64_t shards = w->search->shards;
   Outbox *box = w->out + (shards == 1 ? 0 : (owner_of(state) * shards >> 16));
   if (box->count == box->room) {
     box->letters = grown(w, box->letters, (box->room + 4096) * 2 * sizeof *box->letters);
@@ -266,6 +276,14 @@ static void post(Shard *w, const Packed *state, uint64_t parent) {
     box->room = (box->room + 4096) * 2;
   }
   box->letters[box->count++] = (Letter){*state, h, parent};
+}
+
+static void post(Shard *w, const Packed *state, uint64_t parent) {
+  uint64_t h = hash(state);
+  Packed *recent = recent_of(w, h);
+  if (equal(recent, state)) return;
+  *recent = *state;
+  send(w, state, h, parent);
 }
 
 #pragma GCC pop_options
@@ -402,17 +420,20 @@ static void judge_step(Shard *w, uint32_t k, uint64_t name, const Packed *to) {
   if (w->undefined && !before) w->found.undefined_step = 1;
 }
 
-/* Posts the successors of a state of the block. */
+/* Posts the successors of a state of the block. A kept transition always has a letter, which finds its
+   target; a transition to the same state is not kept. */
 static void post_born(Shard *w, uint32_t k, uint64_t number) {
   w->reading = k;
+  if (w->edges.kept) keep_offset(w);
   if (!w->first[k] && !w->found.stuck++) w->found.first_stuck = number + 1;
   for (uint32_t birth = w->first[k]; birth; birth = w->born[birth].next) {
     const Born *born = w->born + birth;
     w->found.generated++;
     w->found.taken[ACTION[born->instance]]++;
-    if (JUDGES_STEPS && !equal(w->packed + k, &born->state))
-      judge_step(w, k, number + 1, &born->state);
-    post(w, &born->state, number);
+    int stutters = (JUDGES_STEPS || w->edges.kept) && equal(w->packed + k, &born->state);
+    if (JUDGES_STEPS && !stutters) judge_step(w, k, number + 1, &born->state);
+    if (!w->edges.kept) post(w, &born->state, number);
+    else if (!stutters) keep_label(w, born->instance), send(w, &born->state, hash(&born->state), number);
   }
 }
 
@@ -423,6 +444,7 @@ static void expand(Shard *w, const Shard *of, uint64_t start, uint64_t end) {
     w->births = 0;
     memset(w->first, 0, sizeof w->first);
     successors(w, some);
+    if (w->edges.kept && !has_edges(w, w->births)) return;
     FOR_EACH(k, some) {
       uint64_t number = number_of(of, start++);
       if (!(w->undefined & BIT(k))) post_born(w, k, number);
@@ -523,6 +545,7 @@ static void forget(Shard *w) {
   w->keys = w->parents = w->now = w->next = NULL;
   w->runs = NULL, w->buckets = NULL;
   w->heads = w->tails = (Halves){0};
+  forget_edges(w);
 }
 
 void search_close(Search *all) {
@@ -593,6 +616,20 @@ void search_key(const Search *all, uint64_t number, uint8_t *key) {
 uint64_t search_key_bytes(const Search *all) {
   uint64_t bytes = 0;
   for (uint64_t k = 0; k < all->shards; k++) bytes += bytes_of_keys(all->shard + k);
+  return bytes;
+}
+
+/* Returns the bytes of the hash sets. */
+uint64_t search_set_bytes(const Search *all) {
+  uint64_t bytes = 0;
+  for (uint64_t k = 0; k < all->shards; k++) bytes += bytes_of_buckets(all->shard + k);
+  return bytes;
+}
+
+/* Returns the bytes of all parents. */
+uint64_t search_parent_bytes(const Search *all) {
+  uint64_t bytes = 0;
+  for (uint64_t k = 0; k < all->shards; k++) bytes += bytes_of_parents(all->shard + k);
   return bytes;
 }
 

@@ -1,153 +1,145 @@
-"""The reachable states and all transitions between them, in C's memory, for liveness.
+"""The reachable states and all transitions between them, for liveness.
 
-The nodes, the transitions and their order are those of the oracle, `checkers.explicit.transitions`.
-A state takes its stored form and about 30 bytes more; a transition takes 4 bytes, and 1, 2 or 4 for
-its label.
+The compiled search keeps the transitions while it expands the states (`edges.h`). The nodes, the
+transitions and their order are those of the oracle, `checkers.explicit.transitions`. A transition
+takes 4 bytes, and 1, 2 or 4 for its label.
+
+If the graph needs more memory than the limit, its arrays move to files (`mapped`). The states stay
+in memory.
 """
 
 from __future__ import annotations
 
 import ctypes
-import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+import os
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from checkers.explicit.actions import Program
-from checkers.explicit.compiled.fair_cycles import BYTES_A_STATE, KINDS, FairCycles
+from checkers.explicit.compiled.fair_cycles import ARRAYS, KINDS, MASKS, FairCycles
 from checkers.explicit.compiled.library import Library
-from checkers.explicit.compiled.source import Source
-from checkers.explicit.exploration import STOPPED, Budget, Step, Trace
-from checkers.explicit.instance import Instance, Packed
+from checkers.explicit.compiled.mapped import Files
+from checkers.explicit.compiled.spill import view
+from checkers.explicit.exploration import Step, TooLarge, Trace
+from checkers.explicit.instance import Packed
 from checkers.explicit.lassos import Formula, Mask
-from checkers.explicit.transitions import TooLarge, formula_of
+from checkers.explicit.transitions import formula_of
 from model.language.actions import Liveness
 from model.language.expressions import SpecError
-from model.language.interpreter import Interpreter, Undefined
+from model.language.interpreter import Undefined
 from model.language.scope import Ranges
-from model.language.spec import title_of
 
 QUOTA = 1 << 16  # states between two checks of the limits
-MOST = 0xFFFF_FFFE  # states, and transitions: their numbers have 32 bits
+MOST = 0xFFFF_FFFE  # transitions: their numbers have 32 bits
+MOST_MEMORY = 4 * 10**9  # bytes, if the machine has twice as much
+HAS_FILES = sys.platform == "linux"  # arrays in files grow by `mremap`
+
+
+def memory_of_machine() -> int:
+    """Returns the default limit of memory: 4 GB, but at most half of the machine's memory."""
+    return min(MOST_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
 
 
 @dataclass
 class StateGraph:
-    """A state graph in C's memory; its size is limited by a budget and by `memory`, in bytes."""
+    """The graph of a compiled search of one thread, within a number of bytes of memory.
+
+    `levels` has the first node of each level. `pulse` is called with the present activity, and may
+    raise an exception.
+    """
 
     library: Library
-    budget: Budget
     memory: int
-    progress: Callable[[str], None]
-    initial: int = 0  # the number of initial nodes, which come first
-    levels: list[int] = field(default_factory=list)  # the first node of each level
+    files: Files
+    pulse: Callable[[str], None] = lambda _: None
+    levels: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.started = time.monotonic()
         self.at = self.library.source.at
-        self.interpreter = Interpreter(self.at.ranges)
+        self.initial = self.library.count()  # the number of initial nodes, which come first
+        self.library.c.transitions_keep(self.library.search)
 
-    @classmethod
-    @contextmanager
-    def of(
-        cls,
-        at: Instance,
-        budget: Budget,
-        memory: int,
-        progress: Callable[[str], None] = lambda _: None,
-    ) -> Generator[StateGraph]:
-        """Explores all states of a spec; yields the graph of its states and transitions.
+    # ---- memory
 
-        Raises TooLarge if a limit is reached first, SpecError for an undefined term, and Declined
-        without a C compiler.
+    def fit(self, states: int = 0) -> None:
+        """Moves the transitions to files if the graph needs more memory than the limit.
+
+        At most so many states are expanded until the next call. Raises TooLarge if the graph is too
+        large even with files.
         """
-        library = Library(at)
-        with library.opened(1, ()):
-            graph = cls(library, budget, memory, progress)
-            graph._explore()
-            yield graph
+        if self.transitions + states * self.library.source.first_instances[-1] > MOST:
+            raise TooLarge(f"more than {MOST:,} transitions")
+        needed = self.bytes_on_disk() if HAS_FILES else self.bytes_in_memory()
+        if needed > self.memory:
+            raise TooLarge(
+                f"{size(needed)} of memory, above the limit of {size(self.memory)}: set --memory"
+            )
+        if not self.files.used and self.bytes_in_memory() > self.memory:
+            numbers = [self.files.opened(name) for name in ("offsets", "targets", "labels")]
+            self.library.c.transitions_move(self.library.search, *numbers)
+            self.library.check_memory()
 
-    # ---- the search
+    @property
+    def transitions(self) -> int:
+        count: int = self.library.c.transitions_count(self.library.search)
+        return count
 
-    def _explore(self) -> None:
-        c = self.library
-        for state in self.interpreter.initial(self.at.spec):
-            c.start(self.at.pack(state))
-        self.initial = c.count()
-        while size := c.next_level():
-            self.levels.append(c.count() - size)
-            left = 1
-            while left:
-                left = c.expand(QUOTA)
-                self.pulse(f"{c.count():,} states")
-                self._stop_above(c.count(), self._generated())
-        self.levels.append(c.count())
+    def bytes_in_memory(self) -> int:
+        """Returns the largest memory that the graph needs without files, in bytes.
 
-    def _generated(self) -> int:
-        generated: int = self.library.found[0].generated
-        return generated
-
-    def pulse(self, where: str = "strongly connected components") -> None:
-        """Reports the text `where` as the progress of the search.
-
-        Raises TooLarge if the time budget is spent, SpecError if a term of an action was undefined.
+        The hash set is freed before the fair cycles are searched for.
         """
-        self.progress(f"liveness: {where}")
-        spent = time.monotonic() - self.started
-        if self.budget.seconds is not None and spent > self.budget.seconds:
-            raise TooLarge(STOPPED["seconds"])
-        if node := self.library.found[0].undefined:
-            self._raise_undefined(self.state(node - 1))
+        states, edges = self._bytes_of_states(), self._bytes_of_edges()
+        return states + edges + max(self._bytes_of_set(), self.library.count() * (ARRAYS + MASKS))
 
-    def _stop_above(self, states: int, generated: int) -> None:
-        if self.budget.states is not None and states > self.budget.states:
-            raise TooLarge(STOPPED["states"])
-        if why := too_large(self.library.source, states, generated, self.memory):
-            raise TooLarge(why)
+    def bytes_on_disk(self) -> int:
+        """Returns the largest memory that the graph needs with files, in bytes."""
+        return self._bytes_of_states() + max(self._bytes_of_set(), self.library.count() * MASKS)
 
-    def _raise_undefined(self, state: Packed) -> None:
-        title = title_of(self.at.spec)
-        try:
-            self.program.successors(state, lambda _: None)
-        except Undefined as fault:
-            raise SpecError(f"{title} is ill-defined: {fault.where}: {fault.what}") from fault
-        raise AssertionError("plain Python finds no undefined term where C did")
+    def _bytes_of_states(self) -> int:
+        c, search = self.library.c, self.library.search
+        keys: int = c.search_key_bytes(search)
+        parents: int = c.search_parent_bytes(search)
+        return keys + parents
+
+    def _bytes_of_set(self) -> int:
+        needed: int = self.library.c.search_set_bytes(self.library.search)
+        return needed
+
+    def _bytes_of_edges(self) -> int:
+        edge = 4 + self.library.source.label_bytes
+        return 4 * (self.library.count() + 1) + edge * self.transitions
 
     # ---- transitions
 
     @cached_property
     def cycles(self) -> FairCycles:
-        """Returns the graph's transitions as a `FairCycles`, which searches for fair cycles.
-
-        The first call computes them, and frees the hash set of states.
-        """
-        c, source = self.library, self.library.source
-        label = np.dtype(f"u{source.label_bytes}")
-        offsets = np.zeros(c.count() + 1, np.uint32)
-        targets, labels = np.empty(self._generated(), np.uint32), np.empty(self._generated(), label)
-        c.c.transitions_begin(c.search)
-        left = 1
-        while left:
-            left = c.c.transitions_write(
-                c.search, QUOTA, *(x.ctypes.data for x in (offsets, targets, labels))
-            )
-            c.check_memory()
-            self.pulse(f"transitions, {left:,} states to go")
-        c.c.transitions_forget(c.search)
+        """Returns the transitions of the finished search; the first call frees the hash set."""
+        source, edges = self.library.source, self.transitions
+        self.library.c.transitions_forget(self.library.search)
         kinds = [KINDS[action.fair] for action in source.action_of_instances]
         return FairCycles(
-            offsets=offsets,
-            targets=targets,
-            labels=labels,
+            offsets=self._array(0, self.library.count() + 1, "u4"),
+            targets=self._array(1, edges, "u4"),
+            labels=self._array(2, edges, f"u{source.label_bytes}"),
             kinds=np.array(kinds, np.uint8),
-            levels=np.array(self.levels, np.uint32),
+            levels=np.array([*self.levels, self.library.count()], np.uint32),
             parent=self._parent,
-            pulse=self.pulse,
+            pulse=lambda: self.pulse("strongly connected components"),
+            empty=self.files.empty if self.files.used else np.empty,
         )
+
+    def _array(self, which: int, length: int, kind: str) -> NDArray[Any]:
+        address = self.library.c.transitions_array(self.library.search, which)
+        self.library.check_memory()
+        return view(address, length * np.dtype(kind).itemsize).view(kind)
 
     def _parent(self, node: int) -> int:
         return self.library.parent(node) if node >= self.initial else -1
@@ -166,9 +158,9 @@ class StateGraph:
         return self.library.source.layout.loaded(self.library.key(node))
 
     def where(self, claim: Liveness, formula: Formula, values: Sequence[int]) -> Mask:
-        """Returns a mask of the states in which the premise or the goal of the claim is true.
+        """Returns a mask of the states in which a formula of the claim is true.
 
-        `values` are those of the claim's parameters. Raises SpecError for an undefined term.
+        Raises SpecError for an undefined term.
         """
         c = self.library
         number = 2 * c.source.lively.index(claim) + (formula == "goal")
@@ -201,31 +193,7 @@ class StateGraph:
         return tuple(steps)
 
 
-def too_large(source: Source, states: int, generated: int, memory: int) -> str:
-    """Returns why liveness cannot be decided on a state graph of this size.
-
-    `generated` is the number of transitions. Returns an empty text if the graph needs at most
-    `memory` bytes.
-    """
-    if max(states, generated) > MOST:
-        return f"more than {MOST:,} states or transitions"
-    needed = bytes_for(source, states, generated)
-    if needed <= memory:
-        return ""
-    return f"{size(needed)} of memory, above the limit of {size(memory)}: set --memory"
-
-
 def size(amount: int) -> str:
     """Returns a number of bytes as text, rounded up."""
     unit, name = (10**9, "GB") if amount >= 10**9 else (10**6, "MB")
     return f"{ceil(10 * amount / unit) / 10:g} {name}"
-
-
-def bytes_for(source: Source, states: int, generated: int) -> int:
-    """Returns an upper bound on the memory of a state graph, in bytes.
-
-    `generated` is the number of transitions.
-    """
-    hashes = 13  # two slots a state, until the transitions are written
-    state = source.layout.state_bytes + 1 + 4 + max(hashes, BYTES_A_STATE)
-    return states * state + generated * (4 + source.label_bytes)

@@ -1,65 +1,52 @@
-/* The transitions between the states of a finished search of one shard, for liveness.
+/* The graph of a search of one shard, for liveness: its transitions, and formulas in its states. */
 
-   The states are expanded a second time, and each successor is looked up in the hash set. The
-   numbers of transitions are ascending by their source. Transitions from a state to itself are left
-   out, because every state may stutter. The label of a transition is its action with the values of
-   its parameters, as a number below INSTANCES. */
+/* Keeps the transitions of the states that are expanded from now on. */
+void transitions_keep(Search *all) {
+  forget_edges(all->shard);
+  all->shard->edges.kept = 1;
+}
 
-typedef struct { uint64_t hash; uint32_t birth; } Wanted; /* a successor to look up */
+/* Keeps no transitions any more, and frees them. */
+void transitions_drop(Search *all) { forget_edges(all->shard); }
+
+uint64_t transitions_count(const Search *all) { return all->shard->edges.edges; }
+
+/* Moves an array to a file with room for it. */
+static void *moved(Shard *w, int file, void *array, uint64_t used, uint64_t room) {
+  void *made = grown_in(w, file, NULL, room);
+  if (w->found.failed) return array;
+  memcpy(made, array, used);
+  dropped(array);
+  return made;
+}
+
+/* Moves the transitions to three files. */
+void transitions_move(Search *all, int offsets, int targets, int labels) {
+  Shard *w = all->shard;
+  Edges *e = &w->edges;
+  int files[] = {offsets, targets, labels};
+  memcpy(e->files, files, sizeof files);
+  if (!e->offsets) return;
+  uint64_t whole = sizeof(uint32_t), part = sizeof(Label);
+  e->offsets = moved(w, offsets, e->offsets, e->states * whole, e->state_room * whole);
+  e->targets = moved(w, targets, e->targets, e->found * whole, e->edge_room * whole);
+  e->labels = moved(w, labels, e->labels, e->edges * part, e->edge_room * part);
+}
+
+/* Returns the offsets, the targets or the labels of a finished search; NULL if there is no memory. */
+const void *transitions_array(Search *all, uint64_t which) {
+  Edges *e = &all->shard->edges;
+  if (!has_edges(all->shard, 0)) return NULL;
+  e->offsets[e->states] = e->edges;
+  const void *arrays[] = {e->offsets, e->targets, e->labels};
+  return arrays[which];
+}
 
 /* Moves back to the first state. */
 void transitions_begin(Search *all) {
   Shard *w = all->shard;
   w->level = w->judged = w->expanded = 0;
   w->end = w->count;
-}
-
-/* Looks up the successors of a block, whose buckets and keys are prefetched. */
-static void look_up(const Shard *w, const Wanted *wanted, uint32_t count, uint32_t *targets) {
-  for (uint32_t n = 0; n < count; n++) {
-    uint64_t prefix = prefix_of(wanted[n].hash);
-    const Bucket *b = w->buckets + home_of(w, prefix);
-    uint32_t may = slots_of(b, tag_of(prefix));
-    if (may) look_at_key(w, b->index[__builtin_ctz(may)]);
-  }
-  for (uint32_t n = 0; n < count; n++) {
-    Letter letter = {w->born[wanted[n].birth].state, wanted[n].hash, 0};
-    targets[n] = index_of(w, &letter);
-  }
-}
-
-/* Writes the transitions of the next states, at most `quota`; returns the number of states left.
-   `offsets` has the number of the first transition of each state. */
-uint64_t transitions_write(
-    Search *all, uint64_t quota, uint32_t *offsets, uint32_t *targets, Label *labels) {
-  Shard *w = all->shard;
-  Wanted *wanted = malloc(BLOCK * (INSTANCES + 1) * sizeof *wanted);
-  uint64_t edge = w->expanded ? offsets[w->expanded] : 0;
-  if (!wanted) w->found.failed = NO_MEMORY;
-  while (quota && w->expanded < w->end && !w->found.failed) {
-    Bits some = read_block(w, w, w->expanded, quota);
-    uint32_t count = 0;
-    w->births = 0;
-    memset(w->first, 0, sizeof w->first);
-    successors(w, some);
-    FOR_EACH(k, some) {
-      offsets[w->expanded++] = edge + count;
-      for (uint32_t birth = w->first[k]; birth; birth = w->born[birth].next) {
-        const Born *born = w->born + birth;
-        if (equal(w->packed + k, &born->state)) continue;
-        uint64_t h = hash(&born->state);
-        look_ahead(w, h);
-        labels[edge + count] = born->instance;
-        wanted[count++] = (Wanted){h, birth};
-      }
-    }
-    look_up(w, wanted, count, targets + edge);
-    edge += count;
-    offsets[w->expanded] = edge;
-    quota -= __builtin_popcount(some);
-  }
-  free(wanted);
-  return w->end - w->expanded;
 }
 
 /* Marks the next states in which a formula is true, at most `quota`; returns the number of states
