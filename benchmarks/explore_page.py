@@ -67,7 +67,7 @@ class OldServer(Server):
     commit = OLD
 
     def page(self, name: str) -> bytes:
-        """Returns a file of the web page as it was in the commit."""
+        """Returns a file of the web page as it was in the older commit."""
         file = f"{self.commit}:checkers/explore/page/{name}"
         return subprocess.run(["git", "show", file], check=True, capture_output=True).stdout
 
@@ -83,7 +83,7 @@ def serving(kind: type[Server]) -> Iterator[str]:
 
 
 def measure() -> dict[str, Any]:
-    """Measures frame rates: both pages with messages, and the new page also without messages."""
+    """Measures frame rates: the new and the old page with messages, the new one also without."""
     runs: dict[str, list[dict[str, Any]]] = {"new": [], "old": [], "no messages": []}
     browser = started()
     browser.set_script_timeout(SECONDS + 60)

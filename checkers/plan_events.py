@@ -17,7 +17,7 @@ class StageExplained:
 
     `shuffled_by` has the parts of the shuffle key, if the stage shuffles. `used_by` names the
     anomalies that need the stage; it is empty if all need it. `is_always` is false if some
-    histories do not need the stage; then it is skipped.
+    histories do not need the stage; for these histories it is skipped.
     """
 
     stage: str

@@ -3,8 +3,8 @@
     python -m benchmarks.analyze.small_files --files 100000 --rows-per-file 20
 
 The files are Parquet in folders by date, on the local disk. There are three steps: the files are
-listed, copied into few files, and the copy is analysed in this process. CPU time and wall time are
-measured for each step, peak memory for all steps together.
+listed, their rows are copied into a few files, and the copy is analysed in this process. CPU time
+and wall time are measured for each step, and peak memory for the three steps together.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def left_out() -> Iterator[Listed]:
 
 
 def properties() -> Iterator[Listed]:
-    """Yields a row for each property of a spec, then for each anomaly."""
+    """Yields a row for each property of every spec, then for each anomaly."""
     from model.specs import SPECS, find
 
     for spec in SPECS:

@@ -35,7 +35,7 @@ EVERY = ""  # instead of a spec: all specs
 class ReleaseOptions:
     """The options that apply to each exploration of `check --kafka`.
 
-    With `recorded_only`, only the claim that a version breaks is checked in this version.
+    With `recorded_only`, a version that is known to break a claim is checked for this claim only.
     """
 
     patterns: Sequence[str] = ()

@@ -81,7 +81,7 @@ def replay_command(
 
     A trace in ITF is repeated on its spec: is it still a counterexample? If PATH is the folder of a
     trial (a test run), or a run folder with trials, they run again on their first system, or on
-    --on. The verdict has the number of runs that showed the violation again.
+    the system of --on. The verdict has the number of runs that showed the violation again.
     """
     from checkers.explicit.replay import replay
     from checkers.report.itf import recorded
@@ -127,7 +127,7 @@ def replay_command(
 
 
 def _on_real_brokers(file: Path, on: str, meta: Mapping[str, Any]) -> str:
-    """Returns the error text: a model's trace cannot run on real brokers."""
+    """Returns the error text for --on with a trace of a model, which has no real brokers."""
     from checkers.reproduce.catalogue import REPRODUCTIONS
 
     found = [

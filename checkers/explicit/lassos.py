@@ -58,9 +58,9 @@ class Cycles(Protocol):
         ...
 
     def fair(self, within: Mask, through: Mask) -> Mask:
-        """Returns a mask of the states in `within` where a fair behaviour can stay forever.
+        """Returns a mask of all nodes in the largest sets where a fair behaviour can stay forever.
 
-        The states belong to the largest fair sets that contain a node of `through`.
+        The sets are in `within`, and each contains a node of `through`.
         """
         ...
 

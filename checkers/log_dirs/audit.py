@@ -85,7 +85,7 @@ class Engine(Protocol):
     """Runs the checks of every topic partition, in this process or on Spark."""
 
     def judged(self) -> pa.Table:
-        """Runs the checks of single topic partitions on each one; returns a table of results."""
+        """Runs the checks that need only one topic partition, on each one; returns the results."""
         ...
 
     def compared(self, suspects: pa.Table) -> pa.Table:

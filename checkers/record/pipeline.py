@@ -281,8 +281,10 @@ class Attempt:
     def end(self, error: Any, *, abort: bool, replaced: bool) -> tuple[Outcome, str | None, bool]:
         """Commits or aborts the transaction.
 
-        Returns the outcome, the reason if the transaction was not committed (else None), and
-        whether the producer can be used again.
+        It is aborted if `abort` is true, if `error` is an earlier error, or if the commit fails.
+        `replaced` is true if another producer has replaced this one. Returns the outcome, the
+        reason if the transaction was not committed (else None), and whether the producer can be
+        used again.
         """
         producer = self.pipeline.producer
         requested = False

@@ -125,8 +125,9 @@ class Fingerprints:
     def __call__(self, event: Event) -> Event:
         """Returns the event; an event that reports a violation gets its fingerprints.
 
-        A fingerprint is a hash that is the same in every recording of one bug. `RowShown` reports
-        one violation of an anomaly. A decision has the verdict on a whole property or anomaly.
+        A fingerprint is a hash that is the same in every recording of one bug. Two kinds of events
+        report violations: `RowShown` reports one violation of an anomaly, and a decision reports
+        the verdict on a whole property or anomaly.
         """
         match event:
             case RowShown():

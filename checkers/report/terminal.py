@@ -130,7 +130,10 @@ def _line(event: _InOneText) -> str:
 
 
 def baseline_lines(applied: BaselineApplied) -> list[str]:
-    """Returns the counts of the baseline's entries, and each entry that needs attention."""
+    """Returns the counts of the baseline's entries, and a line for each entry to look at.
+
+    These are the entries that are expired, without a violation, or not checked.
+    """
     unmatched = many(len(applied.unmatched), "entry", "entries")
     counts = [f"{len(applied.known):,} known", f"{len(applied.expired):,} expired"]
     lines = [f"baseline {applied.file}: {', '.join(counts)}, {unmatched} without a violation"]

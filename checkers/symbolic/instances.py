@@ -53,8 +53,8 @@ def instances(
 ) -> list[Expr]:
     """Returns the formula `p(c)` for each `forall x: p(x)` of the claims, and for each term `c`.
 
-    The terms are the action's parameters, the terms in `about`, and values such as `leader[c]` of
-    state variables at these terms. The formulas are about the state before the step.
+    The terms are the action's parameters, the terms in `about`, and the values of state variables
+    at these terms, such as `leader[c]`. The formulas are about the state before the step.
     """
     terms = _terms(step, action, about)
     return [

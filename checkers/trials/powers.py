@@ -43,7 +43,10 @@ OFTEN_MS: Final = 1_000
 
 
 def powers_of(system: System) -> frozenset[Power]:
-    """Returns the faults, settings and views of its inner state that a system offers to suites."""
+    """Returns the powers of a system: the faults, settings and views that it offers to suites.
+
+    A view shows the inner state of the system.
+    """
     found = {power for power, abilities in NEEDED.items() if abilities <= system.abilities}
     # the nodes of `served` talk in one process, where no proxy is between them
     if system.proxies is not None and Ability.PAUSE in system.abilities:

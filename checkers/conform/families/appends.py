@@ -192,7 +192,7 @@ class _Appends:
 
 
 def appends(draw: Draw) -> tuple[Topic, ...]:
-    """Adds Produce, Fetch and ListOffsets requests for one partition to the sequence `draw`.
+    """Extends the sequence `draw` by Produce, Fetch and ListOffsets requests for one partition.
 
     Returns the topics that the requests need.
     """

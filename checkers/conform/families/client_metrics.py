@@ -76,7 +76,7 @@ class _Subscriptions:
 
 
 def client_metrics(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests that change or describe client metrics subscriptions to the sequence `draw`.
+    """Extends the sequence `draw` by requests that change or describe client metrics subscriptions.
 
     Returns the topics that the requests need: none.
     """

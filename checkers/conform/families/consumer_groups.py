@@ -137,7 +137,7 @@ class _Consumers:
 
 
 def consumer_groups(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests of a consumer group with up to three members to the sequence `draw`.
+    """Extends the sequence `draw` by requests of a consumer group with up to three members.
 
     Returns the topics that the requests need.
     """

@@ -149,7 +149,7 @@ class _Inspection:
 
 
 def inspection(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests that inspect brokers to the sequence `draw`.
+    """Extends the sequence `draw` by requests that inspect brokers.
 
     Returns the topic that the requests need.
     """

@@ -185,7 +185,7 @@ class _Metadata:
 
 
 def metadata(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests about metadata, topics, coordinators and API versions to the sequence `draw`.
+    """Extends the sequence `draw` by requests on metadata, topics, coordinators and API versions.
 
     Returns the topics that the requests need.
     """

@@ -102,7 +102,7 @@ class _Quotas:
 
 
 def quotas(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests that change or list client quotas, or move replicas, to the sequence `draw`.
+    """Extends the sequence `draw` by requests that change or list client quotas, or move replicas.
 
     Returns the topics that the requests need.
     """

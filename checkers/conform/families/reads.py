@@ -178,7 +178,7 @@ class _Reads:
 
 
 def fetches(draw: Draw) -> tuple[Topic, ...]:
-    """Adds Produce and Fetch requests for one topic partition to the sequence `draw`.
+    """Extends the sequence `draw` by Produce and Fetch requests for one topic partition.
 
     Returns the topics that the requests need.
     """
@@ -201,7 +201,7 @@ def fetches(draw: Draw) -> tuple[Topic, ...]:
 
 
 def offsets(draw: Draw) -> tuple[Topic, ...]:
-    """Adds Produce, ListOffsets and OffsetForLeaderEpoch requests to the sequence `draw`.
+    """Extends the sequence `draw` by Produce, ListOffsets and OffsetForLeaderEpoch requests.
 
     Returns the topics that the requests need.
     """
@@ -222,7 +222,7 @@ def offsets(draw: Draw) -> tuple[Topic, ...]:
 
 
 def deletions(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests that delete records, and read the remaining ones, to the sequence `draw`.
+    """Extends the sequence `draw` by requests that delete records, and read the remaining ones.
 
     Returns the topics that these requests need.
     """

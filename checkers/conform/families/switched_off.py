@@ -116,7 +116,7 @@ REQUESTS: Final[tuple[tuple[Api, dict[str, Any]], ...]] = (
 
 
 def switched_off(draw: Draw) -> tuple[Topic, ...]:
-    """Adds a request for each API that is switched off to the sequence `draw`.
+    """Extends the sequence `draw` by a request for each API that is switched off.
 
     Each request has a random version.
 

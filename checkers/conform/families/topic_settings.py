@@ -173,7 +173,7 @@ class _Settings:
 
 
 def topic_settings(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests on timestamps, topic settings and their defaults to the sequence `draw`.
+    """Extends the sequence `draw` by requests on timestamps, topic settings and their defaults.
 
     Returns the topics that the requests need.
     """

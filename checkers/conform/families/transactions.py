@@ -258,7 +258,7 @@ class _Transactions:
 
 
 def transactions(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests of a transactional producer to the sequence `draw`.
+    """Extends the sequence `draw` by requests of a transactional producer.
 
     The producer uses version 1 or version 2 of the transaction protocol.
 

@@ -184,7 +184,7 @@ def _by_partition(successors: Any, kernel: Kernel) -> Iterator[Sent]:
 
 
 def partition_of(hashes: NDArray[np.uint64], partitions: int) -> NDArray[np.uint16]:
-    """Returns the number of the partition to which each hash of a state belongs.
+    """Returns, for each hash of a state, the number of the partition that stores the state.
 
     The low half of the hash determines the number, because the hash set of a partition uses the
     high half.

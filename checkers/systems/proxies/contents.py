@@ -99,7 +99,7 @@ def _producers(records: bytes | None) -> Iterator[int]:
 
 @dataclass(slots=True)
 class FetchSession:
-    """The partitions in the fetch session of one connection, from the requests so far."""
+    """The partitions in a fetch session, as far as the requests of one connection show them."""
 
     _places: frozenset[Place] = field(default_factory=frozenset[Place])
     _is_known: bool = False  # until a full Fetch, if the session began on another connection
