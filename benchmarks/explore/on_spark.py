@@ -2,10 +2,10 @@
 
 The model is KIP-320 on three brokers with epochs 0..2. Each run is a process of its own. Its CPU
 time is that of the search on all processes, without the start of Python and Spark. On one machine
-Spark has no more memory than the compiled engine; the engine on disk gets little memory instead, as
-if the machine were too small. The result has measured figures. A separate part has estimates, such
-as the number of cores from which Spark is faster. This benchmark is not part of `make bench`:
-`python -m benchmarks.explore.on_spark`.
+Spark has no more memory than the compiled engine. So a small memory limit of the engine on disk
+stands for a machine that is too small. The result has measured figures. A separate part has
+estimates, such as the number of cores from which Spark is faster. This benchmark is not part of
+`make bench`: `python -m benchmarks.explore.on_spark`.
 """
 
 from __future__ import annotations

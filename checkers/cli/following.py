@@ -32,11 +32,10 @@ def followed(
     *,
     ui: bool = False,
 ) -> Generator[None]:
-    """A context manager that analyzes a growing recording, and prints verdicts that change.
+    """Analyzes a growing recording, and prints verdicts that change, before the `with` block runs.
 
-    All this happens on entry into the `with` block, until the recording ends or until Ctrl-C. Then
-    the block runs; the Spark session is still open. Raises InputFault if the history cannot be
-    followed.
+    The block runs when the recording has ended, or after Ctrl-C; the Spark session is then still
+    open. Raises InputFault if the history cannot be followed.
     """
     from checkers.histories.io import recorded
     from checkers.spark.following import growths
@@ -73,9 +72,9 @@ def followed_topic(
     *,
     ui: bool = False,
 ) -> Generator[None]:
-    """Analyzes a growing topic until Ctrl-C, and prints verdicts that change.
+    """Analyzes a growing topic, and prints verdicts that change, before the `with` block runs.
 
-    All this happens on entry into the `with` block; then the block runs.
+    The block runs after Ctrl-C.
     """
     grown = topic_growths(run, copy)
     if engine != "spark":
