@@ -46,14 +46,6 @@ BUGS_LEFT_OUT: tuple[LeftOut, ...] = (
         reason="The wait ends after replica.lag.time.max.ms; the specs have no time.",
     ),
     LeftOut(
-        issue="KAFKA-17332",
-        what="An observer that becomes a voter acknowledges records that it has not flushed.",
-        reason=(
-            "In the spec `quorum` each fetch has one record; the loss needs a fetch of two. A test "
-            "plays a run of 22 steps."
-        ),
-    ),
-    LeftOut(
         issue="redpanda#28360",
         what="The last stable offset is computed while a transaction begins, and is too high.",
         reason=(

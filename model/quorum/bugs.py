@@ -6,7 +6,7 @@ The decorator of the class names the claim.
 from __future__ import annotations
 
 from model.language import Bool, all_of, false, ite, nothing, true
-from model.quorum.state import LEADER, PROSPECTIVE, UNATTACHED, Replica, Role
+from model.quorum.state import LEADER, PROSPECTIVE, UNATTACHED, Offset, Replica, Role
 from model.quorum.versions import Quorum
 from model.releases import UNRELEASED, kafka
 from model.variants import bug
@@ -78,3 +78,30 @@ class NeverResigns(Quorum):
 
     def may_resign(s, r: Replica) -> Bool:
         return false
+
+
+@bug(
+    "observer-does-not-flush",
+    breaks="leaders_have_committed_records",
+    steps=14,
+    at={
+        "log_size": 3,
+        "max_failures": 1,
+        "max_voter_changes": 1,
+        "has_observer": True,
+        "fetches_all": True,
+    },
+    issue="KAFKA-17332",
+    in_force=UNRELEASED,
+)
+class ObserverDoesNotFlush(Quorum):
+    """A replica that is no voter by its own log does not flush what it fetches (KAFKA-17332).
+
+    The leader adds an observer to the voters, and appends a record. The observer fetches both
+    records at once: it becomes a voter, but has flushed nothing. Leader and new voter are a
+    majority, so the record is committed. The new voter restarts without it, and elects a leader
+    that lacks the record. This bug breaks the claim `leaders_have_committed_records`.
+    """
+
+    def flushed_after_fetch(s, f: Replica, end: Offset) -> Offset:
+        return ite(s.is_voter(f, f), end, s.log[f].flushed)

@@ -26,7 +26,7 @@ from model.language import (
     false,
     ite,
     nothing,
-    true,
+    when,
 )
 
 
@@ -116,11 +116,13 @@ def only(*replicas: Replica) -> Set[Replica]:
 class QuorumState(Spec):
     """The variables of the quorum, and predicates over them."""
 
-    replicas: Annotated[int, range(1, 6)] = 3  # all are voters at first
+    replicas: Annotated[int, range(1, 6)] = 3
     max_epoch: Annotated[int, range(1, 10)] = 1
     log_size: Annotated[int, range(1, 10)] = 2  # with the first record
     max_failures: Annotated[int, range(10)] = 0  # restarts, and replicas that are cut off
     max_voter_changes: Annotated[int, range(10)] = 0
+    has_observer: bool = False  # one replica is no voter at first
+    fetches_all: bool = False  # a fetch has every record that the follower lacks, not only one
 
     member: Map[Replica, Member]
     granted: Map[Replica, Set[Replica]]  # votes or pre-votes for a candidate or prospective
@@ -144,13 +146,17 @@ class QuorumState(Spec):
             Changes: range(max(s.max_failures, s.max_voter_changes) + 1),
         }
 
-    def init(s, leader: Replica) -> None:
-        """One replica leads in epoch 0, all follow it, and all have the first record."""
+    def init(s, leader: Replica, observer: Replica) -> None:
+        """One replica leads in epoch 0, all follow it, and all have the first record.
+
+        All replicas are voters, except the observer if `has_observer` is true.
+        """
+        when(observer != leader if s.has_observer else observer == leader)
         for r in Replica:
             s.member[r].role = ite(r == leader, LEADER, FOLLOWER)
             s.member[r].leader = leader
             for x in Replica:
-                s.log[r].entry[Offset(0)].voters[x] = true
+                s.log[r].entry[Offset(0)].voters[x] = (x != observer) | (x == leader)
             s.log[r].end_offset = Offset(1)
             s.log[r].flushed = Offset(1)
             s.log[r].high_watermark = Offset(1)

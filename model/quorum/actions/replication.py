@@ -85,10 +85,11 @@ class QuorumActions(Elections):
 
     @action
     def fetch(s, f: Replica, leader: Replica) -> None:
-        """A follower appends the leader's next record, and flushes it.
+        """A follower appends the leader's next record, or with the constant `fetches_all` all of
+        them, and flushes its log.
 
-        Kafka: KafkaRaftClient.appendAsFollower. Simplified: one record in each answer. In the
-        default scope, every claim also holds without any one of the guards, except the guard
+        Kafka: KafkaRaftClient.appendAsFollower. Simplified: each answer has one record, or all. In
+        the default scope, every claim also holds without any one of the guards, except the guard
         `end < theirs.end_offset`.
         """
         ours, theirs = s.log[f], s.log[leader]
@@ -99,12 +100,26 @@ class QuorumActions(Elections):
             end < theirs.end_offset,
             s.agreed_end(f, leader) == end,
         )
-        flushed = s.flushed_after_fetch(f, end + 1)
-        s.log[f].entry[end].voters = theirs.entry[end].voters
-        s.log[f].entry[end].epoch = theirs.entry[end].epoch
+        fetched = theirs.end_offset if s.fetches_all else end + 1
+        flushed = s.flushed_after_fetch(f, fetched)
+        if s.fetches_all:
+            s.append_records(f, leader, end)
+        else:
+            s.log[f].entry[end].voters = theirs.entry[end].voters
+            s.log[f].entry[end].epoch = theirs.entry[end].epoch
         s.log[f].flushed = flushed
-        s.log[f].end_offset = end + 1
+        s.log[f].end_offset = fetched
         s.member[f].has_fetched = true
+
+    def append_records(s, f: Replica, leader: Replica, start: Offset) -> None:
+        """A follower appends all records of the leader from the offset `start` on."""
+        ours, theirs = s.log[f], s.log[leader]
+        for x in Offset:
+            s.log[f].entry[x].epoch = ite(start <= x, theirs.entry[x].epoch, ours.entry[x].epoch)
+            for v in Replica:
+                s.log[f].entry[x].voters[v] = ite(
+                    start <= x, theirs.entry[x].voters[v], ours.entry[x].voters[v]
+                )
 
     def flushed_after_fetch(s, f: Replica, end: Offset) -> Offset:
         """Returns the end of the log: voters and observers flush each record that they fetch."""
