@@ -106,7 +106,7 @@ class Poll:
 
 @dataclass(frozen=True, slots=True)
 class EndOffset:
-    """The end offset of a log that a client received.
+    """The end offset of a log, as a client received it.
 
     At isolation level `read_committed` this is the last stable offset, otherwise the high
     watermark.
@@ -118,7 +118,10 @@ class EndOffset:
 
 @dataclass(frozen=True, slots=True)
 class StartOffset:
-    """The start offset of a log, as a client received it; earlier records were legally deleted."""
+    """The start offset of a log, as a client received it.
+
+    The records before it were deleted, so they are not lost.
+    """
 
     key: str
     offset: int

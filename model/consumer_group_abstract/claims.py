@@ -222,11 +222,11 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def owners_know_since_when(s) -> Bool:
-        """A consumer that reads a partition has at least the epoch in which the partition was
-        assigned to it.
+        """A consumer's epoch is at least the epoch in which a partition that it reads was assigned
+        to it.
 
-        This holds for each partition that the coordinator has recorded for the consumer. True
-        because the response that assigned the partition carried this epoch.
+        This is true of each partition that the coordinator has recorded for the consumer. The
+        reason: the response that assigned the partition carried this epoch.
         """
         return forall(
             implies(s.owns[m][p] & s.has(m, p), s.since[m][p] <= s.consumer_epoch[m])

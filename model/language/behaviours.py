@@ -27,7 +27,7 @@ from model.language.spec import Spec
 
 @dataclass(frozen=True, slots=True)
 class Lasso:
-    """An infinite behaviour: its states, and the index of the state to which the last returns."""
+    """An infinite behaviour: its states, and the index of the state that follows the last one."""
 
     states: Sequence[State]
     loop: int

@@ -103,8 +103,8 @@ def _greatest(block: tuple[Held, ...]) -> int:
 class RowState(Mapping[Cell, Value]):
     """A state of a spec that is cheap to copy; it is used like any other `State`.
 
-    `held` maps each variable to its value. With a key, it maps the variable to a row, which has a
-    value for each value of the key. With two keys, it maps the variable to a row of rows.
+    `held` maps each variable to its value. The value of a variable with one key is a row, with one
+    element for each value of the key. The value of a variable with two keys is a row of rows.
     """
 
     held: Mapping[str, Held]
@@ -149,7 +149,7 @@ class RowState(Mapping[Cell, Value]):
         return found
 
     def part(self, name: str, keys: tuple[int, ...]) -> Held:
-        """Returns a variable's value for all of its keys, or a row of values for some of its keys.
+        """Returns a variable's value at `keys`; a row if the variable has more keys than these.
 
         If two states share the same row object, its values are equal in both states.
         """

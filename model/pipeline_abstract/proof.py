@@ -100,7 +100,7 @@ class PipelineProof(PipelineClaims):
         """An instance's position is above each input whose output record is in its open
         transaction.
 
-        True because an instance starts again only if it has no open transaction.
+        True because an instance may move its position back only while it has no open transaction.
         """
         return forall(
             implies(
@@ -210,7 +210,8 @@ class PipelineProof(PipelineClaims):
 
         A reader is current if the group coordinator would accept an offset that it commits.
 
-        True because the reader goes from input to input, and starts again after an abort.
+        True because the reader goes from input to input, and after an abort it starts again at the
+        committed offset.
         """
         return forall(
             implies(

@@ -255,11 +255,11 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_has_the_least_offset(s) -> Bool:
-        """An ISR member of an epoch that has moved to a newer epoch had fetched at least up to
-        `departure.bound` of its epoch.
+        """If an ISR member has moved to a newer epoch, it had fetched at least up to
+        `departure.bound`.
 
-        For each epoch, `departure` records one such member and its fetched offset (`bound`). It is
-        the member with the smallest fetched offset.
+        For each epoch, some ISR members may have moved to a newer epoch. `departure` records the
+        one with the smallest fetched offset (`bound`).
         """
         return forall(
             implies(

@@ -1,6 +1,6 @@
 """Bugs of an abstract share partition: each class replaces one rule, and a claim breaks.
 
-The bugs of the spec `share-group` that break only a liveness claim have no place here.
+The bugs of the spec `share-group` that break only a liveness claim are left out.
 """
 
 from __future__ import annotations

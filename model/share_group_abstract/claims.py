@@ -1,4 +1,4 @@
-"""The claims about an abstract share partition: who has a record, and when the group is done."""
+"""The claims about an abstract share partition: locks, acknowledgements, counts, start offsets."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class AbstractShareGroupClaims(AbstractShareGroupActions):
         """A record that is final or below a start offset was accepted, rejected, archived at the
         limit, or deleted by retention.
 
-        So until then, the leader delivers the record again. Only a member that had the record can
-        have accepted or rejected it.
+        A record for which none of this has happened is delivered again. Only a member that had the
+        record can have accepted or rejected it.
         """
         return forall(
             implies(
@@ -74,8 +74,8 @@ class AbstractShareGroupClaims(AbstractShareGroupActions):
 
     @invariant
     def start_offset_never_goes_back(s) -> Bool:
-        """No start offset is below one that was ever stored: not the stored one, and not the start
-        offset of a leader.
+        """Neither the stored start offset nor the start offset of a leader is below a start offset
+        that was ever stored.
         """
         return all_of(
             s.largest_start <= s.stored_start,
@@ -116,8 +116,8 @@ class AbstractShareGroupClaims(AbstractShareGroupActions):
 
     @witness
     def a_record_before_others_is_unknown(s) -> Bool:
-        """Reachable: a leader knows that a record is final, but nothing of an earlier one, which
-        members may acquire.
+        """Reachable: a leader knows that a record is final, and members may still acquire an
+        earlier record.
         """
         return exists(
             all_of(s.is_active, x < y, s.may_acquire(x), s.confirmed[y])

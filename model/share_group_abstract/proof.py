@@ -23,8 +23,11 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def leader_epochs_are_ordered(s) -> Bool:
-        """The coordinator knows the epoch of the present leader, or an older one if this leader has
-        not read the stored state; no write has a newer epoch than the coordinator knows.
+        """The coordinator knows the epoch of the present leader if and only if this leader has read
+        the stored state.
+
+        Otherwise the coordinator knows an older epoch. No write in flight has a newer epoch than
+        the coordinator knows.
 
         True because a leader sends nothing before it has read the stored state.
         """
@@ -59,8 +62,10 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def locks_are_the_leaders(s) -> Bool:
-        """A member has a lock on a record only if the leader has given the record to this member,
-        and writes no acknowledgement of it.
+        """A member has a lock on a record only if the leader has given the record to this member.
+
+        While a member has acquired a record, the record is not final, and no acknowledgement of the
+        record is being written.
 
         True because a record in transition is not delivered.
         """
@@ -106,8 +111,10 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def counts_grow(s) -> Bool:
-        """A write of the present leader has at most the delivery count of its record; if a timeout
-        sent the write and a member has the record again, a smaller one.
+        """A write of the present leader has at most the delivery count of its record.
+
+        If a timeout caused the write, and a member has the record again, the write has a smaller
+        count than the record.
 
         True because each delivery increases the count.
         """
@@ -128,8 +135,10 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def acknowledgements_are_newest(s) -> Bool:
-        """Beside an acknowledgement, a leader has only writes of earlier timeouts in flight for the
-        same record, with smaller delivery counts.
+        """While an acknowledgement is in flight, all other writes of its leader for the same record
+        have smaller delivery counts.
+
+        Earlier timeouts caused these other writes.
 
         True because the leader neither delivers the record nor lets its lock time out while an
         acknowledgement is written.
@@ -154,8 +163,10 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def stored_counts_are_reached(s) -> Bool:
-        """The stored delivery count of a record is at most the leader's, and at most that of an
-        acknowledgement that the coordinator would accept.
+        """The stored delivery count of a record is at most the leader's count.
+
+        If an acknowledgement in flight has the leader epoch that the coordinator knows, the stored
+        count is also at most the count of this acknowledgement.
 
         True because the leader began with the stored count.
         """
@@ -178,10 +189,12 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     @lemma
     def confirmed_is_stored(s) -> Bool:
         """The coordinator knows that a confirmed record is final, or has forgotten it below its
-        start offset; no write in flight that it would accept has a larger delivery count.
+        start offset.
 
-        True because the stored start offset never goes back. In Kafka 4.3 a late write moves it
-        back.
+        A record is confirmed if a member has received the answer that its accept or reject is
+        stored. No write in flight with the coordinator's leader epoch has a larger delivery count
+        of such a record. True because the stored start offset never goes back. In Kafka 4.3 a late
+        write moves it back.
         """
         return forall(
             implies(
@@ -212,7 +225,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """A leader that has read the stored state knows that a confirmed record is final, or has
         forgotten it below its start offset.
 
-        True because it has written this itself, or has read it.
+        A record is confirmed if a member has received the answer that its accept or reject is
+        stored. True because the leader has written the record's state itself, or has read it.
         """
         return forall(
             implies(
@@ -226,8 +240,10 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def available_is_below_the_limit(s) -> Bool:
-        """A record that is neither final nor acquired was delivered less often than the limit; so
-        was the record of a write, if the write is not final.
+        """A record that is neither final nor acquired was delivered less often than the limit.
+
+        A write or a stored state that is not final has a delivery count below the limit. All writes
+        have at most the limit.
 
         True because a release or a timeout at the limit archives the record.
         """
@@ -254,9 +270,10 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def final_writes_are_decided(s) -> Bool:
-        """The record of a write that makes it final is decided or deleted.
+        """If a write makes its record final, the record is decided or deleted.
 
-        True because the leader decides before it sends the write.
+        A record is decided if a member has accepted or rejected it, or if it reached the limit of
+        deliveries. True because this happens before the leader sends the write.
         """
         return forall(
             implies(
@@ -270,7 +287,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def writes_have_a_true_start(s) -> Bool:
         """Below the start offset of a write, each record is decided or deleted.
 
-        True because the leader's start offset passes only such records.
+        A record is decided if a member has accepted or rejected it, or if it reached the limit of
+        deliveries. True because the leader's start offset passes only such records.
         """
         return forall(
             implies(all_of(s.write[w].sent, x < s.write[w].start, s.log_start <= x), s.decided[x])
@@ -280,10 +298,11 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def stored_start_follows_the_leader(s) -> Bool:
-        """The stored start offset, and that of each write of the present leader, is at most the
-        leader's.
+        """The stored start offset is at most the start offset of a leader that has read it.
 
-        True because the leader began with the stored one, and its start offset only grows.
+        The start offset of each write of the present leader is at most the leader's start offset.
+        True because the leader began with the stored start offset, and its own start offset only
+        grows.
         """
         return all_of(
             implies(s.is_active, s.stored_start <= s.start),

@@ -136,8 +136,9 @@ class AbstractShareGroupState(Spec):
         }
 
     def init(s, limit: DeliveryCount) -> None:
-        """The leader has read the stored state, which is empty; a record is delivered at least
-        once.
+        """Initially the leader has read the stored state, which is empty.
+
+        The limit `limit` permits at least one delivery of each record.
         """
         when(DeliveryCount.least() < limit)
         s.limit = limit

@@ -115,7 +115,7 @@ class Lifting:
         """Returns the first and last element of each sort as TLA+ text: `0` and `Batches - 1`.
 
         A sort is a finite set of integers, whose bounds often depend on the spec's constants. A
-        bound that is not constants plus or minus a number is written as a plain number.
+        bound that is not a sum of constants and a number is written as a plain number.
         """
         scopes = [_named(s.scope()) for s in (self.spec, *self.others)]
         return {
@@ -155,8 +155,8 @@ class Lifting:
     def lifted(self, *ns: t.Node) -> t.Node:
         """Returns a term in which sums of constants replace numbers: `Replicas + 1` instead of 4.
 
-        `ns` has the term as it is in the spec, and as it is in copies of the spec with larger
-        constants. A number is replaced if it is larger in the copies.
+        `ns` are versions of one term: first that of the spec, then those of copies of the spec with
+        larger constants. A number is replaced if it is larger in the copies.
         """
         if not self.others:
             return ns[0]

@@ -65,7 +65,7 @@ def branches(n: t.Node) -> bool:
 
 
 class Module(Definitions):
-    """Writes a spec as a module."""
+    """Writes a spec as a TLA+ module."""
 
     @classmethod
     def of(cls, spec: Spec, scope: Scope | None) -> Module:

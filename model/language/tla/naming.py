@@ -16,7 +16,7 @@ Names = Mapping[int, str]  # uid of a parameter or bound variable -> its name in
 
 @dataclass
 class Naming:
-    """Chooses the names of one spec; no bound variable gets a name that is in `taken`."""
+    """Chooses the names in a spec's TLA+ module; no bound variable gets a name in `taken`."""
 
     spec: Spec
     taken: set[str]
@@ -28,7 +28,7 @@ class Naming:
 
     @cached_property
     def labels(self) -> Mapping[str, tuple[str, ...]]:
-        """Maps each sort with named elements to the names, such as `EMPTY` and `OPEN`.
+        """Maps each sort whose elements have names to these names, such as `EMPTY` and `OPEN`.
 
         A sort is left out if one of its names already stands for something else in the TLA+ module.
         """

@@ -29,7 +29,7 @@ CALL = "()"  # suffix of the variable that stands for an operator
 
 @dataclass(frozen=True, kw_only=True)
 class Operator:
-    """A method of the spec as an operator: its parameters and its body."""
+    """A method of the spec as a TLA+ operator: its parameters and its body."""
 
     name: str
     summary: str

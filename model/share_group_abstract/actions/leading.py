@@ -25,8 +25,8 @@ class AbstractShareGroupActions(Writes):
         """The leader moves its start offset past final records, and forgets the records below it.
 
         It keeps the records that a member still has. Kafka:
-        SharePartition.maybeUpdateCachedStateAndOffsets. Simplified: a step of its own, which may
-        come late or never. Without the guard that the offset does not go back, the claim
+        SharePartition.maybeUpdateCachedStateAndOffsets. Simplified: this is a separate step, which
+        may come late or never. Without the guard that the offset does not go back, the claim
         `start_offset_never_goes_back` breaks in 6 steps. Without the guard that the records are
         final, the claim `no_record_is_skipped` breaks in 1 step.
         """

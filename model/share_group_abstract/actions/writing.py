@@ -59,19 +59,19 @@ class Writes(Deliveries):
         return s.stored_epoch <= s.write[w].leader_epoch
 
     def start_to_store(s, w: Slot) -> Offset:
-        """Returns the start offset after a write: the stored one or the write's, whichever is
-        larger.
+        """Returns the start offset of the write or the stored start offset, whichever is larger.
 
-        Kafka up to 4.3 uses the write's: the version `kafka-4.3` breaks the claim
-        `acknowledgements_last` in 13 steps.
+        Kafka up to 4.3 always stores the start offset of the write: the version `kafka-4.3` breaks
+        the claim `acknowledgements_last` in 13 steps.
         """
         return later_of(s.stored_start, s.write[w].start)
 
     def is_newer(s, w: Slot) -> Bool:
-        """True if the write has a newer state of its record than the coordinator.
+        """True if the write has a newer state of its record than the coordinator has stored.
 
-        The larger delivery count is newer; with equal counts, a final state is. Without this rule,
-        the variant `last-write-wins` breaks the claim `acknowledgements_last` in 9 steps. Kafka:
+        A state with a larger delivery count is newer. If the counts are equal, a final state is
+        newer than one that is not final. Without this rule, the variant `last-write-wins` breaks
+        the claim `acknowledgements_last` in 9 steps. Kafka:
         PersisterStateBatchCombiner.compareBatchDeliveryInfo.
         """
         write, old = s.write[w], s.stored[s.write[w].offset]
