@@ -192,5 +192,5 @@ class AbstractCoordinatorState(Spec):
         )
 
     def is_exhausted(s, producer_epoch: ProducerEpoch) -> Bool:
-        """True if only the last epoch is larger, which no instance may receive."""
+        """True if the only larger epoch is the last one; no instance may receive the last epoch."""
         return ~exists((producer_epoch < e) & (e < s.last_epoch) for e in ProducerEpoch)

@@ -306,8 +306,8 @@ class FallsBackOnAnyRefusal(Election):
 class JoinsBelowHighWatermark(Election):
     """A follower joins the ISR although its log ends below the leader's high watermark.
 
-    To join, the follower needs only the records of earlier leaders. This bug breaks the claim
-    `candidate_completeness`.
+    With this bug, the follower needs only the records of earlier leaders to join. This bug breaks
+    the claim `candidate_completeness`.
     """
 
     def has_caught_up(s, leader: Replica, end: Offset) -> Bool:

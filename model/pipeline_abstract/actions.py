@@ -166,7 +166,7 @@ class PipelineActions(PipelineState):
     def is_current(s, i: Instance, p: TopicPartition) -> Bool:
         """True if the instance may commit offsets of the partition: its generation is the newest.
 
-        The versions of this spec define this differently.
+        The version `id-per-partition` has another rule, which compares no generations.
         """
         return s.known_generation[i] == s.generation
 

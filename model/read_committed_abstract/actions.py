@@ -237,9 +237,9 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
     def is_stable(s, o: Offset) -> Bool:
         """True if the offset is below the last stable offset.
 
-        Kafka: UnifiedLog.lastStableOffset. The last stable offset is the least of the high
-        watermark and of the first offsets of all unstable transactions. The variant
-        `stable-at-last-open` stops only at the last of these transactions, and breaks the claim
+        Kafka: UnifiedLog.lastStableOffset. The last stable offset is the high watermark, or the
+        lowest first offset of an unstable transaction if that is lower. The variant
+        `stable-at-last-open` stops only at the last unstable transaction, and breaks the claim
         `stable_offset_stops_at_open` in 5 steps.
         """
         return all_of(

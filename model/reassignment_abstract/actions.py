@@ -186,8 +186,8 @@ class AbstractPartitionActions(Registration):
     def send_fetch(s, r: Replica) -> None:
         """The leader learns the records of a follower whose log agrees with the leader's.
 
-        The follower may have stopped since it sent the fetch. A stopped follower keeps the log that
-        it had then.
+        The follower may have stopped since it sent the fetch. While it is
+        stopped, its log does not change.
         """
         own = s.broker[r].leader_epoch
         when(

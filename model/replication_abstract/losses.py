@@ -343,8 +343,9 @@ class LossyReplication(AbstractReplication):
     def forget_proposals(s, r: Replica) -> None:
         """Drops the ISR proposals that a restart of replica `r` invalidates (KIP-903).
 
-        If `r` leads, all proposals are dropped; otherwise only the proposal to add `r` is. Without
-        this rule, the variant `old-broker-epoch` breaks the claim `isr_has_what_is_committed`.
+        If `r` leads, all its proposals are dropped. Otherwise only the proposal to add `r` is
+        dropped. Without this rule, the variant `old-broker-epoch` breaks the claim
+        `isr_has_what_is_committed`.
         """
         for f in Replica:
             is_kept = (f != r) & ~s.leads_in(r, s.newest)

@@ -59,7 +59,7 @@ class Kafka43(MovesStartAfterWrites):
     """Kafka 4.3: a write that arrives late moves the stored start offset back.
 
     The coordinator forgets the records below the start offset. A write is repeated after a failure,
-    and may arrive after later writes. Then the stored start offset goes back before records that
+    and may arrive after later writes. Then the stored start offset goes back below records that
     the coordinator has forgotten. The next leader delivers these records again, although members
     have received the answer that their acknowledgements succeeded. Real brokers do this:
     docs/findings/accepted-record-returns.md. This version breaks the claim `acknowledgements_last`.

@@ -95,8 +95,9 @@ class OngoingById(LaxMarkers):
 class RefusesRepeatedMarkers(Transactions):
     """A partition refuses a marker that it already has, and the coordinator gives up.
 
-    A new coordinator sends every marker again. INVALID_PRODUCER_EPOCH is not retried, so the
-    transaction never completes (KAFKA-19999). This bug breaks the claim `markers_are_accepted`.
+    A new coordinator sends every marker again. The partition answers INVALID_PRODUCER_EPOCH. The
+    coordinator does not retry after this error, so the transaction never completes (KAFKA-19999).
+    This bug breaks the claim `markers_are_accepted`.
     """
 
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:

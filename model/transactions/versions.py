@@ -202,7 +202,7 @@ class Version1(Transactions):
         return s.is_current(k) & (s.metadata.state == ONGOING)
 
     def is_decided_under(s, k: Transaction) -> Bool:
-        """True if the coordinator's last commit or abort may be that of this transaction.
+        """True if the coordinator's last commit or abort may belong to this transaction.
 
         In transaction version 1, a commit or abort changes neither producer id nor epoch. So the
         coordinator's producer id and epoch must be those of the transaction.
@@ -223,7 +223,7 @@ class Version1(Transactions):
     def metadata_is_the_log(s) -> Bool:
         """The coordinator's metadata is the last committed record of its log.
 
-        Only the producer epoch of the metadata may be larger than that of the record, by 1.
+        Only the producer epochs may differ: the epoch in the metadata is at most 1 larger.
         """
         m, committed = s.metadata, s.transaction_state.committed
         return all_of(
@@ -243,7 +243,7 @@ class Version1(Transactions):
     in_force=kafka("3.6", "3.9"),
 )
 class Verification(Version1):
-    """The first part of KIP-890: a leader verifies a transaction before it opens in the partition.
+    """The first part of KIP-890: a leader verifies a transaction before it opens the transaction.
 
     A request to end a transaction still names no transaction, so a late copy ends the next
     transaction (KAFKA-17754). This version breaks the claim `the_client_decides`.

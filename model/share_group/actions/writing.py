@@ -67,8 +67,8 @@ class Writes(Deliveries):
     def fail(s, w: Slot) -> None:
         """The leader treats a write as failed.
 
-        If the write was of an acknowledgement, the record returns to its member, or becomes
-        available or archived.
+        If an acknowledgement caused the write, the member has the record again, or the record
+        becomes available or archived.
         """
         x = s.write[w].offset
         waits = s.is_from_leader(w) & (s.write[w].member != nothing)

@@ -24,8 +24,8 @@ class Deliveries(AbstractShareGroupState):
         Kafka: SharePartition.acquire. Simplified: one record per fetch, and not always the first.
         Without the guard that the leader has read the stored state, the claim
         `acknowledgements_last` breaks in 5 steps. Without the guard on the delivery count, the
-        claim `delivery_count_is_limited` breaks in 1 step. Every claim also holds for deleted
-        records.
+        claim `delivery_count_is_limited` breaks in 1 step. Every claim also holds without
+        the guard that the record is not deleted.
         """
         when(
             s.is_active,

@@ -57,9 +57,9 @@ class AbstractShareGroupActions(Writes):
         """A fetch is out of range, so the leader moves its start offset to the log start.
 
         If a member has a record below the new start offset, the record stays acquired until the
-        lock times out. Kafka: SharePartition.updateCacheAndOffsets. Simplified: at any time.
-        Without the guard that the start offset grows, the claim `acknowledgements_last` breaks in 6
-        steps.
+        lock times out. Kafka: SharePartition.updateCacheAndOffsets. Simplified: this may happen at
+        any time. Without the guard that the start offset grows, the claim `acknowledgements_last`
+        breaks in 6 steps.
         """
         when(s.is_active, s.start < s.log_start)
         s.move_to(s.log_start)
