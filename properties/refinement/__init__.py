@@ -14,6 +14,7 @@ Each row has a larger system, a small spec that it refines, and the module that 
     detailed consumer group     ->  consumer-group-abstract  (`detailed_consumer_group`)
     detailed reassignment       ->  reassignment-abstract  (`detailed_reassignment`)
     detailed group offsets      ->  pipeline-abstract      (`detailed_group_offsets`)
+    detailed share group        ->  share-group-abstract   (`detailed_share_group`)
     detailed quorum             ->  quorum-abstract        (`detailed_quorum`)
 
 A *detailed* spec is close to Kafka's code and is explored; an *abstract* spec is small enough to be

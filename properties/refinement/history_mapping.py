@@ -162,14 +162,25 @@ class HistoryMapping(ABC, Generic[R]):
                 pair = step.after, reached
 
     def _first_pairs(self) -> list[Pair]:
-        pairs: list[Pair] = []
-        abstract = self._abstract.initial(self.abstract)[0]  # one of them suffices
-        for detailed in self._detailed.initial(self.detailed):
+        return [
+            (first, self._counterpart(first)) for first in self._detailed.initial(self.detailed)
+        ]
+
+    def _counterpart(self, detailed: State) -> State:
+        """Returns an abstract state that agrees with an initial detailed one.
+
+        Raises AssertionError if no abstract initial state leads to such a state.
+        """
+        reasons: list[str] = []
+        for abstract in self._abstract.initial(self.abstract):  # the first that agrees suffices
             reached = self._taken(abstract, self.first_calls(detailed))
-            assert not isinstance(reached, str), reached
-            assert not self.disagreement(detailed, reached), self.disagreement(detailed, reached)
-            pairs.append((detailed, reached))
-        return pairs
+            if isinstance(reached, str):
+                reasons.append(reached)
+            elif difference := self.disagreement(detailed, reached):
+                reasons.append(difference)
+            else:
+                return reached
+        raise AssertionError(reasons[0])
 
     def _steps(self, before: State) -> Iterator[Transition]:
         for action, values, after in self._detailed.steps(self.detailed, before):

@@ -1,0 +1,143 @@
+"""The spec `share-group` takes only steps of `share-group-abstract`.
+
+So the proof of the abstract spec also covers the safety of the detailed spec, `share-group`. There
+a record has one of five states, the leader delivers in the order of the log, and the start offset
+moves in the step that makes this possible. So a result of a write is two abstract steps: the
+result, and the move of the start offset. An accept and a reject are the same abstract step.
+
+The abstract state has the largest start offset that was ever stored; the detailed state of Kafka
+4.3 may have forgotten it. So both specs are explored together (`history_mapping`).
+
+Simplified: liveness is left out. The log of `share-group` has an end, at which nobody appends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from model.language.interpreter import State
+from model.share_group.state import Outcome, RecordState
+from model.share_group.versions import ShareGroup
+from model.share_group_abstract.versions import AbstractShareGroup
+from properties.refinement.behaviour import Call, as_int
+from properties.refinement.history_mapping import Difference, HistoryMapping, Transition
+
+FINAL: Final = {RecordState.labels.index(name) for name in ("ACKNOWLEDGED", "ARCHIVED")}
+OPEN: Final = Outcome.labels.index("OPEN")
+CONFIRMED: Final = Outcome.labels.index("CONFIRMED")
+OF_PARTITION: Final = (
+    "log_start",
+    "leader_epoch",
+    "is_active",
+    "start",
+    "stored_epoch",
+    "stored_start",
+)
+OF_RECORD: Final = (
+    "record.count",
+    "record.member",
+    "record.previous",
+    "record.expired",
+    "stored.count",
+)
+OF_WRITE: Final = (
+    "write.sent",
+    "write.leader_epoch",
+    "write.start",
+    "write.offset",
+    "write.count",
+    "write.member",
+)
+
+
+@dataclass
+class Refinement(HistoryMapping[ShareGroup]):
+    """A version of `share-group`, and the version of the abstract spec that must allow each of its
+    steps.
+    """
+
+    version: type[AbstractShareGroup] = AbstractShareGroup
+
+    @cached_property
+    def abstract(self) -> AbstractShareGroup:
+        return self.version(
+            members=self.detailed.members,
+            offsets=self.detailed.records + 1,
+            leader_epochs=self.detailed.max_leader_epoch + 1,
+            counts=self.detailed.delivery_limit + 2,
+            writes=self.detailed.writes,
+        )
+
+    # ---- the mapping
+
+    def calls(self, step: Transition, abstract: State) -> list[Call]:
+        """Returns the abstract actions that explain a step of the detailed spec."""
+        match step.action, step.arguments:
+            case "acquire" as name, (m,):
+                x = self._acquired(step)
+                return [Call(name, (m, x, as_int(step.after["record.count", (x,)])))]
+            case (("accept" | "reject"), (m, x)):
+                return [Call("accept", (m, x, self._free_slot(step.before)))]
+            case "release" as name, (m, x):
+                return [Call(name, (m, x, self._free_slot(step.before)))]
+            case "time_out" as name, (x,):
+                return [Call(name, (x, self._free_slot(step.before)))]
+            case "time_out_in_transition" as name, (x,):
+                return [Call(name, (x,))]
+            case ("persist" | "lose_write" | "lose_answer") as name, (w,):
+                return [Call(name, (w,)), *_moved(step.after)]
+            case "delete_record", ():
+                return [Call("delete_records", (as_int(step.after["log_start", ()]),))]
+            case ("follow_log_start" | "initialize") as name, ():
+                return [Call(name), *_moved(step.after)]
+            case "elect" as name, ():
+                return [Call(name, (as_int(step.after["leader_epoch", ()]),))]
+            case name, _:
+                raise ValueError(f"{name} has no abstract action")
+
+    def _acquired(self, step: Transition) -> int:
+        """Returns the record whose delivery count has changed."""
+        key = "record.count"
+        return next(x for x in self._offsets if step.before[key, (x,)] != step.after[key, (x,)])
+
+    def _free_slot(self, before: State) -> int:
+        return next(w for w in range(self.detailed.writes) if not before["write.sent", (w,)])
+
+    @cached_property
+    def _offsets(self) -> range:
+        return range(self.detailed.records + 1)
+
+    # ---- the comparison
+
+    def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
+        yield "the limit", self.detailed.delivery_limit, abstract["limit", ()]
+        for name in OF_PARTITION:
+            yield name, detailed[name, ()], abstract[name, ()]
+        for x in self._offsets:
+            for name in OF_RECORD:
+                yield f"{name} {x}", detailed[name, (x,)], abstract[name, (x,)]
+            for name in ("record", "stored"):
+                is_final = detailed[f"{name}.state", (x,)] in FINAL
+                yield f"whether {name} {x} is final", is_final, abstract[f"{name}.is_final", (x,)]
+            outcome = detailed["outcome", (x,)]
+            yield f"whether {x} is decided", outcome != OPEN, abstract["decided", (x,)]
+            yield f"whether {x} is confirmed", outcome == CONFIRMED, abstract["confirmed", (x,)]
+            for m in range(self.detailed.members):
+                is_locked = detailed["record.member", (x,)] == m
+                yield f"the lock of m{m} on {x}", is_locked, abstract["holds", (m, x)]
+        for w in range(self.detailed.writes):
+            for name in OF_WRITE:
+                yield f"{name} {w}", detailed[name, (w,)], abstract[name, (w,)]
+            is_final = detailed["write.state", (w,)] in FINAL
+            yield f"whether write {w} is final", is_final, abstract["write.is_final", (w,)]
+
+
+def _moved(after: State) -> list[Call]:
+    """Returns the move of an active leader to its start offset, even if it is the present one.
+
+    In the detailed spec, the leader forgets records below its start offset in the same step.
+    """
+    return [Call("move_start", (as_int(after["start", ()]),))] if after["is_active", ()] else []
