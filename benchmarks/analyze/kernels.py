@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.analyze import flame_graph
 from benchmarks.analyze.synthesis import Synthesis, synthesize
 from benchmarks.pairs import RESULTS, write_results
 from checkers.histories.analysis import Analysis, analyze
@@ -67,7 +68,7 @@ def main() -> None:
                 **measured(history),
             }
         sys.stdout.write(f"  kept in {write_results(RESULT, [], facts)}\n")
-    PAGE.write_text(page(json.loads((RESULTS / f"{RESULT}.json").read_text())))
+    PAGE.write_text(page(kept(RESULT), kept(flame_graph.RESULT)))
     sys.stdout.write(f"  written: {PAGE}\n")
 
 
@@ -118,10 +119,18 @@ def rows_of_kernels(analysis: Analysis) -> dict[tuple[str, str], int]:
     return rows
 
 
-def page(kept: dict[str, Any]) -> str:
-    """Returns the Markdown page of a saved result, with the most expensive kernel first."""
+def kept(name: str) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text())
+    return result
+
+
+def page(kept: dict[str, Any], sampled: dict[str, Any]) -> str:
+    """Returns the Markdown page of saved results: kernels, with the most expensive one first.
+
+    `sampled` is the result of the flame graph.
+    """
     kernels = [KernelCost(**one) for one in kept["kernels"]]
-    return "\n".join((*_top(kept), *_table(kernels, kept["cpu_s"]))) + "\n"
+    return "\n".join((*_top(kept), *_table(kernels, kept["cpu_s"]), *_flame_graph(sampled))) + "\n"
 
 
 def _top(kept: dict[str, Any]) -> Iterator[str]:
@@ -168,6 +177,27 @@ def _table(kernels: Sequence[KernelCost], total_s: float) -> Iterator[str]:
             f"| {one.kernel} | {one.reads} | {rows} | {one.cpu_s * 1e3:,.0f} | "
             f"{one.cpu_s / total_s:.1%} | {rate} |"
         )
+
+
+def _flame_graph(sampled: dict[str, Any]) -> Iterator[str]:
+    yield ""
+    yield "## Flame graph"
+    yield ""
+    yield (
+        "A box is a function; its width is its share of the samples, including the functions that "
+        "it calls, which are the boxes below it. Boxes are ordered by width, not by time; a box "
+        "without boxes below it spent its time itself, or in native code."
+    )
+    yield ""
+    yield f"![Flame graph of urteil analyze]({flame_graph.PICTURE.name})"
+    yield ""
+    yield (
+        f"py-spy {sampled['py-spy']} took {sum(sampled['stacks'].values()):,} samples of `urteil "
+        f"analyze --engine local` while it ran, on a history of {sampled['rows']:,} rows and "
+        f"{sampled['partitions']} partitions. The start of the command and its report are included."
+        " `python -m benchmarks.analyze.flame_graph` samples again, and draws the picture; opened "
+        "on its own, it names each box under the pointer."
+    )
 
 
 if __name__ == "__main__":

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
+from benchmarks.analyze import flame_graph
 from benchmarks.analyze.kernels import (
     OTHER,
     PAGE,
     RESULT,
     SHOWN,
     cpu_of_kernels,
+    kept,
     page,
     rows_of_kernels,
 )
 from benchmarks.analyze.synthesis import Synthesis, synthesize
-from benchmarks.pairs import RESULTS
 from checkers.histories.analysis import analyze
 
-KEPT = json.loads((RESULTS / f"{RESULT}.json").read_text())
+KEPT, SAMPLED = kept(RESULT), kept(flame_graph.RESULT)
 
 
 def test_the_page_is_made_of_the_kept_result() -> None:
-    assert PAGE.read_text() == page(KEPT)
-    assert PAGE.read_text() != page({**KEPT, "rows": 7})
+    assert PAGE.read_text() == page(KEPT, SAMPLED)
+    assert PAGE.read_text() != page({**KEPT, "rows": 7}, SAMPLED)
 
 
 def test_the_kernels_and_all_else_make_up_the_whole() -> None:
@@ -33,7 +33,7 @@ def test_the_kernels_and_all_else_make_up_the_whole() -> None:
     assert sum(spent) == pytest.approx(KEPT["cpu_s"], rel=0.2)  # medians, each of its own
     large = [one["kernel"] for one in KEPT["kernels"] if one["cpu_s"] >= SHOWN * KEPT["cpu_s"]]
     assert OTHER in large
-    assert all(f"| {kernel} |" in page(KEPT) for kernel in large)
+    assert all(f"| {kernel} |" in page(KEPT, SAMPLED) for kernel in large)
 
 
 def test_each_kernel_that_runs_is_measured(tmp_path: Path) -> None:
