@@ -3,7 +3,7 @@
     metadata/v3.metadata.json             the third version, if the table has no catalog service
     metadata/00002-UUID.metadata.json     the third version, if the table has one
     metadata/snap-….avro                  the manifest list of a snapshot
-    metadata/….avro                       a manifest: data files, with their statistics
+    metadata/….avro                       a manifest: data files or delete files
 
 A version has the schemas and the snapshots of the table. Only the catalog knows which version is
 the current one. Without it, the version with the highest number is read; two files with the highest
@@ -13,7 +13,7 @@ Paths are absolute. Those below the location of the table are looked up below th
 passed, so a copy of a table can be read.
 
 Source: the Iceberg table spec, iceberg.apache.org/spec, versions 1 and 2.
-Simplified: no delete files, no encryption; data files are Parquet.
+Simplified: no equality deletes, no encryption; data files are Parquet.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def files_of(table: Place, snapshot: int | None = None) -> FileSet:
     Raises UnreadableHistory if the metadata is damaged, lacks the snapshot, or needs a feature that
     Urteil does not support.
     """
-    from checkers.histories.io.iceberg_manifests import data_files  # late: it imports fastavro
+    from checkers.histories.io import iceberg_manifests  # late: it imports fastavro
+    from checkers.histories.io.iceberg_deletes import deleted_rows
 
     file = table if METADATA.fullmatch(table.name) else _newest(table)
     folder = _parent(_parent(file.absolute()))
@@ -75,11 +76,13 @@ def files_of(table: Place, snapshot: int | None = None) -> FileSet:
         except UnreadableLocation as fault:
             raise UnreadableHistory(f"{file}: the table refers to {fault}; {_COPY}") from fault
 
-    found = sorted(data_files(place(wanted["manifest-list"]), place))
+    files = sorted(iceberg_manifests.files(place(wanted["manifest-list"]), place))
+    found = [file.path for file in files if not file.has_deletes]
     name = f"{table}, snapshot {wanted['snapshot-id']}"
     if not found:
         raise UnreadableHistory(f"{name}: it has no rows; name another one by --table-version")
-    reader = FieldIds(columns, frozenset(_identity_partitions(metadata)))
+    deleted = deleted_rows(files, place)
+    reader = FieldIds(columns, frozenset(_identity_partitions(metadata)), deleted)
     return FileSet(name, tuple(map(place, found)), reader)
 
 

@@ -1,13 +1,16 @@
-"""The data files of an Iceberg snapshot: its manifest list names manifests, and these name files.
+"""The files of an Iceberg snapshot: its manifest list names manifests, and these name files.
 
 Both are Avro container files. A manifest's entry has the status 2 if the snapshot deleted its file.
+A file has rows or position deletes. Its sequence number is that of the commit that added it; if its
+entry has none, the entry of its manifest has it.
 
-Source: the Iceberg table spec, "Manifests" and "Manifest Lists".
+Source: the Iceberg table spec, "Manifests", "Manifest Lists" and "Sequence Numbers".
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 from checkers.histories.avro.containers import Container
@@ -18,12 +21,22 @@ from checkers.histories.io.recorded import UnreadableHistory, shown
 COPY: Final = "copy the whole table again"
 REWRITE: Final = "write its current rows as Parquet files and pass their folder"
 _DELETED: Final = 2
-# content of a file -> what it is
-_DELETES: Final = {1: "deleted rows (position deletes)", 2: "deleted rows (equality deletes)"}
+# content of a file
+_DELETES: Final = 1  # positions of deleted rows
+_REFUSED: Final = {2: "deleted rows (equality deletes)"}
 
 
-def data_files(manifest_list: Place, place: Callable[[str], Place]) -> Iterator[str]:
-    """Yields the path of each Parquet file of a snapshot, exactly as a manifest has it.
+@dataclass(frozen=True, slots=True, order=True)
+class TableFile:
+    """A Parquet file of a snapshot; `path` is exactly as a manifest has it."""
+
+    path: str
+    sequence: int
+    has_deletes: bool  # its rows are positions of deleted rows
+
+
+def files(manifest_list: Place, place: Callable[[str], Place]) -> Iterator[TableFile]:
+    """Yields each Parquet file of a snapshot.
 
     `place` maps the path of a manifest to the location from which the manifest is read. Raises
     UnreadableHistory if a file is damaged, or if the Parquet files alone do not have the rows of
@@ -32,14 +45,14 @@ def data_files(manifest_list: Place, place: Callable[[str], Place]) -> Iterator[
     for entry in _records(manifest_list):
         match entry:
             case {"manifest_path": str(path)} if path.isprintable():
-                yield from _files_in(place(path))
+                yield from _files_in(place(path), _number(entry.get("sequence_number")) or 0)
             case _:
                 raise UnreadableHistory(
                     f"{manifest_list}: not an entry of a manifest list: {shown(entry)}; {COPY}"
                 )
 
 
-def _files_in(manifest: Place) -> Iterator[str]:
+def _files_in(manifest: Place, sequence: int) -> Iterator[TableFile]:
     for entry in _records(manifest):
         match entry:
             case {"status": 2}:
@@ -53,17 +66,24 @@ def _files_in(manifest: Place) -> Iterator[str]:
                         f"{manifest}: Urteil cannot read {path} of this Iceberg table: {what}; "
                         f"{move}"
                     )
-                yield path
+                own = _number(entry.get("sequence_number"))
+                yield TableFile(
+                    path, sequence if own is None else own, file.get("content") == _DELETES
+                )
             case _:
                 raise UnreadableHistory(
                     f"{manifest}: not an entry of a manifest: {shown(entry)}; {COPY}"
                 )
 
 
+def _number(found: object) -> int | None:
+    return found if isinstance(found, int) else None
+
+
 def _obstacles(file: dict[str, Any], kind: str) -> Iterator[tuple[str, str]]:
     content = file.get("content") or 0
-    if content:
-        what = _DELETES.get(content, f"content {shown(content)}")
+    if content not in (0, _DELETES):
+        what = _REFUSED.get(content, f"content {shown(content)}")
         yield f"it has {what}", f"rewrite the data files of the table, or {REWRITE}"
     if kind.upper() != "PARQUET":
         yield f"its format is {kind}", REWRITE

@@ -132,7 +132,7 @@ def _is_ours(file: Place, read: Reader) -> bool:
         stored = pq.read_metadata(readable(file))
         schema = stored.schema.to_arrow_schema()
         groups = [stored.row_group(number).num_rows for number in range(stored.num_row_groups)]
-    if isinstance(read, FieldIds) and not read.are_names_of(schema):
+    if isinstance(read, FieldIds) and not read.are_rows_of(file, schema):
         return False
     check_columns(schema.names, file)
     # a row group is read as a whole: its rows must fit into memory

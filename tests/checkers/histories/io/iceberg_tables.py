@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +10,22 @@ from typing import Any
 
 import fastavro
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.manifest import (
+    DataFile,
+    DataFileContent,
+    FileFormat,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestWriterV2,
+    write_manifest_list,
+)
 from pyiceberg.table import Table
+from pyiceberg.table.delete_file_index import PATH_FIELD_ID
+from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate
+from pyiceberg.typedef import Record
 
 NAMESPACE = "urteil"
 
@@ -59,3 +73,82 @@ def rewrite(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
         change(record)
     with file.open("wb") as stream:
         fastavro.writer(stream, schema, records, codec)
+
+
+# ---------------------------------------------------------------- position deletes
+
+
+class _DeleteManifest(ManifestWriterV2):
+    def content(self) -> ManifestContent:
+        return ManifestContent.DELETES
+
+
+def delete_rows(
+    table: Table, rows: Sequence[tuple[str, int]], *, sequence: int | None = None
+) -> Path:
+    """Commits a snapshot with a new delete file, and returns that file; pyiceberg writes none.
+
+    `rows` are paths of data files and positions. A delete file of an earlier commit has a
+    `sequence` of its own. If all rows are in one data file, the manifest has its path as bounds:
+    else pyiceberg would use the delete file for newer data files too.
+    """
+    metadata = table.metadata
+    before = metadata.current_snapshot()
+    assert before is not None
+    number = len(metadata.snapshots)
+    file = folder_of(table) / "data" / f"{number}-deletes.parquet"
+    paths, positions = zip(*sorted(rows), strict=True)
+    pq.write_table(pa.table({"file_path": paths, "pos": pa.array(positions, pa.int64())}), file)
+    bounds = {PATH_FIELD_ID: paths[0].encode()} if len({*paths}) == 1 else None
+    content = DataFile.from_args(
+        content=DataFileContent.POSITION_DELETES,
+        file_path=f"file://{file}",
+        file_format=FileFormat.PARQUET,
+        partition=partition_of(table, paths),
+        lower_bounds=bounds,
+        upper_bounds=bounds,
+        record_count=len(rows),
+        file_size_in_bytes=file.stat().st_size,
+    )
+    snapshot_id = 1_000 + number
+    place = f"{table.location()}/metadata/{number}-deletes"
+    manifest = _DeleteManifest(
+        table.spec(), table.schema(), table.io.new_output(f"{place}-m0.avro"), snapshot_id, "null"
+    )
+    with manifest:
+        manifest.add(
+            ManifestEntry.from_args(
+                status=ManifestEntryStatus.ADDED,
+                snapshot_id=snapshot_id,
+                sequence_number=sequence,
+                data_file=content,
+            )
+        )
+    manifests = [*before.manifests(table.io), manifest.to_manifest_file()]
+    output = table.io.new_output(f"{place}.avro")
+    next_number = metadata.next_sequence_number()
+    with write_manifest_list(
+        2, output, snapshot_id, before.snapshot_id, next_number, "null"
+    ) as manifest_list:
+        manifest_list.add_manifests(manifests)
+    snapshot = {
+        "snapshot-id": snapshot_id,
+        "parent-snapshot-id": before.snapshot_id,
+        "sequence-number": next_number,
+        "manifest-list": f"{place}.avro",
+        "summary": {"operation": "delete"},
+        "schema-id": table.schema().schema_id,
+    }
+    ref = {"ref-name": "main", "type": "branch", "snapshot-id": snapshot_id}
+    changes = (
+        AddSnapshotUpdate.model_validate({"snapshot": snapshot}),
+        SetSnapshotRefUpdate.model_validate(ref),
+    )
+    table.catalog.commit_table(table, (), changes)
+    table.refresh()
+    return file
+
+
+def partition_of(table: Table, paths: Sequence[str]) -> Record:
+    """Returns the partition of the first of these data files that belongs to the table."""
+    return next(it.file.partition for it in table.scan().plan_files() if it.file.file_path in paths)

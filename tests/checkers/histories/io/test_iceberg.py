@@ -17,7 +17,7 @@ import pytest
 from pyiceberg.table import Table
 from pyiceberg.types import StringType
 
-from checkers.histories.io import iceberg
+from checkers.histories.io import field_ids, iceberg
 from checkers.histories.io.converting import convert
 from checkers.histories.io.locations import FileSet
 from checkers.histories.io.reading import parquet_parts, whole
@@ -30,6 +30,7 @@ from tests.checkers.histories.io.damaged_metadata import (
 )
 from tests.checkers.histories.io.iceberg_tables import (
     Tables,
+    delete_rows,
     folder_of,
     iceberg_tables,
     rewrite,
@@ -72,6 +73,20 @@ def newest(table: Table) -> Path:
     return Path(table.metadata_location.removeprefix("file://"))
 
 
+def stored_rows(table: Table) -> dict[int, tuple[str, int]]:
+    """Returns the data file and the position of each operation, also of deleted ones."""
+    return {
+        op: (task.file.file_path, position)
+        for task in table.scan().plan_files()
+        for position, op in enumerate(op_column(task.file.file_path))
+    }
+
+
+def op_column(path: str) -> list[int]:
+    found: list[int] = pq.read_table(path.removeprefix("file://"), columns=["op"])["op"].to_pylist()
+    return found
+
+
 # ---------------------------------------------------------------- as the package reads it
 
 
@@ -80,7 +95,8 @@ def take(rng: random.Random, table: Table, number: int) -> None:
     names, there = table.schema().column_names, table.scan().to_arrow()["op"].to_pylist()
     rows = numbered(range(10 * number, 10 * number + 3), rng.choice(DAYS))
     rows = rows.rename_columns(names[: rows.num_columns])
-    match rng.choice(("append", "append", "overwrite", "delete", "rename", "add")):
+    kinds = ("append", "append", "overwrite", "delete", "rename", "add")
+    match rng.choice(kinds + 3 * ("delete rows",) * (table.metadata.format_version == 2)):
         case "append":
             table.append(rows)
         case "overwrite":
@@ -93,6 +109,13 @@ def take(rng: random.Random, table: Table, number: int) -> None:
             old = rng.choice(names[5:])
             with table.update_schema() as changed:
                 changed.rename_column(old, f"{old}_" if rng.random() < 0.5 else f"new{number}")
+        case "delete rows":
+            path = stored_rows(table)[rng.choice(there)][0]
+            alike = [row for row in stored_rows(table).values() if row[0] == path]
+            earlier = rng.randrange(1, table.metadata.next_sequence_number())
+            delete_rows(table, rng.choices(alike, k=2), sequence=rng.choice((None, None, earlier)))
+            if not table.scan().to_arrow().num_rows:
+                table.append(rows)
         case _:
             with table.update_schema() as changed:
                 changed.add_column(f"more{number}", StringType())
@@ -189,11 +212,70 @@ def test_a_table_that_spark_wrote_is_read_by_its_ids() -> None:
     assert rows.equals(pa.Table.from_pylist(expected, rows.schema))
     with pytest.raises(UnreadableHistory, match="a history has no column reason; delete it"):
         whole(iceberg.files_of(RECORDED, first))
+    remaining = pa.Table.from_pylist([row for row in expected if row["op"] != 8], rows.schema)
     for snapshot in (deleted, None):
-        with pytest.raises(
-            UnreadableHistory, match=r"-deletes\.parquet .* deleted rows \(position"
-        ):
-            whole(iceberg.files_of(RECORDED, snapshot))
+        assert in_order(whole(iceberg.files_of(RECORDED, snapshot))).equals(remaining)
+
+
+# ---------------------------------------------------------------- position deletes
+
+
+def test_deleted_rows_are_read_neither_in_place_nor_from_a_copy(
+    tables: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(field_ids, "ROWS_AT_ONCE", 2)  # the positions are those of the file
+    table = tables.create("t", numbered(range(7), "a").drop_columns(["day"]))
+    stored = stored_rows(table)
+    delete_rows(table, [stored[op] for op in (0, 3, 4)])
+    delete_rows(table, [stored[op] for op in (3, 6)])  # one of them again
+    table.append(numbered(range(7, 9), "a").drop_columns(["day"]))
+    assert ops(folder_of(table)) == [1, 2, 5, 7, 8]
+    parts = parquet_parts(folder_of(table), tmp_path / "parts")
+    assert sorted(op for part in parts for op in op_column(str(part))) == [1, 2, 5, 7, 8]
+    convert(folder_of(table), tmp_path / "out")
+    assert ops(tmp_path / "out") == [1, 2, 5, 7, 8]
+
+
+def test_a_delete_file_counts_for_data_files_that_are_not_newer(tables: Tables) -> None:
+    table = tables.create("t", TABLE)
+    table.append(with_error("new", 7))  # the second commit
+    stored = stored_rows(table)
+    delete_rows(table, [stored[0]], sequence=1)
+    delete_rows(table, [stored[7]], sequence=1)
+    expected = [1, 2, 2, 7, 7, 7, 7]
+    assert ops(folder_of(table)) == expected
+    assert sorted(table.scan().to_arrow()["op"].to_pylist()) == expected
+    delete_rows(table, [stored[1], stored[7]], sequence=1)
+    assert ops(folder_of(table)) == [2, 2, 7, 7, 7, 7]
+
+
+def test_a_delete_file_may_name_a_file_that_left_the_table(table: Table) -> None:
+    old = stored_rows(table)[0]
+    delete_rows(table, [old])
+    table.overwrite(with_error("new", 7))
+    delete_rows(table, [old, stored_rows(table)[7]])
+    assert ops(folder_of(table)) == [7, 7, 7]
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"pos": [1, 9]}, "deletes row 9, and the file has 4 rows; copy the whole table again"),
+        ({"pos": [-1, 1]}, "deletes row -1, and the file has 4 rows; copy the whole table again"),
+        ({"pos": [None, 1]}, "-deletes.parquet: a position delete has a null; copy the whole"),
+        ({"pos": ["a", "b"]}, "-deletes.parquet: this is no complete Parquet file (Failed to par"),
+        ({"position": [0, 1]}, "-deletes.parquet: no column pos of position deletes; copy the who"),
+    ],
+)
+def test_a_damaged_delete_file_is_refused(
+    table: Table, changes: dict[str, list[Any]], why: str
+) -> None:
+    path, _ = stored_rows(table)[0]
+    file = delete_rows(table, [(path, 0)])
+    pq.write_table(pa.table({"file_path": [path, path], **changes}), file)
+    with pytest.raises(UnreadableHistory) as fault:
+        whole(folder_of(table))
+    assert why in str(fault.value)
 
 
 # ---------------------------------------------------------------- where a table is
@@ -285,7 +367,6 @@ def test_a_snapshot_without_a_manifest_list_is_refused(table: Table) -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"content": 1}, "it has deleted rows (position deletes); rewrite the data files of the"),
         ({"content": 2}, "it has deleted rows (equality deletes); rewrite the data files of the"),
         ({"file_format": "ORC"}, "its format is ORC; write its current rows as Parquet files"),
         ({"key_metadata": b"k"}, "it is encrypted; write its current rows as Parquet files"),
@@ -351,6 +432,15 @@ def test_damaged_metadata_is_refused_or_read_but_never_a_crash(recorded: tuple[P
     for file in (folder / "v5.metadata.json", manifest_list, manifest):
         contents = [damaged_bytes(rng, file.read_bytes()) for _ in range(150)]
         assert_never_a_crash(partial(iceberg.files_of, *recorded), file, contents)
+
+
+def test_a_delete_file_with_damaged_bytes_is_refused_or_read_but_never_a_crash(
+    recorded: tuple[Path, int],
+) -> None:
+    rng, folder = random.Random(3), recorded[0]
+    (deletes,) = folder.glob("data/*/*-deletes.parquet")
+    contents = [damaged_bytes(rng, deletes.read_bytes()) for _ in range(150)]
+    assert_never_a_crash(partial(whole, folder), deletes, contents)
 
 
 def test_metadata_with_an_odd_value_is_refused_or_read_but_never_a_crash(

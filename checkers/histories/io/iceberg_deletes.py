@@ -1,0 +1,55 @@
+"""The rows that the position delete files of an Iceberg snapshot delete.
+
+Each row of such a Parquet file has the path of a data file and the position of a row in it; the
+first row has position 0. It counts only for a data file that is not newer than the delete file, by
+the sequence numbers of both. A deleted row may have several entries, and the data file may no
+longer belong to the table.
+
+Source: the Iceberg table spec, "Position Delete Files" and "Scan Planning".
+Simplified: delete files are read completely, and their positions are held in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.io.iceberg_manifests import COPY, TableFile
+from checkers.histories.io.locations import Place, readable
+from checkers.histories.io.recorded import UnreadableHistory, reading_parquet
+
+_COLUMNS: Final = pa.schema([("file_path", pa.string()), ("pos", pa.int64())])
+
+
+def deleted_rows(files: Sequence[TableFile], place: Callable[[str], Place]) -> dict[Place, Ints]:
+    """Returns the positions of the deleted rows in each data file, ascending.
+
+    A data file without deleted rows is left out. `place` maps a path of the table to the location
+    that is read. Raises UnreadableHistory if a delete file is damaged.
+    """
+    sequence_of = {file.path: file.sequence for file in files if not file.has_deletes}
+    found: dict[str, list[Ints]] = {}
+    for file in files:
+        for path, positions in _positions(place(file.path)) if file.has_deletes else ():
+            if sequence_of.get(path, file.sequence + 1) <= file.sequence:
+                found.setdefault(path, []).append(positions)
+    return {place(path): np.unique(np.concatenate(some)) for path, some in found.items()}
+
+
+def _positions(file: Place) -> Iterator[tuple[str, Ints]]:
+    with reading_parquet(file), pq.ParquetFile(readable(file)) as content:
+        missing = {*_COLUMNS.names} - {*content.schema_arrow.names}
+        if missing:
+            raise UnreadableHistory(f"{file}: no column {min(missing)} of position deletes; {COPY}")
+        for batch in content.iter_batches(columns=_COLUMNS.names):
+            rows = pa.Table.from_batches([batch]).select(_COLUMNS.names).cast(_COLUMNS)
+            if any(column.null_count for column in rows.columns):
+                raise UnreadableHistory(f"{file}: a position delete has a null; {COPY}")
+            by_path = rows.group_by("file_path", use_threads=False).aggregate([("pos", "list")])
+            for path, some in zip(by_path["file_path"], by_path["pos_list"], strict=True):
+                yield path.as_py(), some.values.to_numpy()
