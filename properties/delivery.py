@@ -155,7 +155,8 @@ def strongest(
 ) -> Semantics | None:
     """Returns the strongest semantics that every application satisfies; None without applications.
 
-    The result is `neither` if some record was repeated and some record was skipped.
+    The result is `neither` if some record was repeated and some record was skipped. A promise in
+    `contradicted` counts as broken, because an anomaly contradicts it.
     """
     some = tuple(deliveries)
     if not some:

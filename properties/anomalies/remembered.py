@@ -1,9 +1,9 @@
-"""A cache of facts: a function of a history is computed once, though many definitions call it.
+"""Caches functions of a history: each is computed once, although many definitions call it.
 
-Definitions are literal, so each derives its data from the whole history, such as the sent values
-and their offsets. For one history, forty definitions derive the same facts. A fact that is
-`remembered` is derived only once, for the last history with which it was called. The fact must
-depend on nothing but its parameters, and no caller may change its result.
+The literal definition of an anomaly computes what it needs from the whole history, for example the
+sent values and their offsets. Forty definitions compute the same facts. A function that is
+`remembered` computes its result only once, and keeps it for the last history with which it was
+called. The result must depend on nothing but the parameters, and no caller may change it.
 """
 
 from __future__ import annotations

@@ -195,7 +195,7 @@ def _ends_that_go_back(run: Transacted) -> Iterator[str]:
 
 
 def coordinator_log_is_replicated(run: Transacted) -> tuple[Breach, ...]:
-    """Always: an acknowledged commit is visible, and no transactional id is forgotten."""
+    """Always: an acknowledged commit is visible; the coordinator forgets no transactional id."""
     return tuple(Breach("coordinator_log_is_replicated", why) for why in _forgotten(run))
 
 

@@ -51,7 +51,7 @@ def offsets_back(logs: Logs) -> tuple[OffsetBack, ...]:
 
 
 def cleaned_to(replicas: list[ReplicaLog]) -> int:
-    """Returns the offset below which compaction may have removed records from any replica."""
+    """Returns the highest offset below which one of the replicas may have been compacted."""
     checkpointed = max(log.metadata.cleaned_to for log in replicas)
     compacted = [log for log in replicas if any(batch.compacted for batch in log.batches)]
     # compaction removes records only below the newest segment

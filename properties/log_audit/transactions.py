@@ -121,9 +121,9 @@ def repeated_markers(logs: Logs) -> tuple[RepeatedMarker, ...]:
 
 
 def coordinator_epochs_back(logs: Logs) -> tuple[CoordinatorEpochBack, ...]:
-    """Returns each marker with a lower coordinator epoch than an earlier marker of its producer.
+    """Returns each marker with a lower coordinator epoch than its producer's previous marker.
 
-    Each marker is compared with the previous one of the same producer in the same log.
+    Both markers are in the same log.
     """
     return tuple(
         sorted(

@@ -29,8 +29,8 @@ ANY: Final = range(2**63)  # the size of a sort that is no key of a variable
 class Call(NamedTuple):
     """An action of the spec, with its arguments.
 
-    If the spec refuses the action, this is a violation. If `maybe` is true, a refused action is
-    skipped.
+    If the spec refuses the action, the run violates the spec. But if `maybe` is true, a refused
+    action is only skipped.
     """
 
     action: str

@@ -10,10 +10,10 @@ and `election` they are one step. The spec's variables get their values from the
 
 A consumer is mapped to a replica that is never in sync (`consumer_reads`).
 
-In the spec, a fetch is one step with its sender: the follower sends it, and the abstract leader has
-it at once. The leader on the broker receives the fetch later. So the abstract leader may have
-fetches that the broker's leader has not received yet. `message_knowledge` checks that the broker's
-leader relies only on fetches that have arrived.
+In the spec, the leader has a fetch as soon as the follower has sent it. The leader on the broker
+receives the fetch later. So the abstract leader may have fetches that the broker's leader has not
+received yet. `message_knowledge` checks that the broker's leader relies only on fetches that have
+arrived.
 
 Source: KIP-101, KIP-320, KIP-497, KIP-966; `model.replication_abstract.claims`.
 Simplified: records that are not in a log yet, or no longer, are not mapped. Power losses and

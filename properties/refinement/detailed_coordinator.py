@@ -7,9 +7,9 @@ step: they are two abstract steps. If no coordinator fails, a third abstract ste
 append. In the detailed state and in its abstract state, the partitions must accept the same
 markers.
 
-In the abstract log, a record without a transaction keeps the last transaction, and a tombstone
-keeps the last producer id. The detailed records forget both. So the mapping computes them from all
-decisions, and from the producer ids that were assigned.
+In the abstract log, a record without a transaction still names the last transaction, and a
+tombstone still names the last producer id. The detailed records do not name them. So the mapping
+computes them from all decisions, and from the producer ids that were assigned.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: one transactional id, because the spec `transactions` has no more. No log is truncated.
@@ -226,7 +226,10 @@ class Refinement(StateMapping[Transactions]):
                 return []
 
     def _commits(self, step: Step) -> Iterator[Call]:
-        """Yields the abstract commit of an append, which is immediate if no coordinator fails."""
+        """Yields the abstract action that commits an append, if the step commits it too.
+
+        If no coordinator fails, an append is committed in its own step.
+        """
         if step.action in _APPENDS and not self.detailed.appends_wait():
             yield Call("commit_append", (ID,))
 

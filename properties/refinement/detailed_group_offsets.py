@@ -54,7 +54,7 @@ class WithoutResets(GroupOffsets):
 
 @dataclass
 class Replayed:
-    """The offsets that the coordinator's log gives: committed, and pending by member."""
+    """The committed offset in the coordinator's log, and the pending offset of each member."""
 
     committed: int = 0
     pending: dict[int, int] = field(default_factory=dict[int, int])
@@ -156,7 +156,10 @@ class Refinement(HistoryMapping[GroupOffsets]):
         yield f"the decision of m{m}", (ended and commits, ended and not commits), decision
 
     def _replayed(self, detailed: State) -> Replayed:
-        """Returns the offsets that follow from the coordinator's log, which has no tombstone."""
+        """Returns the committed and the pending offsets, by a replay of the coordinator's log.
+
+        The log must have no tombstone.
+        """
         read = Replayed()
         for at in range(as_int(detailed["end_offset", ()])):
             offset = detailed["log.offset", (at,)]

@@ -53,7 +53,7 @@ class Refinement(HistoryMapping[Transactions]):
         return [*self._changes(step.before, step.after), *self.reads(abstract, step.after)]
 
     def _changes(self, before: State, after: State) -> Iterator[Call]:
-        """Yields the abstract actions of the clients, the coordinator and the leader in a step.
+        """Yields the abstract actions that explain a step, except the actions of the reader.
 
         An example is `append_first`.
         """
@@ -87,9 +87,10 @@ class Refinement(HistoryMapping[Transactions]):
         return self._detailed.holds(self._read, detailed, {IN.uid: PARTITION, AT.uid: offset})
 
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
-        """Yields the values that must be equal in both states: the log, the decisions, the reads.
+        """Yields the values that must be equal in both states, as (name, detailed, abstract).
 
-        The last pair requires that no further read is possible.
+        They are the log, the decisions and the reads. The last row checks that the abstract reader
+        cannot read another record.
         """
         end = end_of(detailed)
         yield "the log end", end, abstract["end_offset", ()]

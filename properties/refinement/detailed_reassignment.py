@@ -144,7 +144,7 @@ class Refinement(HistoryMapping[ElrOfReplicas]):
         ]
 
     def _changed(self, step: Transition) -> list[Call]:
-        """Returns the abstract actions that change the registration as this step changes it."""
+        """Returns the abstract actions for a step that changes the partition registration."""
         was, now = (self._members(s, "partition_registration.isr") for s in step[2:])
         elr = self._members(step.before, "partition_registration.elr")
         adding, still = (self._members(s, "assignment.adding") for s in step[2:])

@@ -39,8 +39,8 @@ class Step:
 class Agreement:
     """A predicate of the detailed spec and one of the abstract spec that must have the same value.
 
-    Each entry of `of` has values for the variables of both predicates, which are compared for each
-    entry.
+    Each entry of `of` assigns values to the variables of both predicates. The predicates are
+    compared under each of these assignments.
     """
 
     detailed: t.Node
@@ -132,7 +132,7 @@ class StateMapping(ABC, Generic[R]):
         return state == self.abstraction(step.after)
 
     def agree(self, detailed: State) -> bool:
-        """Returns True if both specs accept the same requests in this detailed state."""
+        """Returns True if all predicates in `agreements` agree in this detailed state."""
         abstract = self.abstraction(detailed)
         return all(
             self._detailed.holds(one.detailed, detailed, env)

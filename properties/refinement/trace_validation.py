@@ -73,7 +73,7 @@ class Unexplained:
 
 
 class Rejected(NamedTuple):
-    """The reasons why the spec rejects an event: the attempts, with the decisive one last.
+    """Why the spec rejects an event: what failed for each tried action, the decisive one last.
 
     `refusal` is the refusal of an action that the event needs. It is None if the values of the run
     differ from those of the spec.
@@ -152,9 +152,9 @@ def explain(behaviour: Behaviour, step: ExpectedStep) -> tuple[str, ...]:
 
 
 def attempt(behaviour: Behaviour, step: ExpectedStep) -> Rejected | None:
-    """Performs the spec's actions for an event; returns None, or the action that the spec rejects.
+    """Performs the spec's actions for an event; returns None, or why the spec rejects the event.
 
-    `behaviour` has the state after the actions that were performed.
+    `behaviour` then has the state after the actions that the spec allowed.
     """
     tried: list[str] = []
     for call in step.calls:

@@ -258,7 +258,7 @@ class LocalCoordinators:
     def on_timer(
         self, context: Context, topic_partition: TopicPartition, replicas: Replicas
     ) -> StepResult[LocalCoordinators]:
-        """Passes a timer to the coordinator of this partition, or ends the coordinator's load.
+        """Passes a timer to the coordinator of this partition, or loads the coordinator's log.
 
         A timer is ignored if the broker does not coordinate this partition any more.
         """

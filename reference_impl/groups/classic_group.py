@@ -155,7 +155,7 @@ class ClassicGroup:
 
     @property
     def voted_protocol(self) -> str:
-        """The assignment protocol of the next generation if all present members join it.
+        """The assignment protocol of the next generation, if it has the present members.
 
         Kafka: ClassicGroup.selectProtocol.
         """

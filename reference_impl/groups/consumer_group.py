@@ -139,7 +139,7 @@ class ConsumerGroup:
 
     @property
     def started(self) -> ConsumerGroup:
-        """The group itself; a new group has its first epochs, which are 1 as in Kafka.
+        """This group; a new group gets 1 as its group epoch and its assignment epoch.
 
         Kafka: ModernGroup and TargetAssignmentMetadata.
         """

@@ -164,7 +164,7 @@ class GroupCoordinator:
         return next(errors, ErrorCode.NONE)
 
     def commit_error(self, request: CommitOffsets, bugs: Bugs) -> ErrorCode:
-        """Returns the error that rejects an offset commit now, or NONE."""
+        """Returns the error that rejects an offset commit in the group's present state, or NONE."""
         return group_commits.commit_error(
             request,
             self.classic(request.group),

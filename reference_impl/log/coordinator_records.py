@@ -197,7 +197,7 @@ def encoded(entry: Entry, topic_id: Callable[[str], UUID]) -> tuple[bytes, bytes
 
 
 def decoded(key: bytes, value: bytes | None) -> Entry | None:
-    """Returns the entry of a record; None for a record of a type that is not in the table.
+    """Returns the entry of a record; None if the type of the record is not in `SCHEMAS`.
 
     Raises ValueError for a malformed record, or for a value of another version.
     """

@@ -339,7 +339,10 @@ class PartitionLog:
         return replace(self, flushed=self.end_offset, timed_flush=timed)
 
     def after_process_crash(self) -> PartitionLog:
-        """Returns the log after a crash of the process: all records, with checkpointed offsets."""
+        """Returns the log after a crash of the process: it keeps all records.
+
+        The high watermark and the log start return to their values at the last checkpoint.
+        """
         # Without a checkpoint the log start falls back to the oldest segment.
         start = min(max(self.start_checkpoint, self.first_offset), self.log_start)
         return replace(self, log_start=start).with_high_watermark(self.checkpoint)

@@ -222,7 +222,7 @@ class ElectedLeader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldElection:
-    """Request: make the first replica leader; a broker forwards it to the controller."""
+    """Request: elect the preferred leader or an unclean one; forwarded to the controller."""
 
     topic_partition: TopicPartition
     # If true, any live replica becomes leader of a partition without a leader.

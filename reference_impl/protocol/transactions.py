@@ -83,7 +83,7 @@ class AddedPartitionsToTxn:
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """The topic partition to verify; a leader's request has only this one."""
+        """The first topic partition; the only one if a leader requested a verification."""
         return self.topic_partitions[0]
 
 

@@ -39,7 +39,7 @@ class Defect:
 def conduct(some: Sequence[tuple[Case, int]]) -> list[Outcome]:
     """Simulates each case with its seed, analyzes the histories, and returns the outcomes.
 
-    An analysis costs more than the rows of such a small history. So histories of cases with the
+    Each history is small, and each analysis has a fixed cost. So histories of cases with the
     same `declared` assumptions are joined and analyzed together. A violation belongs to the history
     that has its operations. The verdict is `no progress` if the cluster does not recover.
     """

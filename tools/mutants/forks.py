@@ -69,7 +69,10 @@ class Forks:
             raise NotGreen("no test ran")
 
     def attempt(self, mutant: Mutant, tests: Sequence[Selection]) -> Verdict | None:
-        """Returns the verdict of tests that have a record; None if the mutant needs new imports."""
+        """Returns the verdict of the tests on a mutant; None if the mutant needs new imports.
+
+        The tests must have been recorded.
+        """
         with self.copy.mutated(mutant) as (before, after):
             answer = self._send(self._chosen(tests), (mutant.file, before, after))
         return answer and Verdict(**answer)

@@ -84,7 +84,7 @@ def with_reasons_of(before: Tried | None, row: Tried) -> Tried:
 
 
 def at_their_points(rows: Mapping[str, Tried], points: Iterable[Mutant]) -> Iterator[Tried]:
-    """Yields the rows of the record whose mutant is still a point of the source, at its line today.
+    """Yields the recorded rows of mutants that the source still has, with their present lines.
 
     The keys of `rows` are the ids of the mutants.
     """

@@ -7,7 +7,7 @@
 
 A version has the schemas and the snapshots of the table. Only the catalog knows which version is
 the current one. Without it, the version with the highest number is read; two files with the highest
-number are refused. The path of such a file names a version too.
+number are refused. A path to a file `*.metadata.json` selects the version in this file.
 
 Paths are absolute. Those below the location of the table are looked up below the folder that was
 passed, so a copy of a table can be read.
@@ -176,7 +176,7 @@ def _identity_partitions(metadata: Mapping[str, Any]) -> Iterator[int]:
 
 
 def _objects(found: object, number: str) -> list[Mapping[str, Any]]:
-    """Returns the JSON objects of a list whose field `number` is an integer.
+    """Returns those JSON objects in a list that have an integer in the field `number`.
 
     The result is empty if `found` is no list.
     """

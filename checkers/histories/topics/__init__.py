@@ -1,1 +1,1 @@
-"""A Kafka topic of operations as a history: its records are copied to Parquet files."""
+"""Reads a history from a Kafka topic: copies the topic's records to Parquet files."""

@@ -120,7 +120,10 @@ def dependencies(history: History, declared: Declarations) -> tuple[Dependency, 
 
 
 def cycles(history: History, form: str, declared: Declarations) -> tuple[Cycle, ...]:
-    """Returns the cycles of one form (`G1c`, for example), at most one in each component."""
+    """Returns the cycles of one form (`G1c`, for example).
+
+    At most one cycle is returned for each strongly connected component of the operations.
+    """
     found = dependencies(history, declared)
     if form in FORMS:
         return tuple(sorted(_of_form(form, found)))

@@ -135,8 +135,8 @@ def possible_steps(
     In a cycle, another dependency begins at the reader: the reader sent a record, or its process
     sent one later. And another one ends at the sender: the sender polled a record, or its process
     polled one earlier. The order of the process counts only if `kinds` has `process`. With
-    `realtime`, every dependency can be in a cycle. With `ww_deps`, a dependency can also lead to a
-    sender that only sent.
+    `realtime`, every dependency can be in a cycle. With `ww_deps`, a ww dependency may end at the
+    sender, so the sender need not have polled.
     """
 
     sending, polling = (

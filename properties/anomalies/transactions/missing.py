@@ -79,9 +79,9 @@ def missing_of(history: History, declared: Declarations) -> Callable[[int, int],
 def passed_of(history: History, declared: Declarations) -> Callable[[int, int], int]:
     """Returns a function that counts the records of one transaction that readers passed.
 
-    Readers passed a record if one of them received it, or if it is missing: they read beyond it.
-    The function takes the operation number of the transaction, and a time at which its records were
-    in the log.
+    Readers passed a record if one of them received it. They also passed it if it is missing: a
+    reader read beyond its offset, but no reader received it. The function takes the operation
+    number of the transaction, and a time at which its records were in the log.
     """
     readers, missing = first_readers(history), missing_of(history, declared)
 

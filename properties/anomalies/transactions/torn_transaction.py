@@ -57,7 +57,7 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields the first read of a record of each transaction that sent several records.
+    """Yields, for each transaction with several records, the first read of one of them.
 
     Transactions that failed, or whose records no reader received, are left out.
     """

@@ -81,9 +81,10 @@ class Replay(Generic[HarnessT]):
     read: Callable[[HarnessT], Reading]
 
     def run(self, actions: Iterable[Action], *, defective: bool) -> HarnessT:
-        """Carries out the actions on a new harness, the driven part of the broker, and returns it.
+        """Carries out the actions on a new harness, and returns the harness.
 
-        Raises KeyError for an action that is neither in `effects` nor in `by_itself`.
+        The harness is the driven part of the broker. Raises KeyError for an action that is neither
+        in `effects` nor in `by_itself`.
         """
         harness = self.start(self.defect if defective else SOUND)
         times: Counter[str] = Counter()

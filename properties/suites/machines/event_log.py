@@ -165,9 +165,10 @@ def _effects(operations: list[Operation]) -> Iterator[str]:
 
 
 def _records(operation: Operation) -> Iterator[tuple[str, str, str, str]]:
-    """Yields (sentence with placeholders, key, value, offset) for each record or group offset.
+    """Yields a row for each record and each group offset of the operation.
 
-    They are those of one operation. An example is `reads {values} at offset {offsets} of {key}`.
+    A row is (sentence with placeholders, key, value, offset). An example of a sentence is
+    `reads {values} at offset {offsets} of {key}`.
     """
     is_transaction = operation.f == "txn"
     for did in operation.did:

@@ -126,7 +126,7 @@ class JudgedMachine(RuleBasedStateMachine):
         return ()
 
     def stuck(self) -> str | None:
-        """Returns why the clients made no progress after all faults; None if they made progress."""
+        """Returns why the clients made no progress after the end of all faults, or None."""
         return None
 
     def teardown(self) -> None:

@@ -166,7 +166,10 @@ class ReplicationMachine(LeaderFaultsMachine):
         return self.publish()
 
     def stuck(self) -> str | None:
-        """Returns the error that ended the producer session; None if it continues, or may end."""
+        """Returns why the producer session ended, or None.
+
+        None means that the session has not ended, or that the setting lets it end.
+        """
         over = self.cluster.producer(self._producer).over
         if not self._setting.session_lasts or over is None:
             return None

@@ -18,7 +18,11 @@ from properties.suites.search.programs import Call
 
 
 def drawn(machine: JudgedMachine, coins: Random, powers: Collection[Power]) -> Call | None:
-    """Returns a random call of a rule that is possible now; None if no rule is possible."""
+    """Returns a random call of a rule that is possible now; None if no rule is possible.
+
+    A rule is possible if its preconditions are true, and if `powers` has the abilities that it
+    needs from the cluster.
+    """
     possible = [
         (rule.function.__name__, tuple(rule.arguments_strategies))
         for rule in machine.rules

@@ -115,7 +115,7 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 3))
     def send(self, count: int) -> None:
-        """Sends values in the open or else a new transaction, and waits for acknowledgements."""
+        """Sends values in the open transaction or a new one, and waits for acknowledgements."""
         instance = self._newest()
         self._run_actions(instance, *self._sends(instance, count))
 
@@ -129,7 +129,7 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule()
     def send_offset(self) -> None:
-        """Sends the next group offset in the open or else a new transaction."""
+        """Adds the next group offset to the open transaction, or to a new one."""
         instance = self._newest()
         begins = self._begins(instance)
         self._offset += 1
@@ -228,7 +228,7 @@ class OneIdMachine(LeaderFaultsMachine):
         )
 
     def stuck(self) -> str | None:
-        """Returns why no transaction can be committed after all faults; None if one can."""
+        """Returns why no transaction can be committed after the end of all faults, or None."""
         return self._stuck
 
     # ------------------------------------------------------------ doing it

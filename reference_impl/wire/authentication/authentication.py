@@ -67,7 +67,7 @@ ALLOWED: Final[Mapping[Stage, frozenset[Api]]] = {
 
 
 class Refused(Exception):
-    """Raised if the authentication with a token without a request header fails.
+    """Raised if a client sends a bare token (without a request header) that is refused.
 
     The connection must then be closed without a response.
     """

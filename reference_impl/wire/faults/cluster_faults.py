@@ -89,7 +89,7 @@ async def carry_out(cluster: Faulty, fault: OfCluster) -> None:
 
 
 def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
-    """Returns True if the fault has no effect any more: the broker is already dead or running.
+    """Returns True if the fault would change nothing: the broker is already dead, or running.
 
     For all faults except crash, power loss and start, the result is False.
     """

@@ -55,7 +55,7 @@ class Faults(Protocol):
 
     @property
     def read_partitions(self) -> bool:
-        """True if brokers must read the topic partitions that a request names.
+        """True if brokers must find out which topic partitions a request names.
 
         A fault rule may select requests by topic partition, and the log of requests contains their
         topic partitions.
@@ -104,7 +104,7 @@ class FaultsInForce:
     _happening: set[asyncio.Task[None]] = field(default_factory=set)
 
     def add(self, rules: tuple[Rule, ...]) -> None:
-        """Adds those rules that act on requests to the rules in force."""
+        """Puts those rules into force that act on requests, and skips the others."""
         for rule in rules:
             if rule.when is not None:
                 self.rules.add(rule)

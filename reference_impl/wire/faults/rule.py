@@ -274,8 +274,8 @@ class When:
     def selects_number(self, number: int, acted: int, coins: random.Random) -> bool:
         """Returns True if the rule acts on the `number`-th request that matches the rule.
 
-        `acted` is how often the rule has acted on earlier requests. `coins` decides if the rule has
-        a probability.
+        `acted` is how often the rule has acted on earlier requests. `coins` is used only if the
+        rule acts with a probability.
         """
         if self.nth is not None:
             return number == self.nth

@@ -54,7 +54,7 @@ class PossibleSteps:
     ww_deps: bool  # True if a cycle can also enter an operation through a record that it sent
 
     def of(self, first: Ints, second: Ints) -> tuple[int, int]:
-        """Returns the numbers of wr dependencies that can be in a G1c and in a G1c-process cycle.
+        """Returns how many wr dependencies can be in a G1c cycle, and in a G1c-process cycle.
 
         Dependency i leads from the operation `first[i]`, which sent a record, to `second[i]`, which
         polled it.

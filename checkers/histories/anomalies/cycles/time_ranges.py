@@ -58,7 +58,8 @@ class InfoSenders:
 class TimeRanges:
     """Disjoint ranges of logical time; every dependency cycle is inside one of them.
 
-    The logical time of an operation that ended ok is twice its number.
+    The logical time of an operation that ended ok is twice its number. Any other operation has an
+    odd time (`InfoSenders`).
     """
 
     begin: Ints

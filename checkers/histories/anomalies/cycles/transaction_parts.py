@@ -1,13 +1,13 @@
-"""The offsets of parts of transactions, at which a reader lacks the rest, as bitsets by key.
+"""The offsets of the parts of transactions, as one bitset for each key.
 
     p1 txn k=a k=b j=c -> ok @0 @1 @5     a part: a, at offset 0 of k
     c1 poll            -> ok k=a@0
     c1 poll            -> ok k=d@2        this step begins at a part: it could skip b, and did
 
-A part is a record of a transaction below its last record of the same key. Most sends have an
-acknowledged offset, so one batch of operations has these parts. A value is unconfirmed if it was
-polled at an offset where no send of it was acknowledged. If a transaction has an unconfirmed value,
-the driver finds its parts.
+A part is a record of a transaction below its last record of the same key. After a part, a reader
+still lacks the rest of the transaction. Most sends have an acknowledged offset, so one batch of
+operations has these parts. A value is unconfirmed if it was polled at an offset where no send of it
+was acknowledged. If a transaction has an unconfirmed value, the driver finds its parts.
 
 Source: `properties.anomalies.cycles.intermediate_read`.
 """

@@ -5,8 +5,8 @@
     c1 poll     -> ok k=a@0       the second delivery to process c1
 
 A record is unconfirmed if it was polled at an offset at which no send of it was acknowledged. Few
-records are unconfirmed or share an offset. So their polls are collected, and their repeated and
-skipped deliveries are counted one record at a time.
+records are unconfirmed or share an offset. So all polls of these records are collected. Then the
+records that an application received twice, or skipped, are counted one by one.
 
 Source: `properties.delivery`.
 """
@@ -58,10 +58,11 @@ def count_unconfirmed(
     several: Batch,
     polls: Batch,
 ) -> None:
-    """Adds special records to the counts of each application: delivered, repeated and skipped ones.
+    """Counts the special records that each application received, received twice, or skipped.
 
-    A record is special if it is unconfirmed, or if another record has the same offset. A record is
-    unconfirmed if it was polled at an offset where none of its sends was acknowledged.
+    The counts are added to the objects in `applications`. A record is special if it is unconfirmed,
+    or if another record has the same offset. A record is unconfirmed if it was polled at an offset
+    where none of its sends was acknowledged.
     """
     given: defaultdict[int, set[Record]] = defaultdict(set)
     times: defaultdict[tuple[int, Record], list[DeliveredAt]] = defaultdict(list)

@@ -164,7 +164,7 @@ def _rebalanced(batch: Batch, records: Records) -> Mask:
 def wrong_steps(
     kind: int, row_type: int, positions: LogPositions, records: Records, first: Ints, second: Ints
 ) -> list[pa.Table]:
-    """Returns a table of the wrong steps, and tables with the numbers of all steps.
+    """Returns a table of the wrong steps, and tables that count all steps.
 
     A step is two records of one log that a process polled (or sent) one directly after the other.
     It is wrong if the offset does not grow, or if records are skipped. Steps with an unknown offset

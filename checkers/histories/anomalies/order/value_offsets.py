@@ -87,7 +87,7 @@ class ValueOffsets:
 
         `located[i]` is the offset of the poll or send in row `rows[i]` of the batch; the array is
         changed in place. A missing offset becomes the offset of the value polled or sent. If
-        `of_all` is true, recorded offsets are replaced too.
+        `self.of_all` is true, recorded offsets are replaced too.
         """
         key, value = batch.fingerprints("key"), batch.fingerprints("value")
         among = batch.derived(("unconfirmed values",), lambda _: self.values.has(value)).take(rows)

@@ -100,11 +100,11 @@ class LogEnds:
         )
 
     def applicable(self, checks: Batch) -> Mask:
-        """Returns a mask: True for each check that counts, False for its alternative.
+        """Returns a mask: True for each check that counts.
 
         A check compares an offset with the log ends that were observed before. An end offset read
-        at `read_committed` has two checks. If transactions send to the key (topic partition),
-        `STABLE_END` counts; otherwise `COMMITTED_END` counts.
+        at `read_committed` has two checks, and one of them does not count. If transactions send to
+        the key (topic partition), `STABLE_END` counts; otherwise `COMMITTED_END` counts.
         """
         check, stable_apart = checks.ints("check"), member(checks.ints("key"), self.held_back)
         applies: Mask = np.where(stable_apart, check != COMMITTED_END, check != STABLE_END)
@@ -127,10 +127,9 @@ class LogEnds:
     def contradicted(self, checks: Batch) -> Mask:
         """Returns a mask: True for each check that an earlier log end contradicts.
 
-        A check compares the offset of an operation with log ends. If the mask is False, certainly
-        no higher log end was observed before the operation was invoked. If it is True, such a log
-        end certainly exists only under two conditions. Batches do not overlap in time, and the
-        operation was invoked inside the time span of its batch.
+        A check compares the offset of an operation with log ends. False is certain: no higher log
+        end was observed before the operation was invoked. True is certain only if batches do not
+        overlap in time, and the operation was invoked inside the time span of its batch.
         """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")

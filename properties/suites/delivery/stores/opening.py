@@ -31,7 +31,7 @@ def in_postgres(dsn: str | None) -> Generator[None]:
 def chosen_server() -> str | None:
     """Returns the PostgreSQL server that `in_postgres` has set, or None.
 
-    The environment variable does not count.
+    A server in the environment variable `URTEIL_POSTGRES_DSN` does not count.
     """
     return _SERVER.get()
 

@@ -61,7 +61,7 @@ ChangeSubscription = Callable[[str, Iterable[Any]], AlterClientMetrics]
 
 
 class Changes(NamedTuple):
-    """The functions that read one kind of change request: for topics, brokers and subscriptions.
+    """Three functions that read a change request: of a topic, of brokers, of a subscription.
 
     The subscriptions are those to client metrics.
     """

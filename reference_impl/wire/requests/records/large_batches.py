@@ -22,7 +22,10 @@ MANY_BYTES: Final = 1024 * 1024  # after decompression
 
 
 def is_read_before(head: Header) -> bool:
-    """Returns True for a large or compressed batch, which is read before the leader checks it."""
+    """Returns True if the batch must be read before the leader checks it.
+
+    These are the batches with many records and the compressed ones.
+    """
     if not head.has_known_compression:
         return False
     return head.record_count > MANY_RECORDS or head.compression != "none"

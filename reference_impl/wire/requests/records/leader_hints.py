@@ -23,7 +23,7 @@ from reference_impl.wire.requests.broker.served_broker import ServedBroker, imag
 
 @dataclass(frozen=True, slots=True)
 class LeaderHints:
-    """The leaders of those partitions of a response that other brokers lead."""
+    """The leaders that a response names: those of partitions that another broker leads."""
 
     call: Call
     states: Mapping[TopicPartition, PartitionState]
@@ -52,7 +52,7 @@ class LeaderHints:
         return {"current_leader": leader}
 
     def endpoints(self) -> dict[str, Any]:
-        """Returns the field with the leaders' addresses; empty if there is no hint."""
+        """Returns the response field with the addresses of the named leaders; {} without any."""
         if not self.states:
             return {}
         leaders = sorted({state.leader for state in self.states.values()} & self.addresses.keys())
