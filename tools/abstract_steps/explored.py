@@ -19,6 +19,8 @@ from model.idempotence.versions import IdempotentProducer
 from model.idempotence_abstract.versions import SnapshotKeepsNewest as AbstractSnapshot
 from model.quorum.versions import Quorum
 from model.reassignment.versions import ElrOfReplicas
+from model.share_group.versions import Kafka43, ShareGroup
+from model.share_group_abstract.versions import Kafka43 as AbstractKafka43
 from model.transactions.state import QUIET
 from model.transactions.versions import Transactions
 from model.variants import Constants
@@ -31,6 +33,7 @@ from properties.refinement import (
     detailed_quorum,
     detailed_read_committed,
     detailed_reassignment,
+    detailed_share_group,
     detailed_transactions,
 )
 from properties.refinement.detailed_group_offsets import WithoutResets
@@ -149,6 +152,21 @@ EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
                 )
             ),
             seed=1,
+        ),
+    ),
+    "share-group-abstract": (
+        walk(detailed_share_group.Refinement(ShareGroup(members=1, max_deleted=1))),
+        random_walks(detailed_share_group.Refinement(ShareGroup(writes=2)), seed=1),
+    ),
+    "share-group-abstract kafka-4.3": (
+        walk(
+            detailed_share_group.Refinement(
+                Kafka43(members=1, writes=2, max_leader_epoch=0, max_failures=0, max_deleted=0),
+                version=AbstractKafka43,
+            )
+        ),
+        random_walks(
+            detailed_share_group.Refinement(Kafka43(writes=2), version=AbstractKafka43), seed=1
         ),
     ),
     "quorum-abstract": (

@@ -30,7 +30,7 @@ from properties.refinement.history_mapping import Transition
 
 SMALL: Constants = {"records": 1, "max_deleted": 1}
 ONE_OF_TWO: Constants = {"records": 1, **ALL_IS_WELL}
-LATE: Constants = {"members": 1, "writes": 2, "max_failures": 0, "max_deleted": 0}
+LATE: Constants = {"members": 1, "writes": 2, "max_leader_epoch": 0, **ALL_IS_WELL}
 
 
 def test_every_step_of_the_detailed_spec_is_explained() -> None:
@@ -47,8 +47,10 @@ def test_steps_of_two_records_are_explained() -> None:
 
 
 def test_steps_of_kafka_are_those_of_its_abstract_version() -> None:
+    """In 53 of these pairs, the stored start offset has gone back."""
     kafka = Refinement(Kafka43(**LATE), version=AbstractKafka43)
-    assert kafka.random_walks(30, length=40, seed=1).unexplained == []
+    walk = kafka.walk()
+    assert (walk.pairs, walk.unexplained) == (1_520, [])
 
 
 @pytest.mark.parametrize(
