@@ -187,7 +187,7 @@ class Refinement(StateMapping[Transactions]):
     # ---- steps
 
     def calls(self, step: Step) -> list[Call]:
-        """Returns the abstract actions of a step; a client's send or close has none."""
+        """Returns the abstract actions that explain a step; none for a client's send or close."""
         return [*self._requests(step), *self._actions_of(step), *self._commits(step)]
 
     def _requests(self, step: Step) -> Iterator[Call]:

@@ -68,7 +68,7 @@ def completed(wanted: Assignment) -> Assignment:
 
 
 def reverted(state: PartitionState) -> tuple[Assignment, bool]:
-    """Returns the assignment after a cancellation, and if this needs an unclean election.
+    """Returns the assignment that undoes a reassignment; True if the election is unclean.
 
     An unclean election is needed if only added replicas are in the ISR.
     """

@@ -155,7 +155,7 @@ class ClassicGroup:
 
     @property
     def voted_protocol(self) -> str:
-        """The assignment protocol of the next generation, if it has the present members.
+        """The assignment protocol of the next generation, if the members stay the same.
 
         Kafka: ClassicGroup.selectProtocol.
         """

@@ -39,7 +39,7 @@ def run(data: bytes) -> None:
 
 
 def valid_inputs() -> Iterator[bytes]:
-    """Yields the first operations of `urteil analyze --demo`'s history, in each format."""
+    """Yields an input in each format: the first operations of `urteil analyze --demo`."""
     history = Path(demo).with_name("three-anomalies.edn")
     lines = history.read_bytes().splitlines(keepends=True)[:OPERATIONS]
     rows: pa.Table = whole(history).slice(0, OPERATIONS)

@@ -61,7 +61,7 @@ def faults(history: Location) -> tuple[Fault, ...]:
 
 
 def paired(steps: Iterable[Step]) -> tuple[Fault, ...]:
-    """Returns the faults that the steps begin; a fault lasts until the step that ends it.
+    """Returns the faults that these actions begin; a fault lasts until an action ends it.
 
     >>> paired([Step(at_ns=1, do="kill", node=2), Step(at_ns=5, do="start", node=2)])
     (Fault(do='kill', node=2, from_ns=1, until_ns=5),)

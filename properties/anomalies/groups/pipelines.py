@@ -31,7 +31,10 @@ class Step:
 
 
 def steps(history: History) -> Iterator[Step]:
-    """Yields a step for each committed transaction and each input key whose offset it committed."""
+    """Yields a step for each committed transaction and each input key whose offset it committed.
+
+    A step is the part of the transaction that concerns this key.
+    """
     for register, op in sorted(
         {(c.register, c.op) for c in commits(history) if c.in_transaction and c.outcome == "ok"}
     ):

@@ -98,10 +98,10 @@ def transactional_keys(history: History) -> frozenset[str]:
 def is_known(
     facts: Collection[Reached], key: str, invoked_ns: int, *, stable: bool = False
 ) -> bool:
-    """Returns True if some fact proves how far a log had reached when an operation was invoked.
+    """Returns True if `facts` prove how far the log `key` had reached at the time `invoked_ns`.
 
-    The operation was invoked at `invoked_ns`, on the log `key`. With `stable`, only facts that
-    prove how far the last stable offset had reached count.
+    A fact counts only if its operation completed before this time. With `stable`, only facts about
+    the last stable offset count.
     """
     return any(
         fact.key == key and fact.completed_ns < invoked_ns and (fact.stable or not stable)
@@ -110,5 +110,5 @@ def is_known(
 
 
 def furthest(facts: Collection[Reached]) -> Reached:
-    """Returns the fact with the highest log end; of several, the one that completed first."""
+    """Returns the proof of the highest log end; of several, the one that completed first."""
     return min(facts, key=lambda fact: (-fact.end, fact.completed_ns, fact.op, fact.position))

@@ -151,7 +151,7 @@ def observed(history: History) -> int:
 
 
 def _later_fetches(some: Collection[Commit | Fetch]) -> int:
-    """Returns the number of fetches, not counting a fetch that completed before all other calls."""
+    """Returns the number of fetches, without one that is the first operation to complete."""
     ended = [one for one in some if one.completed_ns < FOREVER_NS]
     first = min(ended, key=lambda one: (one.completed_ns, one.op, isinstance(one, Fetch)))
     return sum(isinstance(one, Fetch) for one in some) - isinstance(first, Fetch)

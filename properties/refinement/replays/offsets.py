@@ -3,10 +3,10 @@
     spec and variant                      bug of the broker             claim
     group-offsets expires-in-rebalance    offsets-expire-while-alive    committed_offsets_last
 
-The replay runs the coordinator's code for one group, with the bug in the table but without a
-broker. This code handles the members, the log of offsets, and the cache built from this log. The
-replay leaves out the spec's variables of transactions. The claim compares the states before and
-after a step, so it is evaluated on the last action of the counterexample.
+The replay runs only the coordinator's code for one group, not a whole broker. The bug in the table
+is switched on. This code handles the members, the log of offsets, and the cache built from this
+log. The replay leaves out the spec's variables of transactions. The claim compares the states
+before and after a step, so it is evaluated on the last action of the counterexample.
 
 Simplified: the rebalance lasts as long as offsets are retained, and the member stays alive.
 """

@@ -93,7 +93,10 @@ class LogMachine(LeaderFaultsMachine):
     @precondition(lambda self: self.wants_readers)
     @rule(offset=st.integers(0, 3), place=st.integers(0, 1))
     def read_from(self, offset: int, place: int) -> None:
-        """Starts a reader at this offset, or at the end of the log if that is lower."""
+        """Starts a reader at this offset, or at the end of the log if that is lower.
+
+        It reads all topic partitions of the run, first the one with the number `place`.
+        """
         first = place % len(self._places)
         places = (*self._places[first:], *self._places[:first])
         starts = {place: self._capped(offset, place) for place in places}

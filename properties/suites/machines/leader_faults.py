@@ -138,7 +138,10 @@ class LeaderFaultsMachine(ClusterMachine):
         self.cluster.resume(leader)
 
     def fail(self, fault: Crash | PowerLoss) -> None:
-        """Applies the fault, unless more than `failures` brokers would be down or out of sync."""
+        """Applies the fault, unless too many brokers would then be down or out of sync.
+
+        At most `self.failures` brokers may be.
+        """
         broker = fault.broker
         away = {other for other in self.cluster.broker_ids if not self._is_in_sync(other)}
         if broker != NO_BROKER and len({*away, broker}) <= self.failures:

@@ -44,7 +44,10 @@ class Interruptions:
         return waiting
 
     def holds(self, node: NodeId, event: Input, life: int | None) -> bool:
-        """Returns True if the node is paused; the event then waits until the node resumes."""
+        """Returns True if the node is paused; the event then waits until the node resumes.
+
+        `life` is the number of the node's start to which the event belongs; None fits every start.
+        """
         if node not in self._paused:
             return False
         self._paused[node].append((event, life))

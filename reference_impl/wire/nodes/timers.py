@@ -88,7 +88,7 @@ class Timers:
         self._call_at((at_ms + 1) / 1000 - self._ahead_s, node_id, timer)
 
     async def advance(self, ms: int) -> None:
-        """Advances the clock in small steps; the nodes exchange messages in between."""
+        """Advances the clock by `ms` in small steps; the nodes exchange messages in between."""
         for passed in range(0, ms, CLOCK_STEP_MS):
             step_s = min(CLOCK_STEP_MS, ms - passed) / 1000
             self._ahead_s += step_s

@@ -103,7 +103,7 @@ def _new_nonce() -> str:
 
 @dataclass(slots=True)
 class ScramExchange:
-    """A SCRAM exchange: checks the client's proof against the credential of this user."""
+    """A SCRAM exchange: checks the client's proof against the credential of the named user."""
 
     mechanism: ScramMechanism
     credentials: Mapping[str, ScramCredential]

@@ -119,9 +119,10 @@ def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) 
 
 
 def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
-    """Returns a check for each polled send without an acknowledged offset.
+    """Returns a check for each send without an acknowledged offset whose record was polled.
 
-    The check has the lowest offset at which the record was polled.
+    A check compares the offset of an operation with earlier log ends. Here the offset is the lowest
+    one at which the record was polled.
     """
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")

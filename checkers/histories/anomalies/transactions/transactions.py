@@ -107,7 +107,7 @@ def _torn_transactions(of: TransactionReads, context: Context) -> Plan[Finding]:
 
 
 def _unconfirmed_reads(of: TransactionReads) -> Counter[int]:
-    """Returns the number of unconfirmed read values of each transaction with several sends.
+    """Returns, for each transaction with several sends, how many unconfirmed values were read.
 
     A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
     """

@@ -325,7 +325,7 @@ class ProcessCluster:
         await self._call_all("separate", lists, self._paused)
 
     async def advance_clock(self, ms: int) -> None:
-        """Advances all clocks in small steps; the nodes exchange messages in between.
+        """Advances all clocks by `ms` in small steps; the nodes exchange messages in between.
 
         The clock of a paused node advances when the node continues.
         """

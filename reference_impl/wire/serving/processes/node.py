@@ -96,7 +96,7 @@ class Node:
         self._links.separated = places.separated
 
     async def separate(self, others: frozenset[NodeId]) -> None:
-        """Drops all messages from and to the nodes `others`, and no longer those of other nodes."""
+        """Loses all messages from and to the nodes `others` from now on, but no other messages."""
         self._links.separated = others
 
     async def advance(self, ms: int) -> None:
