@@ -219,7 +219,7 @@ class InSyncReplicas:
         return replace(self, proposal=proposal, proposal_correlation=correlation)
 
     def with_newer_state(self, state: PartitionState) -> InSyncReplicas:
-        """Returns the leader's view of the ISR after a partition registration.
+        """Returns the leader's view of the ISR after it has received a partition registration.
 
         A registration with a newer partition epoch ends the pending ISR proposal. A registration
         with the same or an older epoch changes nothing.

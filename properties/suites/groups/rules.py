@@ -81,7 +81,7 @@ class GroupsMachine(ClusterMachine):
     @precondition(lambda self: 0 < len(self.living()) < _MEMBERS)
     @rule(number=st.integers(0, _MEMBERS - 1))
     def come_and_go(self, number: int) -> None:
-        """Starts a member, and stops it while an older member must revoke partitions for it.
+        """Starts a member, and stops it before an older member has handed partitions over.
 
         The older member is paused when it must revoke partitions. It continues when the new member
         has left.

@@ -95,7 +95,7 @@ def log_records(dependencies: DependencyContext, batch: Batch) -> LogRecords:
 
 
 def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
-    """Returns the pairs of adjacent records in a log that two different operations sent.
+    """Returns the pairs of adjacent records in a log that have different senders.
 
     The result is two arrays of row numbers in `log`. A record with an unknown sender is left out.
     """
