@@ -36,20 +36,23 @@ if TYPE_CHECKING:
     from model.variants import Variant
 
 DECLINED = "declined"
+MILLION = 1_000_000
+CVC5_LIMIT_MS = 20_000  # it has no limit that is the same on every machine
 PROVED = "proved"  # the folder of the cache
 RUN_BUDGET = "300k-states"  # of the search for a run that breaks a property
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProofOptions:
-    """The options of a proof: the solver's time limit for one condition, and two optional outputs.
+    """The options of a proof: the solver's limits for one condition, and two optional outputs.
 
     The conditions are written as SMT-LIB to the folder `smtlib`, unless it is None. If `cvc5` is
     True, the solver cvc5 decides the conditions too. `cache` is the folder of proved conditions;
     without it, every condition is decided.
     """
 
-    limit_ms: int = 20_000
+    limit: int = 100  # millions of units of Z3's work
+    limit_ms: int = 600_000
     smtlib: Path | None = None
     cvc5: bool = False
     cache: Path | None = None
@@ -61,10 +64,16 @@ DEFAULTS = ProofOptions()
 @click.command("prove")
 @selection.spec_options(default="transactions-abstract")
 @click.option(
-    "--limit-ms",
-    default=20_000,
+    "--limit",
+    default=100,
     show_default=True,
-    help="Time limit of each solver for each condition, in milliseconds.",
+    help="Work of Z3 for each condition, in millions of its units; the same on every machine.",
+)
+@click.option(
+    "--limit-ms",
+    default=600_000,
+    show_default=True,
+    help="Wall time of each solver for each condition, in milliseconds: a last resort.",
 )
 @click.option(
     "--smtlib",
@@ -84,6 +93,7 @@ def prove_command(
     kafka: str | None,
     assignments: Sequence[str],
     patterns: Sequence[str],
+    limit: int,
     limit_ms: int,
     smtlib: Path | None,
     cvc5: bool,
@@ -94,7 +104,7 @@ def prove_command(
     --set limits only the search for a run that breaks a property, not the proof. With --kafka, if
     the proof for the release fails, the version of the spec with the fix is proved too. A
     condition that was proved before is taken from the cache, unless its formulas, Z3, the seed or
-    the limit changed.
+    a limit changed.
 
     \b
     urteil prove transactions-abstract
@@ -104,8 +114,9 @@ def prove_command(
     """
     from model.shipped import fix_of
 
-    if limit_ms < 1:
-        raise InputFault(f"--limit-ms {limit_ms}: must be at least 1")
+    for option, value in (("--limit", limit), ("--limit-ms", limit_ms)):
+        if value < 1:
+            raise InputFault(f"{option} {value}: must be at least 1")
     if cvc5:
         import_module("checkers.symbolic.second_solver")  # fails at once if cvc5 is not installed
     chosen, made = selection.selected(spec, variant, assignments, kafka)
@@ -114,6 +125,7 @@ def prove_command(
     names = names if patterns else tuple(name for name in names if name in read)
     selection.note_releases(run, chosen)
     options = ProofOptions(
+        limit=limit,
         limit_ms=limit_ms,
         smtlib=smtlib,
         cvc5=cvc5,
@@ -151,7 +163,12 @@ def prove(
 
     kept = None if options.cache is None else symbolic.ProofCache(options.cache)
     proof = symbolic.prove(
-        spec, seed=run.seed, limit_ms=options.limit_ms, progress=progress, cache=kept
+        spec,
+        seed=run.seed,
+        units=options.limit * MILLION,
+        limit_ms=options.limit_ms,
+        progress=progress,
+        cache=kept,
     )
     if kept is not None and kept.fault:
         run.note(f"proved conditions are not kept: {kept.fault}\n  --no-cache needs no folder")
@@ -218,7 +235,8 @@ def for_other_solvers(
     def progress(one: Compared, number: int, of: int) -> None:
         run.progress(f"{title}: cvc5, {number} of {of} conditions: {one.script.title}")
 
-    return agreement(conditions, limit_ms=options.limit_ms, progress=progress)
+    limit_ms = min(options.limit_ms, CVC5_LIMIT_MS)
+    return agreement(conditions, limit_ms=limit_ms, progress=progress)
 
 
 def verdict_on(

@@ -17,7 +17,7 @@ from typing import Final
 import z3
 
 from checkers.symbolic.induction import INIT, require_known
-from checkers.symbolic.limits import Model, Solver
+from checkers.symbolic.limits import LIMIT_MS, UNITS, Effort, Model, Solver
 from checkers.symbolic.small_scope import SmallScope, scopes_of
 from checkers.symbolic.sorts import Declined
 from model.language.interpreter import State
@@ -25,7 +25,6 @@ from model.language.scope import Scope
 from model.language.spec import Action, Claim, Spec, title_of
 from model.language.values import Writer
 
-LIMIT_MS: Final = 10_000  # for one Z3 query
 NOT_KNOWN_REACHABLE: Final = "a state of the candidate invariant, not known to be reachable"
 INITIAL: Final = "an initial state"
 
@@ -101,6 +100,7 @@ def counterexample_to_induction(
     *,
     scope: Scope | None = None,
     seed: int = 0,
+    units: int = UNITS,
     limit_ms: int = LIMIT_MS,
 ) -> CounterexampleToInduction | NoneFound:
     """Finds a state that satisfies every claim, and a step of the action that violates the claim.
@@ -115,24 +115,29 @@ def counterexample_to_induction(
     broken = next(c for c in spec.claims if c.name == claim)
     found: CounterexampleToInduction | NoneFound = NoneFound(reason="the spec has no scope")
     for tried in scopes_of(spec, scope):
-        found = _at(SmallScope(spec, tried), taken, broken, limit_ms=limit_ms, seed=seed)
+        found = _at(
+            SmallScope(spec, tried),
+            taken,
+            broken,
+            Effort(seed=seed, units=units, limit_ms=limit_ms),
+        )
         if isinstance(found, CounterexampleToInduction):
             break
     return found
 
 
 def _at(
-    at: SmallScope, action: Action, claim: Claim, *, limit_ms: int, seed: int
+    at: SmallScope, action: Action, claim: Claim, effort: Effort
 ) -> CounterexampleToInduction | NoneFound:
     try:
         goal = at.induction.goal(action, claim)
     except Declined as reason:
         return NoneFound(reason=f"declined: {reason}")
-    solver = at.solver(limit_ms=limit_ms, seed=seed)
+    solver = at.solver(units=effort.units, limit_ms=effort.limit_ms, seed=effort.seed)
     solver.add([*at.sorts.axioms, *goal.facts[-1].formulas, z3.Not(goal.formula)])
     answer = solver.check()
     if answer.verdict == "unknown":
-        return NoneFound(reason=f"no answer within {limit_ms} ms: {answer.reason}")
+        return NoneFound(reason=f"no answer within the limits: {answer.reason}")
     if answer.verdict == "unsat":
         return NoneFound(
             reason=f"no counterexample at {scope_text(at.sizes)}; a larger scope may have one"

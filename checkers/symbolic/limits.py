@@ -1,8 +1,10 @@
 """Z3 with limits: every query of `checkers.symbolic` goes through this module.
 
-Every query has a time limit and a resource limit, even if it should be fast. One axiom made a query
-at a finite scope run for ten minutes. A query that reaches a limit returns `unknown` with the
-reason.
+Every query has two limits, even if it should be fast. One axiom made a query at a finite scope run
+for ten minutes. The first limit counts Z3's own units of work (its option `rlimit`), so a query
+stops at the same point on a slow, a busy and a fast machine. Z3 does 2 to 14 million units in a
+second of CPU time. The second limit is wall time. It is a last resort, because its effect depends
+on the machine. A query that reaches a limit returns `unknown` with the reason.
 """
 
 from __future__ import annotations
@@ -18,12 +20,22 @@ Expr = Any  # z3 has no type annotations
 Model = Any
 Options = Mapping[str, object]
 
-# several times the usual consumption of Z3: the time limit normally comes first
-RESOURCES_PER_MS: Final = 40_000
-LARGEST_RLIMIT: Final = 2**32 - 1
+MILLION: Final = 1_000_000
+LARGEST_UNITS: Final = 2**32 - 1  # of Z3's option
+UNITS: Final = 100 * MILLION  # for one condition, over all of its attempts
+LIMIT_MS: Final = 600_000  # for one condition too
 
 # With `ctrl_c`, Z3 handles the signal and stops; Python would handle it only after the query.
 INTERRUPTED: Final = ("interrupted from keyboard", "interrupted")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """The seed of Z3's search, and its limits for one condition or one query."""
+
+    seed: int = 0
+    units: int = UNITS
+    limit_ms: int = LIMIT_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +44,7 @@ class Answer:
 
     verdict: Literal["unsat", "sat", "unknown"]
     seconds: float
+    units: int = 0  # of Z3's work
     reason: str = ""
 
 
@@ -41,16 +54,21 @@ def solver_version() -> str:
 
 
 class Solver:
-    """A set of Z3 formulas; each query about this set takes at most `limit_ms` milliseconds."""
+    """A set of Z3 formulas; each query about this set stops after `units` or `limit_ms`."""
 
     def __init__(
-        self, context: z3.Context, *, limit_ms: int, seed: int = 0, options: Options | None = None
+        self,
+        context: z3.Context,
+        *,
+        units: int = UNITS,
+        limit_ms: int = LIMIT_MS,
+        seed: int = 0,
+        options: Options | None = None,
     ) -> None:
-        limit = max(1, limit_ms)  # for Z3, 0 is no limit
         self._solver = z3.Solver(ctx=context)
         self._solver.set(
-            timeout=limit,
-            rlimit=min(limit * RESOURCES_PER_MS, LARGEST_RLIMIT),
+            timeout=max(1, limit_ms),  # for Z3, 0 is no limit
+            rlimit=min(max(1, units), LARGEST_UNITS),
             random_seed=seed,
             ctrl_c=True,
             **(options or {}),
@@ -62,20 +80,23 @@ class Solver:
     def check(self, *assumptions: Expr) -> Answer:
         """Returns whether formulas and `assumptions` can be true together: sat, unsat or unknown.
 
-        The answer is `unknown` at the time limit. Raises KeyboardInterrupt if the user interrupts
-        Z3.
+        The answer is `unknown` at a limit. Raises KeyboardInterrupt if the user interrupts Z3.
         """
-        started = time.perf_counter()
+        started, before = time.perf_counter(), self._units()
         verdict = str(self._solver.check(*assumptions))
-        seconds = time.perf_counter() - started
+        seconds, units = time.perf_counter() - started, self._units() - before
         match verdict:
             case "sat" | "unsat":
-                return Answer(verdict=verdict, seconds=seconds)
+                return Answer(verdict=verdict, seconds=seconds, units=units)
             case _:
                 reason = self._solver.reason_unknown()
                 if reason in INTERRUPTED:
                     raise KeyboardInterrupt
-                return Answer(verdict="unknown", seconds=seconds, reason=reason)
+                return Answer(verdict="unknown", seconds=seconds, units=units, reason=reason)
+
+    def _units(self) -> int:
+        """Returns the units of work that Z3 has done in this context, for all solvers."""
+        return int(self._solver.statistics().get_key_value("rlimit count"))
 
     def push(self) -> None:
         self._solver.push()

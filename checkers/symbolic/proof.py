@@ -22,6 +22,7 @@ from typing import Final
 from checkers.symbolic.condition import Condition, Progress
 from checkers.symbolic.induction import INIT, Goal, Induction, Using, framed, require_known
 from checkers.symbolic.inductive_subset import InductiveSubset, inductive_subset
+from checkers.symbolic.limits import LIMIT_MS, UNITS, Effort
 from checkers.symbolic.portfolio import AtScopes, Outcome, decide
 from checkers.symbolic.proof_cache import ConditionKeys, ProofCache
 from checkers.symbolic.small_scope import SmallScope, scopes_of
@@ -33,7 +34,6 @@ from checkers.verdicts import Verdict
 from model.language.scope import Scope
 from model.language.spec import Action, Claim, Spec, title_of
 
-LIMIT_MS: Final = 20_000  # for one condition, over all of its attempts
 FRAME: Final = "frame"
 DECLINED: Final = "declined: "
 
@@ -169,6 +169,7 @@ def prove(
     spec: Spec,
     *,
     seed: int = 0,
+    units: int = UNITS,
     limit_ms: int = LIMIT_MS,
     progress: Progress | None = None,
     only: Sequence[str] = (),
@@ -181,7 +182,8 @@ def prove(
     The induction has a condition for each action and claim: if all claims are true before the
     action, this claim is true after it.
 
-    - `limit_ms` limits the solver's time for one condition.
+    - `units` limits Z3's work for one condition, so it has the same effect on every machine.
+    - `limit_ms` limits the wall time for one condition, as a last resort.
     - `only` names the claims to prove; a condition still assumes all claims.
     - `using` names the claims that suffice for a condition; by default, the spec names them.
     - `scope` replaces the spec's numbers of replicas, offsets and so on, for counterexamples and
@@ -194,7 +196,8 @@ def prove(
     for name in only:
         require_known(spec, "claim", name, [c.name for c in spec.claims])
     claims = tuple(c for c in spec.claims if not only or c.name in only)
-    prover = _Prover(spec, using, scope, cache, seed=seed, limit_ms=limit_ms)
+    effort = Effort(seed=seed, units=units, limit_ms=limit_ms)
+    prover = _Prover(spec, using, scope, cache, effort)
     planned = [(action, claim) for claim in claims for action in (spec.initial, *spec.actions)]
     conditions: list[Condition] = []
     vacuity, interrupted = UNCHECKED, False
@@ -204,13 +207,13 @@ def prove(
             conditions.append(Condition.of(action, claim, prover.outcome(action, claim)))
             if progress is not None:
                 progress(conditions[-1], len(conditions), len(planned))
-        vacuity = vacuity_of(spec, scope, seed=seed, limit_ms=limit_ms)
+        vacuity = vacuity_of(spec, scope, seed=seed, units=units, limit_ms=limit_ms)
         if not only and any(c.verdict != "proved" for c in conditions):
             subset = inductive_subset(claims, conditions, prover.again, progress)
             without = {d.claim for d in subset.dropped}
             if subset.kept:
                 subset_vacuity = vacuity_of(
-                    spec, scope, seed=seed, limit_ms=limit_ms, without=without
+                    spec, scope, seed=seed, units=units, limit_ms=limit_ms, without=without
                 )
     except KeyboardInterrupt:
         interrupted = True
@@ -237,15 +240,13 @@ class _Prover:
         using: Using | None,
         scope: Scope | None,
         cache: ProofCache | None,
-        *,
-        seed: int,
-        limit_ms: int,
+        effort: Effort,
     ) -> None:
         self.sorts = Unbounded()
         self.induction = Induction(spec, Step(spec, Translation(self.sorts)), using)
         self.small = [SmallScope(spec, tried) for tried in scopes_of(spec, scope)]
-        self.seed, self.limit_ms = seed, limit_ms
-        self.cache, self.keys = cache, ConditionKeys(self.sorts, seed=seed, limit_ms=limit_ms)
+        self.effort = effort
+        self.cache, self.keys = cache, ConditionKeys(self.sorts, effort)
         self._consequences: dict[str, Outcome] = {}
 
     def again(self, condition: Condition, without: frozenset[str]) -> Condition:
@@ -289,11 +290,11 @@ class _Prover:
 
     def _decided(self, name: str, goal: Goal, at_scopes: AtScopes) -> Outcome:
         if self.cache is None:
-            return decide(goal, self.sorts, at_scopes, limit_ms=self.limit_ms, seed=self.seed)
+            return decide(goal, self.sorts, at_scopes, self.effort)
         kept = self.cache.find(self.keys.key(name, goal))
         if kept is not None:
             return kept
-        found = decide(goal, self.sorts, at_scopes, limit_ms=self.limit_ms, seed=self.seed)
+        found = decide(goal, self.sorts, at_scopes, self.effort)
         # A key of its own: an attempt may have added axioms, on which the proof then rests.
         self.cache.keep(self.keys.key(name, goal), found)
         return found

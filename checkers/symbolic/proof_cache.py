@@ -2,7 +2,7 @@
 
 A proof is found only by the key of its condition. The key is a hash of everything that decides the
 proof: the formulas as Z3 prints them in SMT-LIB, the names of the action and of the claims, the
-solver and its version, the seed, the limit, and the configurations of Z3. So a condition with
+solver and its version, the seed, the limits, and the configurations of Z3. So a condition with
 another guard, lemma, seed or solver has another key, and is decided again.
 
 Only proofs are stored. A refuted condition needs its counterexample and an unknown one needs more
@@ -22,7 +22,7 @@ from typing import Final
 import z3
 
 from checkers.symbolic.induction import Goal
-from checkers.symbolic.limits import Expr, Solver, solver_version
+from checkers.symbolic.limits import Effort, Expr, Solver, solver_version
 from checkers.symbolic.portfolio import STRATEGIES, Outcome
 from checkers.symbolic.sorts import Sorts
 
@@ -36,9 +36,9 @@ class ConditionKeys:
     A formula that several conditions share is printed only once.
     """
 
-    def __init__(self, sorts: Sorts, *, seed: int, limit_ms: int) -> None:
+    def __init__(self, sorts: Sorts, effort: Effort) -> None:
         self.sorts = sorts
-        self.settings = [FORM, solver_version(), seed, limit_ms, repr(STRATEGIES)]
+        self.settings = [FORM, solver_version(), repr(effort), repr(STRATEGIES)]
         self._hashes: dict[int, tuple[str, Expr]] = {}
 
     def key(self, name: str, goal: Goal) -> str:
@@ -75,7 +75,7 @@ def printed(formula: Expr, sorts: Sorts) -> str:
     numbers of each formula count from 0. So two formulas with the same text differ at most in Z3's
     numbers.
     """
-    solver = Solver(sorts.context, limit_ms=1)  # only prints
+    solver = Solver(sorts.context)  # only prints
     solver.add([formula])
     declared = solver.declarations()
     assert "!" not in declared, f"a numbered name is not bound: {declared}"

@@ -11,7 +11,7 @@ from itertools import product
 import z3
 
 from checkers.symbolic.induction import Induction
-from checkers.symbolic.limits import Expr, Model, Solver
+from checkers.symbolic.limits import LIMIT_MS, UNITS, Expr, Model, Solver
 from checkers.symbolic.sorts import Finite
 from checkers.symbolic.states import Step
 from checkers.symbolic.translation import Translation
@@ -38,8 +38,8 @@ class SmallScope:
     def sizes(self) -> dict[str, int]:
         return {name: len(r) for name, r in self.interpreter.ranges.items() if name != "Bool"}
 
-    def solver(self, *, limit_ms: int, seed: int = 0) -> Solver:
-        return Solver(self.sorts.context, limit_ms=limit_ms, seed=seed)
+    def solver(self, *, units: int = UNITS, limit_ms: int = LIMIT_MS, seed: int = 0) -> Solver:
+        return Solver(self.sorts.context, units=units, limit_ms=limit_ms, seed=seed)
 
     def cells(self) -> list[tuple[Cell, t.SortInfo, Expr]]:
         """Returns a tuple for each variable and key: for `isr[r0]`, for `isr[r1]` and so on.

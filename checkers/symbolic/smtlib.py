@@ -122,7 +122,7 @@ def text_of(goal: Goal, facts: Facts, sorts: Sorts) -> str:
         *((f"before: {c.name}", [f]) for c, f in zip(facts.claims, claims, strict=True)),
         ("after: the claim is false", [z3.Not(goal.formula)]),
     ]
-    solver = Solver(sorts.context, limit_ms=1)  # only prints
+    solver = Solver(sorts.context)  # only prints
     for _, formulas in asserted:
         solver.add(formulas)
     lines = [f"(set-logic {LOGIC})", solver.declarations()]

@@ -13,7 +13,7 @@ from typing import Final
 
 import z3
 
-from checkers.symbolic.limits import Answer, Solver
+from checkers.symbolic.limits import LIMIT_MS, UNITS, Answer, Solver
 from checkers.symbolic.small_scope import SmallScope
 from checkers.symbolic.sorts import Declined
 from model.language.scope import Scope
@@ -48,7 +48,8 @@ def vacuity_of(
     scope: Scope | None = None,
     *,
     seed: int = 0,
-    limit_ms: int,
+    units: int = UNITS,
+    limit_ms: int = LIMIT_MS,
     without: Set[str] = frozenset(),
 ) -> Vacuity:
     """Checks at a finite scope that the claims and the actions of a spec are satisfiable.
@@ -61,7 +62,7 @@ def vacuity_of(
         return Vacuity(scope={}, undecided="vacuity was not checked: the spec has no scope")
     at = SmallScope(spec, scope)
     try:
-        return _gates(at, at.solver(limit_ms=limit_ms, seed=seed), without)
+        return _gates(at, at.solver(units=units, limit_ms=limit_ms, seed=seed), without)
     except Declined as reason:
         return Vacuity(scope=at.sizes, undecided=f"vacuity was not checked: {reason}")
 

@@ -5,8 +5,8 @@
     python -m tools.proofs --page                          # only the page
 
 The record is benchmarks/results/proofs.json, the page docs/proofs.md. The exit code is 1 if a proof
-failed, and 3 if proofs are missing. A time is CPU time of one process. On a machine with other work
-a higher --limit-ms keeps conditions from running out of wall time.
+failed, and 3 if proofs are missing. A time is CPU time of one process. The limit of a condition is
+that of `urteil prove`: it counts Z3's work, so other work on the machine changes no result.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3_600.0, help="the budget")
     parser.add_argument("--spec", help="only this spec")
-    parser.add_argument("--limit-ms", type=int, default=20_000, help="for one condition")
     parser.add_argument("--again", action="store_true", help="repeat recorded proofs")
     parser.add_argument("--record", type=Path, default=KEPT, help="the record, as JSON")
     parser.add_argument("--page", action="store_true", help="write only the page")
@@ -45,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         done = task.key in rows and not options.again
         if done or options.spec not in (None, task.key.spec) or time.monotonic() >= until:
             continue
-        rows[task.key] = row = conduct(task, limit_ms=options.limit_ms)
+        rows[task.key] = row = conduct(task)
         machine = {"CPU": cpu_model(), **{it: version(it) for it in ("z3-solver", "cvc5")}}
         keep(rows.values(), machine, options.record)
         sys.stdout.write(f"{task.key.spec} {task.key.version} seed {task.seed}: {row.cpu_s} s\n")

@@ -149,10 +149,11 @@ def test_a_cache_that_is_not_writable_is_reported_and_the_proof_holds(
     assert "proved conditions are not kept: " in output.stderr
 
 
-def test_a_limit_of_zero_is_rejected(call: Any) -> None:
-    output = call("prove", "transactions-abstract", "--limit-ms", "0")
+@pytest.mark.parametrize("option", ["--limit", "--limit-ms"])
+def test_a_limit_of_zero_is_rejected(option: str, call: Any) -> None:
+    output = call("prove", "transactions-abstract", option, "0")
     assert output.exit_code == 2
-    assert "--limit-ms 0: must be at least 1" in output.stderr
+    assert f"{option} 0: must be at least 1" in output.stderr
 
 
 def test_conditions_go_to_other_solvers_and_cvc5_agrees(call: Any, tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from checkers.symbolic import (
     EnginesDisagree,
     NoneFound,
     counterexample_to_induction,
-    limits,
     prove,
 )
 from checkers.symbolic.small_scope import SmallScope
@@ -122,11 +121,10 @@ def test_a_proved_condition_has_no_counterexample(spec: Spec) -> None:
         assert str(found).startswith("no counterexample at ")
 
 
-def test_a_reached_limit_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "RESOURCES_PER_MS", 1)
-    found = counterexample_to_induction(Transactions(), "write_marker", "faithful", limit_ms=9)
+def test_a_reached_limit_is_reported() -> None:
+    found = counterexample_to_induction(Transactions(), "write_marker", "faithful", units=9)
     assert isinstance(found, NoneFound)
-    assert str(found).startswith("no answer within 9 ms: ")
+    assert str(found).startswith("no answer within the limits: ")
 
 
 def test_unknown_names_list_the_nearest() -> None:

@@ -8,12 +8,12 @@ import sys
 import threading
 from itertools import combinations
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import z3
 
 import checkers.symbolic
-from checkers.symbolic import limits
 from checkers.symbolic.limits import Expr, Solver
 
 PIGEONS = 12  # far beyond what a solver without cardinality reasoning finishes in minutes
@@ -41,21 +41,32 @@ def test_time_is_limited() -> None:
     assert (answer.verdict, answer.reason in STOPPED) == ("unknown", True)
 
 
-def test_resources_are_limited_too(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(limits, "RESOURCES_PER_MS", 1)
-    context = z3.Context()
-    solver = Solver(context, limit_ms=100_000)
-    solver.add(pigeonhole(context))
-    answer = solver.check()
-    assert (answer.verdict, answer.reason in STOPPED) == ("unknown", True)
+def test_work_is_limited_and_a_query_stops_at_the_same_point_each_time() -> None:
+    done = set[int]()
+    for _ in range(3):
+        context = z3.Context()
+        solver = Solver(context, units=100_000)
+        solver.add(pigeonhole(context))
+        answer = solver.check()
+        assert (answer.verdict, answer.reason in STOPPED) == ("unknown", True)
+        done.add(answer.units)
+    (units,) = done
+    assert 100_000 <= units < 110_000
 
 
-def test_a_limit_of_zero_is_a_limit() -> None:
-    """A limit of 0 ms ends a query at once, although Z3 itself takes 0 for no limit."""
+def test_a_query_has_all_of_its_units_whatever_earlier_queries_used() -> None:
     context = z3.Context()
-    solver = Solver(context, limit_ms=0)
+    for _ in range(2):
+        solver = Solver(context, units=100_000)
+        solver.add(pigeonhole(context))
+        assert solver.check().units >= 100_000
+
+
+@pytest.mark.parametrize("option", ["units", "limit_ms"])
+def test_a_limit_of_zero_is_a_limit(option: Literal["units", "limit_ms"]) -> None:
+    """A limit of 0 ends a query at once, although Z3 itself takes 0 for no limit."""
+    context = z3.Context()
+    solver = Solver(context, units=0) if option == "units" else Solver(context, limit_ms=0)
     solver.add(pigeonhole(context))
     assert solver.check().verdict == "unknown"
 

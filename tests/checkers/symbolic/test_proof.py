@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 import z3
 
-from checkers.symbolic import Condition, Proof, limits, prove
+from checkers.symbolic import Condition, Proof, prove
 from checkers.symbolic.induction import Induction, Using
 from checkers.symbolic.instances import failing, instances
 from checkers.symbolic.limits import Expr, Solver
@@ -203,11 +203,8 @@ def test_an_interruption_keeps_what_is_decided() -> None:
     assert {c.how for c in proof.conditions[4:]} == {"interrupted"}
 
 
-def test_a_tiny_limit_leaves_conditions_unknown(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(limits, "RESOURCES_PER_MS", 1)
-    proof = prove(Transactions(), limit_ms=8, only=["one_after_another"])
+def test_a_tiny_limit_leaves_conditions_unknown() -> None:
+    proof = prove(Transactions(), units=8, only=["one_after_another"])
     unknown = [c for c in proof.failed if c.verdict == "unknown"]
     assert unknown == list(proof.failed) != []
     attempts = next(c for c in unknown if c.action != "init").how.split("; ")

@@ -134,6 +134,7 @@ def test_another_seed_limit_solver_or_configuration_misses(
 ) -> None:
     prove(Registration(), cache=cache)
     assert kept(prove(Registration(), cache=cache, seed=1)) == 0
+    assert kept(prove(Registration(), cache=cache, units=99_999_999)) == 0
     assert kept(prove(Registration(), cache=cache, limit_ms=19_999)) == 0
     with monkeypatch.context() as changed:
         changed.setattr(proof_cache, "solver_version", lambda: "Z3 1.2.3")
