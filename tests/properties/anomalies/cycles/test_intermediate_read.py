@@ -82,7 +82,7 @@ def test_the_end_of_a_transaction_is_unknown_if_no_trusted_read_shows_one_of_its
     h = history("""
         t1  txn k=a k=c  -> fail
         t2  txn k=a k=c  -> info
-        p1  send k=d     -> ok @4
+        p1  send k=b k=d -> ok @2 @4
         c1  poll{isolation=read_uncommitted} -> ok k=a@0 k=d@4
     """)
     assert intermediate_reads(h) == ()
