@@ -25,6 +25,7 @@ from model.language import (
     count,
     false,
     ite,
+    least_of,
     nothing,
     when,
 )
@@ -96,7 +97,7 @@ class Log(Record):
             for v in Replica:
                 self.entry[x].voters[v] = (x < end) & self.entry[x].voters[v]
         self.end_offset = end
-        self.flushed = ite(end < self.flushed, end, self.flushed)
+        self.flushed = least_of(end, self.flushed)
 
 
 def same_record(a: Log, b: Log, offset: Offset) -> Bool:

@@ -11,6 +11,7 @@ from checkers.histories.anomalies.groups.committed_offsets import (
     COMMITS,
     FETCHES,
     FetchIndex,
+    KnownOffsets,
     fetched,
     higher_commits,
 )
@@ -112,3 +113,12 @@ def test_the_highest_commit_before_a_fetch_is_found_if_it_is_higher(
             for higher in highest_before(h, fetch, -1 if since_ns is None else since_ns[number])
         ]
         assert [tuple(row.values()) for row in observed.to_pylist()] == expected
+
+
+def test_a_fetch_has_the_row_minus_one_if_no_commit_began_late_enough() -> None:
+    row = {"register": 1, "offset": 5, "op": 0, "invoked_ns": 3, "known_ns": 4}
+    facts = KnownOffsets(**{name: np.array([value]) for name, value in row.items()})
+    fetch = table(FETCHES, register=[1], offset=[2], invoked_ns=[9])
+    for since_ns, found in ((2, 0), (3, -1)):
+        assert facts.highest(fetch, np.array([since_ns])).tolist() == [found]
+    assert facts.highest(fetch).tolist() == [0]
