@@ -3,7 +3,7 @@
     python -m tools.mutants --seconds 900             # tries mutants that have no result yet
     python -m tools.mutants --room transactions       # only rooms whose name contains this text
     python -m tools.mutants --room model/quorum       # only the room of this name
-    python -m tools.mutants --again survived          # tries survivors without a reason again
+    python -m tools.mutants --again survived          # tries survivors again that have no reason
     python -m tools.mutants --again crash             # those that crashed
     python -m tools.mutants --changed                 # all mutants of lines that differ from main
     python -m tools.mutants --changed --base v1       # of lines that differ from another commit

@@ -83,7 +83,7 @@ def is_test(name: str) -> bool:
 
 
 def prune(folder: Path, compile_it: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Removes declarations that do not compile from the test files in a folder.
+    """Removes, from the test files in a folder, the declarations that do not compile.
 
     Returns for each removed test the undefined names that it uses, in alphabetical order. Raises
     ValueError if an error is outside of all declarations.

@@ -63,7 +63,7 @@ class OffsetWithoutOutput:
 def _proofs(history: History) -> Iterator[tuple[Fetch, Commit]]:
     """Yields each fetch that only one commit can explain, with this commit.
 
-    The commit is one of a transaction that also sent records.
+    The commit belongs to a transaction that also sent records.
     """
     for fetch in fetches(history):
         possible = [c for c in commits_of(history, fetch) if c.outcome != "fail"]

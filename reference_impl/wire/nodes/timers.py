@@ -60,8 +60,8 @@ class Timers:
     ) -> None:
         """Starts the clock; `elsewhere` has the nodes that may run in other processes.
 
-        The clock is ahead of the event loop's clock by `ahead_s`, which is monotonic and the same
-        in all processes. By default it begins at the wall-clock time. If the wall clock jumps
+        The event loop's clock is monotonic and the same in all processes. This clock is ahead of it
+        by `ahead_s`; by default this clock begins at the wall-clock time. If the wall clock jumps
         later, this clock does not.
         """
         self._elsewhere = elsewhere
