@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
@@ -25,12 +26,13 @@ import pyarrow.parquet as pq
 
 from benchmarks.analyze import costs
 from benchmarks.analyze.synthesis import Synthesis, synthesize
-from benchmarks.pairs import write_results
+from benchmarks.pairs import RESULTS, write_results
 from checkers.histories.analysis import analyze
 from checkers.histories.io.locations import FileSet
 from checkers.histories.io.reading import parquet_parts
 from checkers.histories.io.sources import sources
 
+RESULT: Final = "small_files"
 DAYS: Final = 30
 MODULE: Final = "benchmarks.analyze.small_files"
 
@@ -62,7 +64,16 @@ def main() -> None:
         **json.loads(output),
     }
     sys.stdout.write(f"{json.dumps(facts, indent=1)}\n")
-    sys.stdout.write(f"  kept in {write_results('small_files', [], facts)}\n")
+    sys.stdout.write(f"  kept in {keep(facts)}\n")
+
+
+def keep(facts: dict[str, Any]) -> Path:
+    """Writes the measurement to the result file, in place of one of the same number of files."""
+    file = RESULTS / f"{RESULT}.json"
+    sizes = json.loads(file.read_text())["sizes"] if file.exists() else []
+    others = [one for one in sizes if one["files"] != facts["files"]]
+    sizes = sorted([*others, facts], key=lambda one: int(one["files"]))
+    return write_results(RESULT, [], {"sizes": sizes})
 
 
 def written(folder: Path, files: int, rows_per_file: int) -> int:
@@ -90,11 +101,18 @@ def measured(history: Path) -> dict[str, Any]:
         return result
 
     with tempfile.TemporaryDirectory(prefix="urteil-copied-") as copied:
-        timed("list the files", lambda: sources(history))
+        before = costs.memory(os.getpid())
+        found = timed("list the files", lambda: sources(history))
+        bytes_by_file = round((costs.memory(os.getpid()) - before) / len(found))
+        del found
         copy = timed("list, read and copy them", lambda: parquet_parts(history, Path(copied)))
         files = FileSet("the copy", tuple(copy))
         analysis = timed("analyze the copy", lambda: analyze(files))
-    return {"operations": analysis.operations, "steps": [asdict(step) for step in steps]}
+    return {
+        "operations": analysis.operations,
+        "bytes_by_listed_file": bytes_by_file,
+        "steps": [asdict(step) for step in steps],
+    }
 
 
 if __name__ == "__main__":
