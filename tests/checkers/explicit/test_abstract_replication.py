@@ -122,6 +122,14 @@ def test_only_the_last_leader_is_elected_from_an_empty_isr() -> None:
     assert (run["isr 2 0"], run["isr 2 1"]) == (True, False)
 
 
+def test_a_leader_that_lost_its_disk_may_begin_after_a_newer_leader_replaced_it() -> None:
+    run = begin(WithLosses(leader_epochs=3, max_faults=2))
+    run.do("append 0 0 1", "fetch_response 1 0 1", "elect 1 1", "shrink_isr 0", "lose_disk 1")
+    assert run.refused("become_leader 1 1"), "it may lack what is committed"
+    run.do("elect_unclean 0 2", "become_leader_without 0 2 0", "become_leader 1 1")
+    assert run.broken() == set()
+
+
 def begin(spec: WithLosses) -> Play:
     """Returns an execution in which replica 0 leads at first."""
     state, *_ = Interpreter.of(spec).initial(spec)
