@@ -3,9 +3,9 @@
 The spec is provable for any number of producers, partitions, transactions and coordinators.
 """
 
-from model.coordinator_abstract import bugs, versions
+from model.coordinator_abstract import bugs, continuation, versions
 from model.variants import variants_in
 
-VARIANTS = variants_in(versions, bugs)
+VARIANTS = variants_in(versions, bugs, continuation)
 
 __all__ = ["VARIANTS"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from model.coordinator_abstract.continuation import Continuation
 from model.coordinator_abstract.state import (
     CoordinatorEpoch,
     Instance,
@@ -240,3 +241,73 @@ class FencesNobody(AbstractCoordinator):
 
     def fences(s, m: Metadata, producer_epoch: ProducerEpoch) -> Bool:
         return m.producer_epoch == producer_epoch
+
+
+# ---- clients that continue (KIP-360)
+
+
+@bug(
+    "raises-for-zombies",
+    breaks="only_the_newest_instance_has_the_epoch",
+    steps=6,
+    at={"instances": 2, "transactions": 1},
+    fixed_by="kip-360",
+    in_force=UNRELEASED,
+)
+class RaisesForZombies(Continuation):
+    """The coordinator raises the epoch for any instance with the present producer id.
+
+    So a replaced instance continues, and fences the instance that replaced it. The action
+    `raise_epoch` breaks the lemma `a_continuation_follows`.
+    """
+
+    def expects_present(s, c: Instance, m: Metadata) -> Bool:
+        return m.producer_id == s.held[c].producer_id
+
+
+@bug(
+    "repeats-for-zombies",
+    breaks="one_instance_has_an_epoch",
+    steps=8,
+    at={"instances": 2, "transactions": 1},
+    fixed_by="kip-360",
+    in_force=UNRELEASED,
+)
+class RepeatsForZombies(Continuation):
+    """The coordinator repeats its response for any instance with the previous producer id.
+
+    So a replaced instance gets the epoch of the instance that replaced it. The action
+    `repeat_response` breaks the lemma `a_continuation_follows`.
+    """
+
+    def expects_last(s, c: Instance, m: Metadata) -> Bool:
+        return m.last_id == s.held[c].producer_id
+
+
+@bug(
+    "new-instance-keeps-last",
+    breaks="one_instance_has_an_epoch",
+    steps=6,
+    at={"instances": 2, "transactions": 1},
+    fixed_by="kip-360",
+    in_force=UNRELEASED,
+)
+class NewInstanceKeepsLast(Continuation):
+    """The coordinator keeps the previous epoch although a new instance begins.
+
+    So a request of the replaced instance looks like a retry, and gets the new instance's epoch. The
+    action `repeat_response` breaks the lemma `a_continuation_follows`.
+    """
+
+    def keeps_last(s, i: TransactionalId) -> Bool:
+        return s.has_decision(s.log[i]) | s.is_empty(s.log[i])
+
+    @action
+    def init_producer(
+        s, i: TransactionalId, c: Instance, producer_id: ProducerId, producer_epoch: ProducerEpoch
+    ) -> None:
+        """A new instance requests an epoch; the appended record has the previous one."""
+        m = s.log[i]
+        super().init_producer(i, c, producer_id, producer_epoch)
+        s.appended[i].last_id = m.producer_id
+        s.appended[i].last_epoch = m.producer_epoch

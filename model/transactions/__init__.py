@@ -5,9 +5,9 @@ Simplified: one transactional id and one partition of the coordinator's log. Del
 KIP-939 are left out.
 """
 
-from model.transactions import bugs, fences, versions
+from model.transactions import bugs, continuation, fences, versions
 from model.variants import variants_in
 
-VARIANTS = variants_in(versions, bugs, fences)
+VARIANTS = variants_in(versions, bugs, fences, continuation)
 
 __all__ = ["VARIANTS"]

@@ -38,6 +38,7 @@ from model.transactions.state import (
     TransactionState,
 )
 from model.transactions.versions import Transactions
+from model.variants import Constants
 from properties.refinement.behaviour import Call, as_int
 from properties.refinement.state_mapping import Agreement, StateMapping, Step
 
@@ -64,15 +65,19 @@ class Refinement(StateMapping[Transactions]):
 
     @cached_property
     def abstract(self) -> AbstractCoordinator:
-        return AbstractCoordinator(
-            transactional_ids=1,
-            instances=self.detailed.instances,
-            transactions=self.detailed.transactions,
-            partitions=self.detailed.partitions,
-            producer_ids=self.detailed.producer_ids,
-            producer_epochs=self.detailed.max_epoch + 1,
-            coordinator_epochs=self.detailed.coordinator_failures + 1,
-        )
+        return AbstractCoordinator(**self.bounds())
+
+    def bounds(self) -> Constants:
+        """Returns the constants of the abstract spec."""
+        return {
+            "transactional_ids": 1,
+            "instances": self.detailed.instances,
+            "transactions": self.detailed.transactions,
+            "partitions": self.detailed.partitions,
+            "producer_ids": self.detailed.producer_ids,
+            "producer_epochs": self.detailed.max_epoch + 1,
+            "coordinator_epochs": self.detailed.coordinator_failures + 1,
+        }
 
     # ---- states
 

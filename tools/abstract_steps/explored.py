@@ -21,6 +21,7 @@ from model.quorum.versions import Quorum
 from model.reassignment.versions import ElrOfReplicas
 from model.share_group.versions import Kafka43, ShareGroup
 from model.share_group_abstract.versions import Kafka43 as AbstractKafka43
+from model.transactions.continuation import Continuation
 from model.transactions.state import QUIET
 from model.transactions.versions import Transactions
 from model.variants import Constants
@@ -36,6 +37,7 @@ from properties.refinement import (
     detailed_share_group,
     detailed_transactions,
 )
+from properties.refinement.detailed_continuation import ContinuationRefinement
 from properties.refinement.detailed_group_offsets import WithoutResets
 from properties.refinement.history_mapping import HistoryMapping, Walk
 from properties.refinement.state_mapping import StateMapping
@@ -116,6 +118,10 @@ EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
             )
         ),
         walk(detailed_coordinator.Refinement(Transactions(**{**ONE, "ids_expire": True}))),
+    ),
+    "coordinator-abstract kip-360": (
+        walk(ContinuationRefinement(Continuation(**{**ONE, **LATE, "coordinator_failures": 1}))),
+        walk(ContinuationRefinement(Continuation(**{**ONE, "ids_expire": True}))),
     ),
     "read-committed-abstract": (
         walk(

@@ -1,0 +1,326 @@
+"""Abstract coordinators whose producers continue after an error (KIP-360), with lost responses.
+
+A client that continues sends InitProducerId with its producer id and epoch. The coordinator raises
+the epoch, and keeps the previous producer id and epoch in its log. If the response is lost, the
+client repeats the request: the coordinator finds the previous producer id and epoch in its log, and
+answers with the same epoch again. A new instance sends no producer id and epoch. The coordinator
+then keeps no previous ones, so a replaced instance cannot repeat its request.
+
+The spec has these actions and those of the version `kip-1228`. No action is fair.
+
+    coordinator  raise_epoch, repeat_response, lose_response
+
+Source: KIP-360; TransactionCoordinator.prepareInitProducerIdTransit and
+TransactionMetadata.prepareIncrementProducerEpoch of Apache Kafka 4.3.
+Simplified: the coordinator compares the producer id with the epoch; Kafka compares them apart.
+Kafka repeats a response that has another producer id only once.
+"""
+
+from __future__ import annotations
+
+from model.coordinator_abstract.state import (
+    CoordinatorEpoch,
+    Instance,
+    Metadata,
+    ProducerEpoch,
+    ProducerId,
+    Transaction,
+    TransactionalId,
+)
+from model.coordinator_abstract.versions import AbstractCoordinator
+from model.language import (
+    Bool,
+    Map,
+    Nothing,
+    Set,
+    action,
+    all_of,
+    exists,
+    forall,
+    implies,
+    invariant,
+    ite,
+    lemma,
+    nothing,
+    true,
+    when,
+    witness,
+)
+from model.releases import LATEST, kafka
+from model.variants import version
+
+
+class ContinuationActions(AbstractCoordinator):
+    """The variables and actions of clients that continue, and of responses that are lost."""
+
+    newest: Map[TransactionalId, Instance | Nothing]  # the last one that began without an epoch
+    has_last: Set[TransactionalId]  # without a decision, the log has a previous id and epoch
+    appends_last: Set[TransactionalId]  # so does the last record, committed or not
+
+    def is_empty(s, m: Metadata) -> Bool:
+        """True if the record has a producer id, and neither a transaction nor a decision."""
+        return all_of(m.is_known, ~m.is_ongoing, ~s.has_decision(m))
+
+    def keeps_last(s, i: TransactionalId) -> Bool:
+        """True if the log has the producer id and epoch before its present ones.
+
+        It has none after a new instance began. Without this rule, the variant
+        `new-instance-keeps-last` breaks the claim `one_instance_has_an_epoch` in 6 steps.
+        """
+        return s.has_decision(s.log[i]) | s.has_last[i]
+
+    # ---- the log
+
+    def write(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
+        """Appends a record that keeps no previous producer id and epoch, except in a decision."""
+        super().write(i, m, answering)
+        s.appends_last[i] = False
+
+    def keep_last(s, i: TransactionalId, last_id: ProducerId, last_epoch: ProducerEpoch) -> None:
+        """Stores the previous producer id and epoch in the appended record."""
+        s.appends_last[i] = True
+        s.appended[i].last_id = last_id
+        s.appended[i].last_epoch = last_epoch
+
+    @action
+    def commit_append(s, i: TransactionalId) -> None:
+        """The record that the coordinator appended is committed.
+
+        If an instance began without a producer epoch, it is now the newest instance. Kafka and
+        simplifications: those of the version `kip-1228`. Every claim also holds without the guard
+        of this action.
+        """
+        begins = s.is_empty(s.appended[i]) & ~s.appends_last[i]
+        s.newest[i] = ite(begins, s.answering[i], s.newest[i])
+        s.has_last[i] = s.appends_last[i]
+        super().commit_append(i)
+
+    @action
+    def fail_over(s, epoch: CoordinatorEpoch) -> None:
+        """A new coordinator reads the log; appends that are not committed are lost.
+
+        Kafka, simplifications and guards: those of the version `kip-1228`.
+        """
+        for i in TransactionalId:
+            s.appends_last[i] = s.has_last[i]
+        super().fail_over(epoch)
+
+    @action
+    def lose_response(s, i: TransactionalId) -> None:
+        """The response to an InitProducerId request is lost.
+
+        Kafka: the connection breaks. Simplified: the response is lost before its record is
+        committed. Every claim also holds without the guard that a request waits for its response.
+        """
+        when(s.answering[i] != nothing)
+        s.answering[i] = nothing
+
+    # ---- InitProducerId with a producer id and epoch
+
+    def expects_present(s, c: Instance, m: Metadata) -> Bool:
+        """True if the instance has the producer id and epoch of the record.
+
+        Without the comparison of epochs, the variant `raises-for-zombies` breaks the claim
+        `only_the_newest_instance_has_the_epoch` in 6 steps.
+        """
+        held = s.held[c]
+        return all_of(
+            m.producer_id == held.producer_id,
+            m.producer_epoch == held.producer_epoch,
+        )
+
+    def expects_last(s, c: Instance, m: Metadata) -> Bool:
+        """True if the instance has the producer id and epoch before those of the record.
+
+        Without the comparison of epochs, the variant `repeats-for-zombies` breaks the claim
+        `one_instance_has_an_epoch` in 8 steps.
+        """
+        held = s.held[c]
+        return all_of(m.last_id == held.producer_id, m.last_epoch == held.producer_epoch)
+
+    @action
+    def raise_epoch(
+        s, i: TransactionalId, c: Instance, producer_id: ProducerId, producer_epoch: ProducerEpoch
+    ) -> None:
+        """An instance continues: it requests a larger epoch, or another producer id.
+
+        Kafka: TransactionMetadata.prepareIncrementProducerEpoch and prepareProducerIdRotation.
+        Simplified: like `init_producer`, with the same guards. Without the guard that the instance
+        has received a producer id, the claim `only_the_newest_instance_has_the_epoch` breaks in 4
+        steps.
+        """
+        m = s.log[i]
+        when(m.is_known, s.is_ready[c], s.expects_present(c, m))
+        s.init_producer(i, c, producer_id, producer_epoch)
+        s.keep_last(i, m.producer_id, m.producer_epoch)
+
+    @action
+    def repeat_response(s, i: TransactionalId, c: Instance) -> None:
+        """An instance repeats its request; the coordinator answers with the same epoch again.
+
+        Kafka: TransactionMetadata.prepareIncrementProducerEpoch. Without the guard that the
+        instance has received a producer id, the claim `one_instance_has_an_epoch` breaks in 6
+        steps.
+        """
+        m = s.log[i]
+        when(
+            ~m.is_prepared,
+            s.is_ready[c],
+            s.keeps_last(i),
+            s.expects_last(c, m),
+        )
+        s.write(i, s.empty(i, m.producer_id, m.producer_epoch, true), answering=c)
+        s.keep_last(i, m.last_id, m.last_epoch)
+
+
+class ContinuationLemmas(ContinuationActions):
+    """The lemmas about the newest instance, and about previous producer ids and epochs."""
+
+    @lemma
+    def an_empty_record_follows(s) -> Bool:
+        """The coordinator appends a record without a transaction only after a record without an
+        open transaction.
+
+        The appended record is a tombstone, or no instance has its producer id and epoch, or it
+        repeats those of the log.
+        """
+        return forall(
+            implies(
+                all_of(
+                    s.is_appending[i], ~s.appended[i].is_ongoing, ~s.has_decision(s.appended[i])
+                ),
+                all_of(
+                    ~s.log[i].is_ongoing,
+                    ~s.log[i].is_prepared,
+                    implies(
+                        s.appended[i].is_known,
+                        s.has_unused_stamp(s.log[i], s.appended[i]) | s.repeats(i),
+                    ),
+                ),
+            )
+            for i in TransactionalId
+        )
+
+    def repeats(s, i: TransactionalId) -> Bool:
+        """True if the appended record has the present and the previous producer id and epoch of the
+        log.
+        """
+        m, n = s.log[i], s.appended[i]
+        return all_of(
+            s.appends_last[i],
+            s.keeps_last(i),
+            s.keeps_stamp(m, n),
+            n.last_id == m.last_id,
+            n.last_epoch == m.last_epoch,
+        )
+
+    def continues(s, i: TransactionalId) -> Bool:
+        """True if the appended record has a new epoch, and keeps the log's as the previous one."""
+        m, n = s.log[i], s.appended[i]
+        return all_of(
+            s.has_unused_stamp(m, n),
+            n.last_id == m.producer_id,
+            n.last_epoch == m.producer_epoch,
+        )
+
+    @lemma
+    def a_continuation_follows(s) -> Bool:
+        """A record with a previous producer id and epoch continues the log, or repeats it.
+
+        The response is for the newest instance.
+        """
+        return forall(
+            implies(
+                s.is_appending[i] & s.appends_last[i],
+                all_of(
+                    s.is_empty(s.appended[i]),
+                    s.log[i].is_known,
+                    s.continues(i) | s.repeats(i),
+                    forall(implies(s.answering[i] == c, s.newest[i] == c) for c in Instance),
+                ),
+            )
+            for i in TransactionalId
+        )
+
+    @lemma
+    def the_newest_instance_has_the_last_epoch(s) -> Bool:
+        """Only the newest instance has the previous producer id and epoch in the log.
+
+        The previous producer id is assigned to the transactional id.
+        """
+        return forall(
+            implies(
+                s.has_last[i],
+                all_of(
+                    s.is_empty(s.log[i]),
+                    s.assigned[s.log[i].last_id] == i,
+                    forall(
+                        implies(s.holds(c, s.log[i].last_id, s.log[i].last_epoch), s.newest[i] == c)
+                        for c in Instance
+                    ),
+                ),
+            )
+            for i in TransactionalId
+        )
+
+    @lemma
+    def transactions_are_of_the_newest_instance(s) -> Bool:
+        """If a transaction has the producer id and epoch of the log, or the log has its decision,
+        its client is the newest instance.
+        """
+        return forall(
+            all_of(
+                forall(
+                    implies(
+                        s.log[i].is_known
+                        & s.has_stamp(x, s.log[i].producer_id, s.log[i].producer_epoch),
+                        s.newest[i] == s.client[x],
+                    )
+                    for x in Transaction
+                ),
+                implies(s.has_decision(s.log[i]), s.newest[i] == s.client[s.log[i].transaction]),
+            )
+            for i in TransactionalId
+        )
+
+
+@version(
+    "kip-360",
+    in_force=kafka("4.2", LATEST, needs="clients that continue with InitProducerId"),
+)
+class Continuation(ContinuationLemmas):
+    """The rules of `kip-1228`, with clients that continue after an error (KIP-360), and with lost
+    responses to InitProducerId.
+    """
+
+    @invariant
+    def only_the_newest_instance_has_the_epoch(s) -> Bool:
+        """Only the newest instance of a transactional id has the producer id and epoch of the log.
+
+        So a replaced instance does not return: a request to continue, or its retry, does not give
+        it the present epoch.
+        """
+        return forall(
+            implies(
+                s.log[i].is_known & s.holds(c, s.log[i].producer_id, s.log[i].producer_epoch),
+                s.newest[i] == c,
+            )
+            for i in TransactionalId
+            for c in Instance
+        )
+
+    @witness
+    def a_repeated_request_is_answered(s) -> Bool:
+        """Reachable: a response was lost, and its client has the epoch all the same."""
+        return exists(
+            all_of(
+                s.has_last[i],
+                s.is_appending[i],
+                s.appends_last[i],
+                s.answering[i] == c,
+                s.expects_last(c, s.log[i]),
+                s.keeps_stamp(s.log[i], s.appended[i]),
+            )
+            for i in TransactionalId
+            for c in Instance
+        )

@@ -1,0 +1,211 @@
+"""Transactions whose client continues after an error, and whose coordinator's response is lost.
+
+The client sends InitProducerId with its producer id and epoch (KIP-360). The coordinator raises the
+epoch, and its log keeps the previous producer id and epoch. If the response is lost, the client
+repeats the request. The coordinator finds the previous producer id and epoch in its log, and
+answers with the same epoch again.
+
+Source: KIP-360; TransactionCoordinator.prepareInitProducerIdTransit and
+TransactionMetadata.prepareIncrementProducerEpoch of Apache Kafka 4.3.
+Simplified: a client continues once, and only after it knows how its last transaction ended. It
+begins no transaction until it has its response. A response to a new instance is not lost. If no
+coordinator fails, no response is lost.
+"""
+
+from __future__ import annotations
+
+from model.language import (
+    Bool,
+    Nothing,
+    Set,
+    action,
+    all_of,
+    any_of,
+    exists,
+    false,
+    forall,
+    implies,
+    ite,
+    nothing,
+    true,
+    when,
+    witness,
+)
+from model.releases import LATEST, kafka
+from model.transactions.actions.coordinator import no_partition
+from model.transactions.state import (
+    COMPLETE,
+    EMPTY,
+    CoordinatorEpoch,
+    Instance,
+    Metadata,
+    Outcome,
+    ProducerEpoch,
+    ProducerId,
+    Transaction,
+)
+from model.transactions.versions import Transactions
+from model.variants import version
+
+
+@version(
+    "kip-360",
+    in_force=kafka("4.2", LATEST, needs="clients that continue with InitProducerId"),
+)
+class Continuation(Transactions):
+    """The rules of `v2`, with clients that continue after an error (KIP-360), and with lost
+    responses to them.
+    """
+
+    has_continued: Set[Instance]  # its request has arrived, for the first time
+    is_continuing: Set[Instance]  # it waits for the response
+    has_last: Bool  # without a decision, the log has a previous producer id and epoch
+    appends_last: Bool  # so does the last record, committed or not
+
+    # ---- the coordinator's log
+
+    def is_appending(s) -> Bool:
+        """True if an append is not committed; a record that repeats the last one is an append."""
+        return super().is_appending() | (s.answering != nothing)
+
+    def write(s, metadata: Metadata, answering: Instance | Nothing) -> None:
+        """Appends metadata that keeps no previous producer id and epoch, except in a decision."""
+        super().write(metadata, answering)
+        s.keep_last(false)
+
+    def keep_last(s, kept: Bool) -> None:
+        s.appends_last = kept
+        if not s.appends_wait():
+            s.has_last = kept
+
+    @action(fair="weak")
+    def commit_append(s) -> None:
+        """The record that the coordinator appended is committed, and its response arrives.
+
+        Kafka, simplifications and guard: those of the version `v2`.
+        """
+        for i in Instance:
+            s.is_continuing[i] = s.is_continuing[i] & (s.answering != i)
+        s.has_last = s.appends_last
+        super().commit_append()
+
+    @action
+    def fail_over(s, epoch: CoordinatorEpoch) -> None:
+        """A new coordinator reads the log; appends that are not committed are lost.
+
+        Kafka, simplifications and guards: those of the version `v2`.
+        """
+        super().fail_over(epoch)
+        s.appends_last = s.has_last
+
+    @action
+    def lose_response(s) -> None:
+        """The response to a client that continues is lost.
+
+        Kafka: the connection breaks. Simplified: the response is lost before its record is
+        committed.
+        """
+        when(exists((s.answering == i) & s.is_continuing[i] for i in Instance))
+        s.answering = nothing
+
+    # ---- InitProducerId with a producer id and epoch
+
+    def may_continue(s, i: Instance) -> Bool:
+        """True if the instance has a producer id and no error, and knows the end of its last
+        transaction.
+        """
+        return all_of(
+            s.producer[i].producer_id != nothing,
+            s.producer[i].error == nothing,
+            forall(implies(s.owner[k] == i, s.end_confirmed[k]) for k in Transaction),
+        )
+
+    @action
+    def raise_epoch(s, i: Instance) -> None:
+        """A client continues: it receives the next epoch, or epoch 0 of a new producer id.
+
+        Kafka: TransactionMetadata.prepareIncrementProducerEpoch and prepareProducerIdRotation.
+        Simplified: if a transaction is ongoing, the client waits until it is fenced.
+        """
+        m = s.metadata
+        when(
+            ~s.is_busy(),
+            (m.state == EMPTY) | (m.state == COMPLETE),
+            ~s.has_continued[i],
+            s.may_continue(i),
+            s.producer[i].producer_id == m.producer_id,
+            s.producer[i].producer_epoch == m.producer_epoch,
+        )
+        fresh = s.is_exhausted(m.producer_epoch)
+        unused = s.take_producer_id(fresh)
+        s.write(
+            s.continued(
+                ite(fresh, unused, m.producer_id),
+                ite(fresh, ProducerEpoch(0), m.producer_epoch + 1),
+                m.producer_id,
+            ),
+            answering=i,
+        )
+        s.keep_last(true)
+        s.has_continued[i] = True
+        if s.appends_wait():
+            s.is_continuing[i] = True
+
+    def expects_last(s, i: Instance) -> Bool:
+        """True if the instance has the producer id and epoch before those of the coordinator."""
+        m, own = s.metadata, s.producer[i]
+        return (own.producer_id == m.previous_id) & any_of(
+            (m.previous_id == m.producer_id) & (own.producer_epoch + 1 == m.producer_epoch),
+            (m.previous_id != m.producer_id) & s.is_exhausted(own.producer_epoch),
+        )
+
+    @action
+    def repeat_response(s, i: Instance) -> None:
+        """A client repeats its request; the coordinator answers with the same epoch again.
+
+        Kafka: TransactionMetadata.prepareIncrementProducerEpoch.
+        """
+        m = s.metadata
+        when(
+            s.is_continuing[i],
+            ~s.is_busy(),
+            m.state == EMPTY,
+            s.has_last,
+            s.expects_last(i),
+        )
+        s.write(s.continued(m.producer_id, m.producer_epoch, m.previous_id), answering=i)
+        s.keep_last(true)
+
+    def continued(
+        s, producer_id: ProducerId, producer_epoch: ProducerEpoch, previous_id: ProducerId
+    ) -> Metadata:
+        """Returns metadata without a transaction; `previous_id` is the client's present id."""
+        return Metadata(
+            state=EMPTY,
+            outcome=Outcome(0),
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            previous_id=previous_id,
+            next_id=producer_id,
+            transaction=Transaction(0),
+            partitions=no_partition(),
+        )
+
+    # ---- clients
+
+    @action
+    def begin(s, k: Transaction, i: Instance) -> None:
+        """A client begins a transaction, unless it waits for the response to InitProducerId.
+
+        Kafka, simplifications and the other guards: those of the version `v2`.
+        """
+        when(~s.is_continuing[i])
+        super().begin(k, i)
+
+    @witness
+    def a_repeated_request_is_answered(s) -> Bool:
+        """Reachable: a response was lost, and the coordinator answers its client again."""
+        return exists(
+            all_of(s.has_last, s.answering == i, s.expects_last(i), s.metadata.state == EMPTY)
+            for i in Instance
+        )
