@@ -168,6 +168,7 @@ def prove(
         units=options.limit * MILLION,
         limit_ms=options.limit_ms,
         progress=progress,
+        poll=run.poll,
         cache=kept,
     )
     if kept is not None and kept.fault:

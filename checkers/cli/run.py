@@ -109,10 +109,17 @@ class Run:
 
     def progress(self, progress: Progress | str) -> None:
         """Displays progress on stderr: one live line on a terminal, a few lines in a log."""
-        if self.interrupted:
-            raise KeyboardInterrupt  # the first one may have been lost: see `interrupt`
+        self.poll()
         if not self.quiet:
             self.line(progress)
+
+    def poll(self) -> None:
+        """Raises KeyboardInterrupt if the user pressed Ctrl-C: the first one may have been lost.
+
+        See `interrupt`.
+        """
+        if self.interrupted:
+            raise KeyboardInterrupt
 
     def note(self, text: str) -> None:
         if not self.quiet:

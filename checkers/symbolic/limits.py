@@ -10,8 +10,8 @@ on the machine. A query that reaches a limit returns `unknown` with the reason.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 import z3
@@ -36,6 +36,8 @@ class Effort:
     seed: int = 0
     units: int = UNITS
     limit_ms: int = LIMIT_MS
+    # called before each query; it may raise KeyboardInterrupt
+    poll: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

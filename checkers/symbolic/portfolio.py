@@ -185,6 +185,7 @@ def decide(goal: Goal, sorts: Sorts, at_scopes: AtScopes, effort: Effort) -> Out
     """
     spent, left, remarks = 0.0, effort.units, list[str]()
     for attempt in attempts(goal, sorts, at_scopes):
+        effort.poll()
         left_ms = int(effort.limit_ms - spent * 1000)
         answer = attempt.run(units=left, limit_ms=left_ms, seed=effort.seed)
         spent += answer.seconds

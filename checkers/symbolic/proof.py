@@ -15,7 +15,7 @@ proof leaves a property undecided.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -172,6 +172,7 @@ def prove(
     units: int = UNITS,
     limit_ms: int = LIMIT_MS,
     progress: Progress | None = None,
+    poll: Callable[[], None] = lambda: None,
     only: Sequence[str] = (),
     using: Using | None = None,
     scope: Scope | None = None,
@@ -184,6 +185,7 @@ def prove(
 
     - `units` limits Z3's work for one condition, so it has the same effect on every machine.
     - `limit_ms` limits the wall time for one condition, as a last resort.
+    - `poll` is called before each query; it may raise KeyboardInterrupt.
     - `only` names the claims to prove; a condition still assumes all claims.
     - `using` names the claims that suffice for a condition; by default, the spec names them.
     - `scope` replaces the spec's numbers of replicas, offsets and so on, for counterexamples and
@@ -196,7 +198,7 @@ def prove(
     for name in only:
         require_known(spec, "claim", name, [c.name for c in spec.claims])
     claims = tuple(c for c in spec.claims if not only or c.name in only)
-    effort = Effort(seed=seed, units=units, limit_ms=limit_ms)
+    effort = Effort(seed=seed, units=units, limit_ms=limit_ms, poll=poll)
     prover = _Prover(spec, using, scope, cache, effort)
     planned = [(action, claim) for claim in claims for action in (spec.initial, *spec.actions)]
     conditions: list[Condition] = []

@@ -203,6 +203,18 @@ def test_an_interruption_keeps_what_is_decided() -> None:
     assert {c.how for c in proof.conditions[4:]} == {"interrupted"}
 
 
+def test_an_interrupt_between_two_queries_ends_the_proof() -> None:
+    polls = iter([False] * 3 + [True])
+
+    def poll() -> None:
+        if next(polls):
+            raise KeyboardInterrupt
+
+    proof = prove(Round(), poll=poll)
+    assert proof.reason == "interrupted"
+    assert {c.how for c in proof.conditions[-1:]} == {"interrupted"}
+
+
 def test_a_tiny_limit_leaves_conditions_unknown() -> None:
     proof = prove(Transactions(), units=8, only=["one_after_another"])
     unknown = [c for c in proof.failed if c.verdict == "unknown"]
