@@ -65,11 +65,11 @@ class PropertyDecided(Event):
     `in_force` says in which releases of Kafka the variant of the spec is in force. `system` is the
     running system, with its version.
 
-    The keys of `fingerprints`, `known` and `expired` are fingerprints of violations. `fingerprints`
-    maps each one to the shape of the violation: the part that is the same in every recording, such
-    as the action that breaks the property. The baseline is a file of accepted violations. `known`
-    maps a fingerprint to its entry in this file: owner, reason and expiry date. `expired` has the
-    entries whose date is past.
+    A fingerprint identifies a violation in every run. `fingerprints` maps it to what it is made of,
+    such as the action that breaks the property.
+
+    The baseline is a file of accepted violations. `known` maps a fingerprint to its entry in this
+    file: owner, reason and expiry date. `expired` has the entries whose date is past.
     """
 
     name: ClassVar[str] = "property_decided"

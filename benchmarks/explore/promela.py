@@ -97,10 +97,10 @@ class PromelaCompiler(Compiler):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env
     ) -> list[tuple[int, Code]]:
-        """Returns the Promela variables that may store `variable[keys]`, each with a condition.
+        """Returns the numbers of the Promela variables that can stand for `variable[keys]`.
 
-        A Promela variable is returned by its number. Its condition, in Promela, is true if the
-        values of the keys select this variable.
+        The keys are expressions, so their values are only known when Promela runs. Each number has
+        a condition in Promela: true if the keys have the values that select this variable.
         """
         sizes = [self.at.size(key) for key in variable.keys]
         codes = [self.in_sort(key, env) for key in keys]

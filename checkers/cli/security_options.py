@@ -1,4 +1,4 @@
-"""The options of `urteil broker` for TLS and SASL, as one argument of the command."""
+"""The options of `urteil broker` for TLS and SASL, which its function receives as one object."""
 
 from __future__ import annotations
 

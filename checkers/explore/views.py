@@ -1,6 +1,7 @@
 """The view: the content of the page for the last state of a path, as fields of a JSON object.
 
-Changes and reasons are printed as in the counterexample table.
+It has the changes of each step, and the reasons why an action is disabled or a claim is false. They
+are printed as in the counterexample table.
 """
 
 from __future__ import annotations

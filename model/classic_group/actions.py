@@ -180,7 +180,10 @@ class ClassicGroupActions(ClassicGroupState):
             s.persisted.owners[x] = owns
 
     def waits_no_longer(s) -> Bool:
-        """Always true: a timeout may end the wait for the leader's assignment."""
+        """True in every state: the coordinator may stop waiting for the leader's assignment.
+
+        The spec has no clock, so a timeout is possible at any time. A bug replaces this rule.
+        """
         return true
 
     @action(fair="weak")

@@ -136,8 +136,9 @@ class Coordinator(AbstractCoordinatorState):
     ) -> None:
         """An instance requests a larger epoch, or another producer id with the least epoch.
 
-        Kafka: TransactionCoordinator.handleInitProducerId. Simplified: if a transaction is ongoing,
-        the instance waits until it is fenced. Without the guard that no transaction is ongoing, the
+        Kafka: TransactionCoordinator.handleInitProducerId. Simplified: an instance does not
+        request an epoch while a transaction is ongoing; the coordinator must abort that first.
+        Without the guard that no transaction is ongoing, the
         claim `no_hanging_transaction` breaks in 8 steps.
         """
         m = s.log[i]

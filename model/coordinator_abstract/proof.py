@@ -229,9 +229,9 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def a_decision_raises_the_epoch(s) -> Bool:
         """The markers of a transaction have a larger epoch than its records.
 
-        The epoch in the coordinator's log is at least the epoch of these markers, unless the log
-        has another producer id. If the log has the commit or abort of a later transaction with the
-        same producer id, the later transaction's epoch is at least the epoch of these markers.
+        As long as the transactional id keeps its producer id, no later epoch is below the epoch of
+        these markers: neither the epoch in the coordinator's log, nor the epoch of a later
+        transaction that the log commits or aborts.
         """
         return forall(
             implies(

@@ -200,9 +200,10 @@ class Spec:
         return {s.__name__: s for s in found}
 
     def check_replaced(self) -> None:
-        """Raises SpecError for a mistake in a base class's method that a subclass replaces.
+        """Raises SpecError for a mistake in a base class's method that this class replaces.
 
-        The replaced method is not part of this spec, so only this check runs it.
+        The spec of this class does not use the replaced method, so nothing else would find the
+        mistake.
         """
         for cls in type(self).__mro__[1:]:  # tracing finds mistakes that the subclass hides
             for name, method in vars(cls).items() if cls is not Spec else ():

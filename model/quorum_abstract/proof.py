@@ -207,9 +207,10 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def a_majority_has_what_is_committed(s) -> Bool:
-        """If a leader has committed records, a majority has acknowledged them.
+        """If a leader's high watermark is above 0, a majority has acknowledged the records below.
 
-        The leader itself appended at least one of these records.
+        The high watermark is also above the start of the leader's epoch, so it covers a record that
+        this leader appended.
         """
         return forall(
             implies(

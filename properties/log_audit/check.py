@@ -40,7 +40,8 @@ class Location:
 class Check:
     """A statement that must be true of logs, and the function that finds its violations.
 
-    - `observes` describes what `observed` counts, such as `producers of transactions`.
+    - `observed` counts the cases in which the statement could have been false.
+    - `observes` is the name of these cases, such as `producers of transactions`.
     - `permits` has the conditions under which a finding is no violation, each with the reason.
     - `permitted` returns the condition that permits a finding; None if no condition permits it.
     - `unread` is true if a finding means that a part of the log was not audited. Such a finding is

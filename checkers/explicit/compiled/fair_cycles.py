@@ -162,7 +162,8 @@ class FairCycles:
     def _close_idle(self, wanted: NDArray[np.uint8], node: int) -> None:
         """Sets `wanted` to 0 for each weakly fair action that is disabled in the node.
 
-        `wanted` has an element for each label, the number of an action with its parameters.
+        A label is the number of an action with its parameters. `wanted` has an element for each
+        label.
         """
         leaving = self.labels[int(self.offsets[node]) : int(self.offsets[node + 1])]
         kept = wanted == STRONG

@@ -3,7 +3,7 @@
 Sends, polls and earlier reads of the end show how far the log reached (see `reach`). At
 `read_uncommitted` the end is the high watermark, and all of these observations count. At
 `read_committed` the end is the last stable offset, which an open transaction legally holds back. So
-if transactions send to the key, only observations at `read_committed` count.
+if transactions write to the log, only observations at `read_committed` count.
 
 A new leader's high watermark lags until its followers have reported. In this time, brokers since
 2.2 refuse to return the end (OFFSET_NOT_AVAILABLE, KIP-207). Older brokers returned the lagging

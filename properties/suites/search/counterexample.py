@@ -153,7 +153,7 @@ def parse(text: str) -> Printed:
 
 
 def reprint(text: str) -> str:
-    """Returns the printed program with new comments, after running it again."""
+    """Runs a printed program again, and returns it with the results of this run as comments."""
     printed = parse(text)
     state = printed.machine(printed.setting, bugs=printed.bugs, judge=(printed.name,))
     shown = replay(state, printed.calls)

@@ -86,7 +86,7 @@ async def _name_error(broker: ServedBroker, topic: str) -> CreatedTopic:
 def _creation(broker: ServedBroker, call: Call, topic: Any) -> CreateTopic:
     """Returns the request that creates `topic`, one topic of a CreateTopics request.
 
-    Raises ValueError for an invalid setting; for invalid replicas, this error is a Refused.
+    Raises ValueError for an invalid setting, and its subclass Refused for invalid replicas.
     """
     partitions, replicas = topic.num_partitions, topic.replication_factor
     assignments = _assignments(topic)
