@@ -131,8 +131,10 @@ class Run:
 
         The note is needed because Python ignores an exception during garbage collection.
         """
-        del number, frame
+        del number
         self.interrupted = True
+        if frame is not None and frame.f_code.co_name == "__del__":
+            return  # Python would print the exception and go on; `poll` raises it later
         raise KeyboardInterrupt
 
     def folders(self) -> Iterator[Path]:
