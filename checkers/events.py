@@ -298,7 +298,7 @@ class Listed(Event):
     """One row of `urteil list`; as JSON, each entry of `facts` is a field.
 
     `in_force` is the range of Kafka releases that have the item, such as a bug; None if the item
-    has no range. Only the terminal shows this range, as the text `releases`.
+    has no range. Only the terminal shows this range; the property `releases` is its text.
     """
 
     name: ClassVar[str] = "listed"

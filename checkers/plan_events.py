@@ -1,6 +1,6 @@
-"""The events about an analysis's query plan: its passes, explained before it or measured after it.
+"""The events about the passes of an analysis: the plan of a pass, and its measured cost.
 
-A pass reads a source once, and has stages. Both events call a stage by the same name.
+A pass reads a source once, and has stages. A stage has the same name in both events.
 """
 
 from __future__ import annotations

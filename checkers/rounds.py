@@ -42,10 +42,14 @@ class Rounds(Protocol):
     def advance(self, title: str, spread: Spread, gather: Gather) -> list[bytes]:
         """Runs `spread` on the newest level, and `gather` on the data that `spread` sends.
 
-        The data that `gather` returns becomes the next level. Returns the reports of both.
+        The data that `gather` returns becomes the next level. Returns the reports that both
+        functions send. `title` names the round, for example in Spark's UI.
         """
         ...
 
     def visit(self, title: str, level: int, spread: Spread) -> list[bytes]:
-        """Runs `spread` on the level with the number `level`; returns only its reports."""
+        """Runs `spread` on the level with the number `level`; returns the reports that it sends.
+
+        All other data that `spread` sends is ignored.
+        """
         ...

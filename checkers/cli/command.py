@@ -1,7 +1,7 @@
 """Makes a command from a function: adds common options, the run, its output and its exit code.
 
 An error becomes an exit code and a text on stderr: unusable input, Ctrl-C, a full disk, or a bug of
-Urteil. The end of a run adds it to the store of runs.
+Urteil. When a run ends, it is added to the store of runs.
 """
 
 from __future__ import annotations
@@ -121,10 +121,10 @@ def command(
     """Returns a decorator that makes a command from a function whose first parameter is a `Run`.
 
     The command gets the options that all commands share, the reporters and an exit code. With
-    `decides=False` it gives no verdicts, and its exit code is 0 if it succeeds. With `folder=True`
-    the run gets a folder, which is removed if a usage error leaves it without results. With
-    `reads_runs=True` it reads the folders of earlier runs. `dry_with` names an option, such as
-    `explain`. A run with this option needs no verdicts, and gets no folder.
+    `decides=False` the command gives no verdicts, and its exit code is 0 if it succeeds. With
+    `folder=True` the run gets a folder, which is removed if a usage error leaves it without
+    results. With `reads_runs=True` the command reads the folders of earlier runs. `dry_with` names
+    an option, such as `explain`. A run with this option needs no verdicts, and gets no folder.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:

@@ -1,8 +1,8 @@
 """The options that choose the version of a history, and describe its clients and topics.
 
-The folder of a recording states three of these facts: the isolation level of the readers, how
-consumers got their partitions, and whether all logs were read to the end. The options override
-them.
+The folder of a recording already states three facts: the isolation level of the readers, how
+consumers got their partitions, and whether all logs were read to the end. The options for these
+facts override the folder.
 """
 
 from __future__ import annotations

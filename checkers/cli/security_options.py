@@ -1,4 +1,4 @@
-"""The options of `urteil broker` for TLS and SASL, which its function receives as one object."""
+"""The options of `urteil broker` for TLS and SASL; the command gets them as one mapping."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ _NAMES: Final = (
 def security_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options for TLS and SASL to a command.
 
-    The command gets their values as one argument `security`, for `read_security`.
+    The command gets a mapping of their values as the argument `security`, for `read_security`.
     """
 
     @functools.wraps(command)

@@ -6,10 +6,11 @@ notice. `THEIRS` is a finding about the other system. If a difference has no rea
 conform` fails.
 
 A reason applies to some requests, to one field of their answers, and to certain values of this
-field. A `general` reason applies only if no other reason does. If a difference of a read has only a
-general reason, the read is sent again first, because it may have come too early. If `ends` is true,
-the difference leaves the two systems in different states. Then the next requests of the same
-sequence are not compared.
+field. A `general` reason applies only if no other reason does.
+
+A read may be sent too early to show an earlier change. So a read is first sent again if only a
+general reason explains a difference of its answers. If `ends` is true, the difference leaves the
+two systems in different states. Then the next requests of the same sequence are not compared.
 """
 
 from __future__ import annotations

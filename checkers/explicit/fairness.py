@@ -163,8 +163,9 @@ class Fairness:
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
         """Returns the edges of a fair cycle that contains `start` and a state of `through`.
 
-        `fair` is a mask that the method `fair` returned. It has the states of several sets; a fair
-        behaviour can stay forever in each of them. The cycle stays in the set of `start`.
+        `fair` is a result of the method `fair`: the union of several sets of states. In each of
+        these sets, a fair behaviour can stay forever. The cycle stays in the set that contains
+        `start`.
         """
         _, component = self._components(
             fair[self.graph.source] & fair[self.graph.target], len(fair)
@@ -188,8 +189,8 @@ class Fairness:
     ) -> tuple[frozenset[int], frozenset[int]] | None:
         """Returns the states and the edges that make a cycle in `inside` fair to `instance`.
 
-        A cycle is fair to this action if it contains one of them. Returns None if every cycle is
-        fair to it.
+        A cycle is fair to the instance if it contains at least one of these states or edges.
+        Returns None if every cycle in `inside` is fair to the instance.
         """
         source, target = self.graph.source, self.graph.target
         edges = instance.edges

@@ -78,8 +78,9 @@ class Cycles(Protocol):
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
         """Returns a fair cycle that contains `start` and a node of `through`.
 
-        `fair` is a mask that the method `fair` returned. It has the nodes of several sets; a fair
-        behaviour can stay forever in each of them. The cycle stays in the set of `start`.
+        `fair` is a result of the method `fair`: the union of several sets of nodes. In each of
+        these sets, a fair behaviour can stay forever. The cycle stays in the set that contains
+        `start`.
         """
         ...
 

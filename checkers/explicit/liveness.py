@@ -117,10 +117,10 @@ def with_liveness(
 ) -> Exploration:
     """Returns the exploration, with the verdicts on these liveness properties added.
 
-    The compiled engine may have decided the properties already. If not, the engine that explored
-    the states decides them, and explores the states again; after NumPy, plain Python decides them.
-    The verdicts are `undecided` if the exploration stopped early, or if the graph of its states is
-    larger than the limits allow.
+    The compiled engine may have decided the properties already. If not, the states are explored
+    again, to decide them: by the compiled engine if it explored the states before, otherwise by
+    plain Python. The verdicts are `undecided` if the exploration stopped early, or if the graph of
+    its states is larger than the limits allow.
     """
     names = [name for name in properties if name not in found.discoveries]
     if not names:

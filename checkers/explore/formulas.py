@@ -1,4 +1,4 @@
-"""Reads a formula of the spec language from text, such as a search for a state.
+"""Reads formulas of the spec language from text, for example to search for a state.
 
     exists(replica[b].leader == b for b in Replica) & (next_id > 1)
 

@@ -82,7 +82,7 @@ class Painter:
         return made
 
     def picture(self, state: State, before: State | None = None) -> Drawn:
-        """Returns the state as data for the page.
+        """Returns the state as data for the drawing on the web page of `urteil explore`.
 
         In the data, the field `changed` of a value is true if the value differs from `before`.
         """

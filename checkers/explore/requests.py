@@ -71,7 +71,7 @@ class Explorer:
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def answer(self, name: str, request: Request) -> Answer:
-        """Returns the answer to a request of the page; raises InputFault for a wrong request."""
+        """Returns the answer to a request of the JSON API; raises InputFault for a bad request."""
         if name not in ANSWERS:
             raise UnknownName("request", name, ANSWERS)
         with self._lock:  # the spec language traces one formula at a time
@@ -221,9 +221,10 @@ def _refuse_scope(request: Request) -> None:
 
 
 def where(opened: traces.Opened) -> Answer:
-    """Returns an opened trace for the page: spec, variant, constants, scope, path, title and notes.
+    """Returns an opened trace as JSON fields, for the web page of `urteil explore`.
 
-    For an explained trace, the answer also has its lines.
+    The fields are the spec, variant, constants, scope, path, title and notes. For an explained
+    trace, the answer also has its lines, and the number of the line that the spec forbids.
     """
     walk, lines = opened.walk, opened.lines
     return {

@@ -55,9 +55,9 @@ def is_wide(elements: range) -> bool:
 def near(state: RowState, sort: t.SortInfo, spec: Spec, ranges: Ranges) -> list[int]:
     """Returns some elements of a large sort: those in the state, their neighbours, and the least.
 
-    A variable whose key has a large sort has too many values, so its values do not count. If only
-    such variables contain elements of the sort, the result has the least element and the first one
-    that is greater than all elements in the state.
+    A variable with a key of a large sort has too many values, and is ignored. If all variables of
+    the sort have such a key, the result has two elements: the least one, and the first one that is
+    greater than all elements in the state.
     """
     elements = ranges[sort.name]
     of_sort = [v for v in spec.variables if v.value.name == sort.name]

@@ -1,7 +1,8 @@
-"""The lines of an explained trace, as the page shows them: each with the steps that explain it.
+"""The lines of an explained trace, for the web page of `urteil explore`.
 
-The path has the steps of all lines. Each line has the number of steps in the path up to and
-including its own steps. So the page finds the state after a line without a further request.
+Each line has the steps that explain it. The path has the steps of all lines. Each line has the
+number of steps in the path up to and including its own steps. So the web page finds the state after
+a line without a further request.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ class TraceLines:
 
     @property
     def refused(self) -> Mapping[str, Any] | None:
-        """The line that the spec forbids, with `why` and `needs`; None without such a line."""
+        """The line that the spec forbids; None without such a line.
+
+        Its field `why` has the reason, and `needs` the action that the spec refuses, or None.
+        """
         last = self.lines[-1] if self.lines else {}
         return last if "why" in last else None
 
@@ -84,7 +88,7 @@ def _line(line: Line) -> dict[str, Any]:
 
 
 def _needs(path: Path, needs: Step) -> dict[str, Any]:
-    """Returns the refused action as JSON for the page, with its conjunct that is false."""
+    """Returns the refused action as JSON: the call, the reason, the line of the false conjunct."""
     walk = path.walk
     action = next((a for a in walk.spec.actions if a.name == needs.action), None)
     if action is None or len(action.params) != len(needs.values):

@@ -1,4 +1,4 @@
-"""The view: the content of the page for the last state of a path, as fields of a JSON object.
+"""The view of the last state of a path: the JSON fields that `urteil explore` displays.
 
 It has the changes of each step, and the reasons why an action is disabled or a claim is false. They
 are printed as in the counterexample table.

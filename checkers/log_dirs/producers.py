@@ -153,8 +153,8 @@ def transactions(log: Log) -> Iterator[Found]:
 class _Runs:
     """The batches of each producer, divided into runs.
 
-    A new run begins after each marker. It also begins where `cuts` differs from its value for the
-    producer's previous batch: `cuts` has a number for each batch of the log.
+    `cuts` has a number for each batch of the log. A new run begins after each marker, and at each
+    batch whose number in `cuts` differs from that of the producer's previous batch.
     """
 
     def __init__(self, log: Log, cuts: Ints) -> None:

@@ -37,7 +37,8 @@ class KeptVerdict:
     """A verdict on one claim or anomaly.
 
     `judged` is the verdict that counts for the exit code. `subject` is the spec with its constants
-    and engine, or the history; the name of a run folder in it is replaced by `*`.
+    and engine, or the history. In `subject`, `*` replaces the name of a run folder, because this
+    name differs from run to run.
     """
 
     claim: str

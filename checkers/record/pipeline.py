@@ -336,8 +336,8 @@ def fetch_offsets(
 def commit_beginnings(shared: Shared, clients: Clients, route: Route) -> None:
     """Commits offset 0 of each input partition, before the group has members.
 
-    So no member begins at a partition without a committed offset: librdkafka would reset this
-    position a second time if the response to ListOffsets is late
+    So every member begins at a committed offset. Otherwise librdkafka may move a member back to the
+    beginning of a partition, if a response to ListOffsets is late
     (docs/findings/late-list-offsets.md).
     """
     did = tuple(CommitOffset(key, 0) for key in route.source.keys)

@@ -48,7 +48,7 @@ _OPERATION: Final = re.compile(r"\boperation (\d+)\b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caps:
-    """The limits on the number of items that the page shows."""
+    """The limits on the number of items that the HTML report shows."""
 
     findings: int
     rows: int  # of each finding
@@ -79,7 +79,7 @@ def report(result: RunResult, described: Mapping[str, Any], *, budget: int = BUD
 
 
 def environment() -> Environment:
-    """Returns the Jinja environment for the templates of the page; it escapes every text."""
+    """Returns a Jinja environment that escapes every text, for the templates of the HTML report."""
     made = Environment(
         loader=PackageLoader("checkers.report"),
         autoescape=True,

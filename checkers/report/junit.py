@@ -2,9 +2,9 @@
 
 A violation is a failure, with its evidence as text. An undecided verdict is an error, since CI must
 not show it as success. A claim that was not exercised is skipped, with the reason. A known
-violation is skipped too, with its owner. If a run fails although no verdict is bad, this is also an
-error. A permitted or expected violation passes. The name of a test case contains the spec and its
-constants, but no figure that changes from run to run.
+violation is skipped too, with its owner. A run may fail although every claim holds or was not
+exercised; this is also an error. A permitted or expected violation passes. The name of a test case
+contains the spec and its constants, but no figure that changes from run to run.
 
 Source: the xunit2 schema that Jenkins and pytest share.
 """

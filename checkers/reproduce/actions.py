@@ -139,7 +139,7 @@ def transaction(
 ) -> Do:
     """Sends one request of a transactional producer, for example to add a partition.
 
-    The check of the step reads the error in the answer.
+    The error in the answer is stored in the stage, for the check of the same step.
     """
 
     def do(stage: Stage) -> None:
@@ -225,7 +225,10 @@ def elect_preferred(at: int) -> Do:
 
 
 def elect_unclean(stage: Stage) -> None:
-    """Requests that any live replica is elected; does nothing if the partition has a leader."""
+    """Requests an unclean election for the stage's partition: any live replica may be elected.
+
+    Does nothing if the partition has a leader.
+    """
     stage.administration().elect([stage.place], "unclean", {"ELECTION_NOT_NEEDED"})
 
 
@@ -282,7 +285,7 @@ def delete_records(before: int, at: int) -> Do:
 def delete_all(before: int, at: int) -> Do:
     """Deletes the records of the partition before an offset.
 
-    The check of the step reads the leader's answer.
+    The leader's answer is stored in the stage, for the check of the same step.
     """
 
     def do(stage: Stage) -> None:
@@ -298,7 +301,7 @@ def delete_all(before: int, at: int) -> Do:
 def list_offsets(timestamp: int, at: int) -> Do:
     """Requests the log start offset (`timestamp` -2) or the high watermark (-1) from the leader.
 
-    The check of the step reads the answer.
+    The answer is stored in the stage, for the check of the same step.
     """
 
     def do(stage: Stage) -> None:
@@ -313,9 +316,10 @@ def list_offsets(timestamp: int, at: int) -> Do:
 
 
 def fetch_committed(at: int) -> Do:
-    """Fetches the partition at read_committed; stores the last stable offset and the records.
+    """Fetches the partition at read_committed.
 
-    The check of the step reads them.
+    The last stable offset and the values of the records are stored in the stage, for the check of
+    the same step.
     """
 
     def do(stage: Stage) -> None:

@@ -26,7 +26,9 @@ def partition(
 ) -> Check:
     """Checks that a partition's metadata has the values of the arguments; None accepts every value.
 
-    By default it checks the topic's last partition. The leader -1 means that there is none.
+    `elr_has` is one member of the ELR, and `preferred` is the first replica. `at` is the broker
+    whose metadata is read, by default any. `index` is the number of the partition, by default the
+    topic's last one. The leader -1 means that there is none.
     """
 
     def check(stage: Stage) -> Seen:
@@ -203,5 +205,5 @@ def is_ended(stage: Stage) -> Seen:
 
 
 def done(_: Stage) -> Seen:
-    """A check that always succeeds: the action of the step raises an error if it fails."""
+    """A check that always succeeds, for an action that raises an error if it fails."""
     return Seen(reached=True, text="done")

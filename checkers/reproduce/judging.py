@@ -44,7 +44,11 @@ def verdict(
     folder: Path,
     log_dirs: Sequence[Path],
 ) -> Judged:
-    """Returns the verdict on a case from its folder and the steps that were taken."""
+    """Returns the verdict on a case, from the steps that were taken and the recorded data.
+
+    `folder` has the history. `log_dirs` has the brokers' log directories, for a defect that no
+    client sees. The case is undecided if its last step did not happen.
+    """
     last = taken[-1]
     if not last.seen.reached:
         reason = f"step {len(taken)} did not happen ({last.step.text}): {last.seen.text}"

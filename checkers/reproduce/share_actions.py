@@ -52,7 +52,10 @@ def configure_group(**configs: str) -> Do:
 
 
 def receive(member: str) -> Do:
-    """Polls until the member gets a record, which the check of the step reads."""
+    """Polls until the member gets a record, or until a timeout.
+
+    The record, or the text `no record`, is stored in the stage, for the check of the same step.
+    """
 
     def do(stage: Stage) -> None:
         stage.noted = stage.member(member).poll()
@@ -61,7 +64,10 @@ def receive(member: str) -> Do:
 
 
 def accept_record(member: str, value: str) -> Do:
-    """Accepts a record that the member has; the check of the step reads the broker's answer."""
+    """Accepts a record that the member has.
+
+    The broker's answer is stored in the stage, for the check of the same step.
+    """
 
     def do(stage: Stage) -> None:
         stage.member(member).accept(value)
@@ -76,9 +82,9 @@ def begin_release(member: str, value: str) -> Do:
 
 
 def await_answer(member: str, within_s: float = WITHIN_S) -> Do:
-    """Waits for the answer to the member's last acknowledgement, which the check of the step reads.
+    """Waits for the answer to the member's last acknowledgement, for at most `within_s` seconds.
 
-    Without an answer within the time, the check reads `NO_ANSWER`.
+    The answer is stored in the stage, for the check of the same step; `NO_ANSWER` if none came.
     """
 
     def do(stage: Stage) -> None:

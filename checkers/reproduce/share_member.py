@@ -77,7 +77,10 @@ class ShareMember:
         self.consumer.commit_async()
 
     def await_answer(self, within_s: float) -> None:
-        """Waits for the answer to the last acknowledgement; with 0, looks for it once."""
+        """Waits for the answer to the last acknowledgement, for at most `within_s` seconds.
+
+        If `within_s` is 0, looks for the answer only once.
+        """
         until = time.monotonic() + within_s
         while True:
             self.consumer.commit_async()  # sends nothing more, and calls `_answered`

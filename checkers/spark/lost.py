@@ -1,7 +1,7 @@
 """Finds out whether an error comes from a killed Spark process. Such an error is no bug of Urteil.
 
-Spark runs a task again if its Python worker ends. If that fails too, or if Java ends, the analysis
-cannot go on. The verdicts before it are in the run folder.
+Spark runs a task again if its Python worker ends. If the task fails again, or if Java ends, the
+analysis cannot go on. The verdicts that were reached before are in the run folder.
 """
 
 from __future__ import annotations

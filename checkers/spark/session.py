@@ -136,9 +136,9 @@ def is_running() -> bool:
 
 
 def ui_address(spark: SparkSession) -> str:
-    """Returns the address of Spark's web UI; a text that says so if this process serves none.
+    """Returns the address of Spark's web UI, or the text `not served by this process`.
 
-    With Spark Connect, the server has the UI.
+    With Spark Connect, the server serves the UI, not this process.
     """
     address = None if connect.is_connected(spark) else spark.sparkContext.uiWebUrl
     return address or "not served by this process"

@@ -1,8 +1,8 @@
 """Unbounded proof with Z3.
 
-`prove` decides the conditions of an induction. If one fails, it proves only the claims that do not
-need the failed claim. `counterexample_to_induction` finds a state and a step for which a condition
-fails.
+`prove` decides the conditions of an induction. If a condition of a claim fails, `prove` drops this
+claim, and proves only the claims that do not need it. `counterexample_to_induction` finds a state
+and a step for which a condition fails.
 """
 
 from checkers.symbolic.condition import Condition, Progress

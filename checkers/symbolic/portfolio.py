@@ -9,16 +9,17 @@ true after it. The attempts use these methods:
 - Ground instances give E-matching more terms.
 - Model-based instantiation is slow, and complete if the sorts allow it.
 
-The spec may name a *slice*: claims that suffice to prove the condition. Then a method first assumes
-only these claims, and ground instances of these claims come second, before all claims. In the proof
-of the quorum spec, ground instances decide every condition that the first query leaves open.
+The spec may name a *slice*: claims that suffice to prove the condition. Then the first two attempts
+assume only these claims: E-matching, then their ground instances. The later methods assume all
+claims, and most of them try the slice first. In the proof of the quorum spec, ground instances
+decide every condition that the first query leaves open.
 
 The same query may take 0.1 seconds or a minute, depending on how Z3 branches. So several short
 searches that branch differently are better than one long search.
 
-The limits are units of Z3's work, so they end each attempt at the same point on every machine. Of
-the proved versions, E-matching at first sight decides no condition with more than 0.4 million
-units, and ground instances of a slice none with more than 8 million.
+The limits are units of Z3's work, so they end each attempt at the same point on every machine. In
+the proofs of the proved versions, the first E-matching attempt decides no condition with more than
+0.4 million units. Ground instances of a slice decide none with more than 8 million.
 """
 
 from __future__ import annotations
@@ -95,7 +96,10 @@ class Attempt:
         return f"{self.strategy.name} of a slice" if self.facts.named else self.strategy.name
 
     def run(self, *, units: int, limit_ms: int, seed: int) -> Answer:
-        """Returns Z3's answer within a part of the units that remain, and within the wall time."""
+        """Returns Z3's answer, within the strategy's share of `units` and within `limit_ms`.
+
+        `units` are the units of Z3's work that remain for the condition; `limit_ms` is wall time.
+        """
         solver = Solver(
             self.sorts.context,
             units=int(units * self.strategy.part),

@@ -106,7 +106,8 @@ class ProofCache:
     def keep(self, key: str, outcome: Outcome) -> None:
         """Stores the outcome if it is a proof.
 
-        If the folder is not writable, `fault` gets the reason, and no further proof is stored.
+        If the folder is not writable, the attribute `fault` gets the reason, and no further proof
+        is stored.
         """
         if outcome.verdict != "proved" or self.fault:
             return

@@ -22,7 +22,7 @@ from model.language.spec import Action, Spec
 class Step:
     """The states before and after an action as Z3 terms.
 
-    The translation decides whether the sorts are unbounded or finite.
+    The sorts of the terms are those of `translation`: unbounded or finite.
     """
 
     def __init__(self, spec: Spec, translation: Translation) -> None:

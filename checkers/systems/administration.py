@@ -56,11 +56,12 @@ class Administration:
         kind: Literal["preferred", "unclean"] = "preferred",
         accepted: Collection[str] = NOT_ELECTED,
     ) -> None:
-        """Requests the election of leaders for the partitions `places`, or for all if it is None.
+        """Requests the election of leaders for the partitions `places`, by default for all of them.
 
-        The answer has a result for each partition. By default two errors are ignored: the partition
-        already has this leader, and its first replica is out of sync. Raises Refused for any other
-        error. The caller may choose other errors to ignore.
+        The answer has a result for each partition. The errors `accepted` are ignored; any other
+        error raises Refused. By default two errors are ignored: ELECTION_NOT_NEEDED (the partition
+        already has this leader) and PREFERRED_LEADER_NOT_AVAILABLE (the first replica is out of
+        sync).
         """
         topics = None if places is None else [{"topic": t, "partitions": (i,)} for t, i in places]
         body = {"election_type": ELECTIONS[kind], "topic_partitions": topics, "timeout": TIMEOUT_MS}

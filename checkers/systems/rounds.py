@@ -9,8 +9,8 @@ and the times are random:
                     as a leader. When it resumes, it still acts as a leader, and its sockets still
                     have requests
     power-loss      one machine loses power, and with it every record that was not flushed
-    blackout        all machines lose power at once. With Kafka's default settings, which leave it
-                    to the operating system to flush, acknowledged records are lost
+    blackout        all machines lose power at once. With Kafka's default settings, the operating
+                    system decides when to flush, so acknowledged records are lost
     reassign        one broker becomes the first replica of every partition, then the leader where
                     it is in sync: leaders and replicas move without a failure
     last-standing   all brokers but one are paused, until this one is alone in every ISR. Then it is
@@ -55,7 +55,7 @@ Round = tuple[Planned, ...]
 class Draw:
     """The inputs from which rounds of faults are drawn: random numbers, brokers, session timeout.
 
-    A pause takes longer than the session timeout.
+    The session timeout is needed because a pause takes longer than a session.
     """
 
     rng: random.Random

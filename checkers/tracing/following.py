@@ -37,7 +37,11 @@ SHOWN_AFTER: Final = 3
 
 
 class TakenEvent(NamedTuple):
-    """The number of an event that was applied to the spec, and the last action at that time."""
+    """The number of an event that was applied to the spec, and the latest action of the spec.
+
+    `last` is the action that the spec had taken last when the event was applied: for this event, or
+    for an earlier one if this event has no action.
+    """
 
     number: int  # in the order of the clock
     last: Taken | None

@@ -38,7 +38,7 @@ def _batch(partition: Partition, event: Event) -> tuple[int, int, int]:
 def name_producer(partition: Partition, event: Event) -> Outcome:
     """Accepts a line that names the producer of a batch, and changes nothing.
 
-    Producers are no part of this spec; the module `idempotence` checks them.
+    The spec `replication-abstract` has no producers; the module `idempotence` checks them.
     """
     del partition, event
     return None

@@ -76,8 +76,8 @@ class ReplicationState(NamedTuple):
     def may_lack(self, epoch: int) -> bool:
         """Returns True if the leader of an epoch may lack committed records.
 
-        This is so after a step that may lose records, such as an unclean election, until a newer
-        leader replaces this one (`is_replaced`).
+        This is so after a step that may lose records, such as an unclean election. It ends when
+        `is_replaced` is true for the epoch.
         """
         return bool(self.state["lossy", (epoch,)]) and not self.is_replaced(epoch)
 

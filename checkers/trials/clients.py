@@ -1,7 +1,7 @@
 """The clients of the simulation, connected to a real system for one trial (a test run).
 
-The module `runtime` sends the clients' requests over the network. Further clients of a trial only
-query the state of the brokers. Their operations are not in the history.
+The module `runtime` sends the clients' requests over the network. A trial also has clients that
+only query the state of the brokers; the operations of these clients are not in the history.
 """
 
 from __future__ import annotations

@@ -45,8 +45,9 @@ class Origin:
 
 
 def program(suite: Suite, ran: Ran) -> str:
-    """Returns the trial (a test run) as runnable text; comments explain the rules that it calls.
+    """Returns the trial (a test run) as runnable text, with a comment after each call.
 
+    Each call names a rule of the suite's state machine; the comment is the summary of this rule.
     The text has the calls of this trial, then those of the trials that ran at the same time.
     """
     name = suite.machine.__name__

@@ -72,13 +72,13 @@ class FairCycles:
     """A state graph as arrays, and searches for states in which a fair behaviour can stay forever.
 
     The transitions of node v have the numbers from `offsets[v]` to before `offsets[v + 1]`. The
-    label of a transition is the number of an action with its parameters. A node has at most one
-    transition with each label.
+    label of a transition is the number of an instance: an action with values of its parameters. A
+    node has at most one transition with each label.
 
     - `kinds` has the fairness of each label: weak, strong or none.
     - `levels` has the first node of each breadth-first level, then the number of nodes.
     - `parent` returns the node from which the search first reached a node; -1 for an initial one.
-    - `empty` returns an array of this length and type, for the numbers of each node.
+    - `empty` creates the arrays that have a number for each node, from a length and a type.
     - `pulse` is called after `quota` visited nodes of a search, and may raise an exception.
     """
 
@@ -139,8 +139,9 @@ class FairCycles:
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
         """Returns a fair cycle that contains `start` and a node of `through`.
 
-        `fair` is a mask that the method `fair` returned. It has the nodes of several sets; a fair
-        behaviour can stay forever in each of them. The cycle stays in the set of `start`.
+        `fair` is a result of the method `fair`: the union of several sets of nodes. In each of
+        these sets, a fair behaviour can stay forever. The cycle stays in the set that contains
+        `start`.
         """
         inside = self._mask()
         self._c.fair_home(self._at, start, _of(fair), _of(inside))
@@ -162,8 +163,8 @@ class FairCycles:
     def _close_idle(self, wanted: NDArray[np.uint8], node: int) -> None:
         """Sets `wanted` to 0 for each weakly fair action that is disabled in the node.
 
-        A label is the number of an action with its parameters. `wanted` has an element for each
-        label.
+        A label is the number of an instance: an action with values of its parameters. `wanted` has
+        an element for each label.
         """
         leaving = self.labels[int(self.offsets[node]) : int(self.offsets[node + 1])]
         kept = wanted == STRONG

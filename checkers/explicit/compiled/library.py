@@ -225,9 +225,10 @@ class Library:
 
 
 def check_memory(shards: Iterable[Any]) -> None:
-    """Raises InputFault if a shard (a thread's part of the states) is out of memory or numbers.
+    """Raises InputFault if a shard is out of memory, or has too many states to number them.
 
-    A state number has 32 bits. Raises OSError if the disk has no room.
+    A shard has the states of one thread; a state number has 32 bits. Raises OSError if the disk has
+    no room.
     """
     failed = {found.failed for found in shards}
     if TOO_MANY in failed:
@@ -248,7 +249,7 @@ def typed(c: ctypes.CDLL) -> ctypes.CDLL:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """The counts and sizes with which the C code of a spec is compiled, such as its actions."""
+    """The counts and sizes for which a spec's C code is compiled, such as the number of actions."""
 
     actions: int
     conjuncts: int

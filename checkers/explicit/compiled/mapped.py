@@ -1,7 +1,7 @@
-"""Arrays in files of a temporary folder; the system keeps the pages in memory that have room there.
+"""Arrays in files of a temporary folder; the operating system caches as many pages as fit.
 
-A file has its room on the disk before an array is made of it: a write to a page without room would
-end the process.
+The disk space of a file is reserved before its array is made. Otherwise a write to a page without
+disk space would end the process.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class Source:
     def label_bytes(self) -> int:
         """Returns the number of bytes that hold a transition's label: 1, 2 or 4.
 
-        The label is the number of the action with its parameters.
+        The label is the number of an instance: an action with values of its parameters.
         """
         most = max(0, self.first_instances[-1] - 1)
         return next(size for size in (1, 2, 4) if most < 1 << BYTE * size)
@@ -242,7 +242,7 @@ class _ActionText:
         self.out.append(f"{pad}emit(w, k, &to, {self._instance(env)});")
 
     def _instance(self, env: Env) -> str:
-        """Returns C code for the number of an action instance with the parameters in `env`."""
+        """Returns C code for the number of an instance: the action with the values in `env`."""
         code = "0"
         for p in self.action.params:
             code = f"({code} * {self.at.size(p.sort)} + {env[p.uid]})"

@@ -40,9 +40,9 @@ class Run:
     def row_ranges(self, wanted: Hashes, width: int) -> Iterator[tuple[slice, Hashes, Rows | None]]:
         """Yields the parts of this sorted file that may contain some of the hashes in `wanted`.
 
-        `wanted` is sorted too. Each part comes with three values: the slice of `wanted` that may be
-        in it, the hashes in the part, and their states. The states are None if the file has no
-        states.
+        `wanted` is sorted too. Each part comes with three values: the slice of `wanted` that the
+        part may contain, the hashes in the part, and their states. The states are None if the
+        search stores only fingerprints.
         """
         bounds = np.searchsorted(wanted, self.firsts[1:])
         starts, ends = [0, *bounds.tolist()], [*bounds.tolist(), len(wanted)]

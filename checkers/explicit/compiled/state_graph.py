@@ -51,8 +51,8 @@ def memory_of_machine() -> int:
 class StateGraph:
     """The graph of a compiled search of one thread, within a number of bytes of memory.
 
-    `levels` has the first node of each level. `pulse` is called with the present activity, and may
-    raise an exception.
+    `levels` has the first node of each level. The liveness check calls `pulse` with the name of its
+    present activity; `pulse` may raise an exception to end the check.
     """
 
     library: Library
@@ -71,8 +71,8 @@ class StateGraph:
     def fit(self, states: int = 0) -> None:
         """Moves the transitions to files if the graph needs more memory than the limit.
 
-        At most so many states are expanded until the next call. Raises TooLarge if the graph is too
-        large even with files.
+        At most `states` more states are expanded before the next call. Raises TooLarge if the graph
+        could have too many transitions by then, or needs too much memory even with files.
         """
         if self.transitions + states * self.library.source.first_instances[-1] > MOST:
             raise TooLarge(f"more than {MOST:,} transitions")
@@ -92,15 +92,16 @@ class StateGraph:
         return count
 
     def bytes_in_memory(self) -> int:
-        """Returns the largest memory that the graph needs without files, in bytes.
+        """Returns the most bytes of memory that the graph needs if all its arrays are in memory.
 
-        The hash set is freed before the fair cycles are searched for.
+        The hash set is freed before the search for fair cycles. So only the larger of the two is
+        counted: the hash set, or the arrays of this search.
         """
         states, edges = self._bytes_of_states(), self._bytes_of_edges()
         return states + edges + max(self._bytes_of_set(), self.library.count() * (ARRAYS + MASKS))
 
     def bytes_on_disk(self) -> int:
-        """Returns the largest memory that the graph needs with files, in bytes."""
+        """Returns the most bytes of memory that the graph needs if large arrays are in files."""
         return self._bytes_of_states() + max(self._bytes_of_set(), self.library.count() * MASKS)
 
     def _bytes_of_states(self) -> int:

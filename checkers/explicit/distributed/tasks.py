@@ -149,7 +149,10 @@ class Compiled:
 
 
 def expand(kernel: Kernel, level: Iterable[bytes]) -> Iterator[Sent]:
-    """Yields the successors of a partition's states, each with its partition, and then a report."""
+    """Yields the successors of a partition's states, with the partitions that store them.
+
+    The last item is the report of the task: its counts and the violated claims.
+    """
     with kernel.opened() as on:
         broken: Broken = {}
         undefined = None

@@ -1,9 +1,9 @@
-"""The settings of nodes: those of every cluster, and the sets `SAFE` and `UNSAFE`.
+"""The settings of nodes: those of every cluster, and two sets to compare, `SAFE` and `UNSAFE`.
 
-A user can compare the two sets. `SAFE` is used with acks=all. It has the settings of Kafka's
-documentation against data loss. `UNSAFE` is used with acks=1. It prefers availability, and the
-documentation promises less. The controller gets the same settings as the brokers: it decides
-elections, and topics inherit its settings.
+`SAFE` is used with acks=all. It has the settings of Kafka's documentation against data loss.
+`UNSAFE` is used with acks=1. It prefers availability, and the documentation promises less. The
+controller gets the same settings as the brokers: it decides elections, and topics inherit its
+settings.
 
 Source: Kafka documentation, "Broker Configs"; KIP-966 for the settings of the controller.
 """

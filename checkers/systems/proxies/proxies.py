@@ -41,7 +41,7 @@ class CannotListen(InputFault):
 
 @dataclass(slots=True)
 class Proxies:
-    """The proxies of a cluster, and the fault rules in force: they hold, delay or drop requests."""
+    """The proxies of a cluster, and the rules in force, which hold, delay or drop messages."""
 
     rules: ActiveRules = field(init=False)
     failures: list[Exception] = field(default_factory=list[Exception])
