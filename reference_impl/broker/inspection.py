@@ -44,7 +44,7 @@ def answer(
 ) -> InspectionResponse:
     """Returns the response to a request for producers, log sizes or transactions.
 
-    The broker does not change.
+    Such a request changes nothing in the broker.
     """
     match request:
         case DescribeProducers(topic_partition=place):

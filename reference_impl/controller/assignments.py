@@ -53,9 +53,10 @@ def reassigned(state: PartitionState, target: Members, bugs: Bugs = NO_BUGS) -> 
 
 
 def completed(wanted: Assignment) -> Assignment:
-    """Returns the assignment without the removed replicas if the reassignment can complete.
+    """Returns the assignment after the reassignment, if the reassignment can complete now.
 
-    Otherwise returns `wanted` itself. The module describes when a reassignment completes.
+    This assignment lacks the replicas to remove. Otherwise returns `wanted` itself. The docstring
+    of this module describes when a reassignment completes.
     """
     if not (wanted.adding or wanted.removing):
         return wanted
@@ -68,7 +69,7 @@ def completed(wanted: Assignment) -> Assignment:
 
 
 def reverted(state: PartitionState) -> tuple[Assignment, bool]:
-    """Returns the assignment that undoes a reassignment; True if the election is unclean.
+    """Returns the assignment that undoes a reassignment, and whether it elects uncleanly.
 
     An unclean election is needed if only added replicas are in the ISR.
     """

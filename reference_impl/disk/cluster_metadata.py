@@ -65,7 +65,10 @@ class ClusterMetadata:
         return metadata
 
     def keep(self, image: MetadataImage, starts: int) -> None:
-        """Appends a new image to the file; does nothing if this image was the last one written."""
+        """Appends a new image to the file; does nothing if this image was the last one written.
+
+        `starts` is the number of starts of brokers so far.
+        """
         if image is self.image:
             return
         self.starts = starts

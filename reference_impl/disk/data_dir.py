@@ -4,8 +4,8 @@
     DIR/cluster-metadata.ndjson    topics, partition registrations, broker epochs
     DIR/broker-1/                  a log directory like that of Kafka's broker 1
 
-If a broker has a process of its own, this process opens its folder alone, and DIR/broker-1/.lock is
-held while it runs. The process of the controller opens the rest.
+A broker in a process of its own opens only its own folder, and holds DIR/broker-1/.lock while it
+runs. The process of the controller opens the rest.
 
 The nodes do not use files. After each step the host gives the new state of the node to
 `keep_broker` or `keep_metadata`, which write the difference to the files. Only then does the host
@@ -285,7 +285,10 @@ class DataDir:
         return self._brokers[broker_id].keep(broker, now_ms)
 
     def keep_metadata(self, image: MetadataImage, starts: int) -> None:
-        """Writes the changes of the cluster metadata; raises OSError if the disk fails."""
+        """Writes the changes of the cluster metadata; raises OSError if the disk fails.
+
+        `starts` is the number of starts of brokers so far.
+        """
         self.metadata.keep(image, starts)
 
     def keep_logs(self, broker_id: BrokerId, logs: Disk) -> None:

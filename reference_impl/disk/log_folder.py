@@ -108,9 +108,9 @@ def index_aborts(
 ) -> None:
     """Adds the newly aborted transactions to the transaction index (.txnindex) of the last segment.
 
-    A transaction is newly aborted if its abort marker is in this segment, but not in `before`.
-    `known` has the aborted and the open transactions of `after`. The segments of `after` are
-    already on disk.
+    `before` and `after` are the log before and after a change. A transaction is newly aborted if
+    its abort marker is in the last segment of `after`, but not in `before`. `known` has the aborted
+    and the open transactions of `after`. The segments of `after` are already on disk.
     """
     if not _only_grew(before, after):
         return  # `write` has written the whole index

@@ -64,9 +64,10 @@ def write_open(path: Path, segment: Segment, open_before: Open) -> None:
 
 
 def append_aborted(path: Path, ended: Iterable[Ended], open_after: Open) -> None:
-    """Appends entries for transactions that were aborted by the last batches of a segment file.
+    """Appends entries to the `.txnindex` of the segment file `path`.
 
-    `open_after` has the transactions that are open after these batches.
+    `ended` has the transactions that the last batches of the segment have aborted. `open_after` has
+    the transactions that are open after these batches.
     """
     entries = (
         _entry(one, (first for first in open_after.values() if first < one.marker_offset))

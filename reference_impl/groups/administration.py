@@ -196,7 +196,9 @@ def offset_deletion_error(classic: ClassicGroup, *, exists: bool) -> ErrorCode:
 
 
 def is_read(place: TopicPartition, classic: ClassicGroup, consumer: ConsumerGroup) -> bool:
-    """Returns True if some member of the group subscribes to the topic, or may do so.
+    """Returns True if a member of the group subscribes to the topic of `place`.
+
+    Returns True also if a subscription is unreadable, or if the members have no protocol yet.
 
     Kafka: ClassicGroup.computeSubscribedTopics.
     """

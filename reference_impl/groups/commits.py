@@ -60,7 +60,7 @@ def commit_error(
 
 
 def with_too_large_metadata(request: CommitOffsets) -> frozenset[TopicPartition]:
-    """Returns the topic partitions for which the metadata string in a commit is too large.
+    """Returns each topic partition whose metadata string in the commit is too large.
 
     Kafka: OffsetMetadataManager.isMetadataInvalid.
     """

@@ -139,7 +139,7 @@ class ConsumerGroup:
 
     @property
     def started(self) -> ConsumerGroup:
-        """This group; a new group gets 1 as its group epoch and its assignment epoch.
+        """The same group; a new group first gets 1 as its group epoch and its assignment epoch.
 
         Kafka: ModernGroup and TargetAssignmentMetadata.
         """

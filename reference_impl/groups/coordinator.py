@@ -144,7 +144,7 @@ class GroupCoordinator:
         """Appends the entries to the coordinator's log.
 
         The responses in `written` are sent when the entries are replicated, or when the append
-        fails.
+        fails. `transaction` has the arguments of `coordinator_log.append` for a transaction.
         """
         send = coordinator_log.append(context, self.topic_partition, entries, **transaction)
         return replace(self, changes={**self.changes, context.correlation: written}), (send,)

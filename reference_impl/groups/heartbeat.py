@@ -99,7 +99,8 @@ def heartbeat_error(
 ) -> ErrorCode:
     """Returns the error that rejects a heartbeat, or NONE.
 
-    A group of `most_members` members admits no new member, not even in place of a static one.
+    A group of `most_members` members admits no new member, not even a new process of a static
+    member.
     """
     epoch = request.member_epoch
     malformed = malformed_error(request)

@@ -26,7 +26,7 @@ from reference_impl.groups.consumer_group import NOTHING, ConsumerGroup, Consume
 class Finding(Enum):
     """The difference between a member's partitions and its target assignment, at a heartbeat.
 
-    If several findings apply, the first of them in this list decides the member's next state.
+    If several findings apply, the one that this class lists first decides the next state.
     """
 
     SETTLED = "the member has its target assignment"

@@ -49,7 +49,7 @@ def use(library: ctypes.CDLL) -> None:
 
 
 def facts_compiled(records: bytes, count: int, base_timestamp_ms: int) -> RecordFacts | None:
-    """Returns the largest timestamp of `count` decompressed records, and whether they are in order.
+    """Returns the facts of `validation.scan` about `count` decompressed records.
 
     Returns None if there is no compiled library, or if the records are malformed.
     """

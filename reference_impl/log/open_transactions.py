@@ -7,9 +7,9 @@
 A transaction holds the last stable offset back while it is open, and then until its marker is
 replicated. The last stable offset is the first offset of the oldest such transaction. If the high
 watermark is lower, or if there is no such transaction, the last stable offset is the high
-watermark. A marker above the high watermark may be lost with its leader. If this marker already
-counted, the last stable offset would then decrease. A read_committed reader skips the records of
-the transactions in the aborted-transaction index.
+watermark. A marker above the high watermark does not count, because it may be lost with its leader:
+then the last stable offset would decrease. A read_committed reader skips the records of the
+transactions in the aborted-transaction index.
 
 Source: KIP-98; KAFKA-5121, KAFKA-9807; docs/kafka-rules.md D5, D9.
 Simplified: the index is kept in memory and rebuilt with the producer state, not stored per segment.
@@ -80,7 +80,8 @@ class PartitionTransactions:
     ) -> Offset:
         """Returns the first offset of the oldest transaction without a replicated end marker.
 
-        Returns the high watermark if that is lower, or if there is no such transaction.
+        Returns the high watermark if that is lower, or if there is no such transaction. If
+        `counts_unreplicated` is false (a seeded bug), a marker need not be replicated.
         """
         held = [*self.open.values()][:1]
         # Only the seeded bug UNREPLICATED_MARKER_COUNTS lets an unreplicated marker end one.

@@ -326,7 +326,7 @@ class PartitionLog:
         """Returns the log after the flush that flush.ms requires; the same object if none is due.
 
         A flush is due if `flush_ms` have passed since the last one, and the log end has changed in
-        the meantime. Before the first flush, this time begins with the first call of this method.
+        the meantime. The wait for the first flush begins with the first call that finds records.
         """
         last = self.timed_flush
         if last.end_offset == self.end_offset:

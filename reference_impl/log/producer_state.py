@@ -147,7 +147,7 @@ class ProducerStates:
     def is_open(self, head: Header) -> bool:
         """Returns True if the batch continues its producer's open transaction in this partition.
 
-        The producer epoch must be that of the transaction.
+        A batch with another producer epoch does not continue the transaction.
         """
         known = self.producers.get(head.producer_id)
         return (

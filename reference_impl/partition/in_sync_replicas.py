@@ -104,7 +104,7 @@ class InSyncReplicas:
     def proposed(self) -> tuple[BrokerId, ...]:
         """The ISR of the pending proposal; empty if no proposal is pending.
 
-        The controller may already have accepted the proposal.
+        While the proposal is pending, the controller may already have accepted it.
         """
         return () if self.proposal is None else tuple(broker for broker, _ in self.proposal.isr)
 

@@ -242,8 +242,8 @@ def list_offsets(
     """Handles ListOffsets: finds the offset that the request describes.
 
     A new leader may respond OFFSET_NOT_AVAILABLE until the start of its epoch is replicated. Until
-    then, the new leader's high watermark may be too low. A client may have seen a higher offset
-    already. And a search by time would miss committed records above this high watermark.
+    then its high watermark may be lower than an offset that a client has seen. A search by time
+    would also miss the committed records above this high watermark.
     """
     is_consumer = request.replica_id == CONSUMER
     lags = is_consumer and leader.log.high_watermark < leader.epoch_start

@@ -39,7 +39,8 @@ def checkpoint(replica: Replica, context: Context) -> Replica:
 def retain(replica: Replica, context: Context) -> Replica:
     """Returns the replica after retention and the expiry of inactive producers.
 
-    The function `compact` deletes the old records of a compacted log.
+    If cleanup.policy contains `compact`, only the producers expire here: the function `compact`
+    also does the retention.
 
     Kafka: LogManager.cleanupLogs.
     """

@@ -42,5 +42,5 @@ class AlteredQuotas:
 
 
 def entity_of(parts: dict[str, str | None]) -> Entity:
-    """Returns the entity that `parts` describes: names by entity type, such as `client-id`."""
+    """Returns the entity that `parts` describes, such as `{"client-id": "app"}`."""
     return tuple(sorted(parts.items()))

@@ -206,7 +206,10 @@ class AlteredConfigs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectLeader:
-    """Request: make `broker`, or the next live replica in sync, the leader of a topic partition."""
+    """Request: make `broker` the leader of a topic partition.
+
+    If `broker` is None, the next live member of the ISR becomes the leader.
+    """
 
     topic_partition: TopicPartition
     broker: BrokerId | None = None

@@ -16,7 +16,7 @@ TO_HIGH_WATERMARK: Final = Offset(-1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRecords:
-    """Request: delete all records below the offset, on all live replicas."""
+    """Request: delete all records below the offset `before`, on all live replicas."""
 
     topic_partition: TopicPartition
     before: Offset = TO_HIGH_WATERMARK

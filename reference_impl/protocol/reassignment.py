@@ -39,7 +39,7 @@ class AlteredReassignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListReassignments:
-    """Request: return the reassignments in progress, of these topic partitions or of all."""
+    """Request: return the reassignments in progress, of some topic partitions or of all."""
 
     topic_partitions: tuple[TopicPartition, ...] | None = None
 

@@ -23,8 +23,8 @@ from reference_impl.protocol.topic_settings import BUILT_IN, NO_SETTINGS, TopicS
 class TopicDefaults(TopicSettings):
     """The dynamic defaults of all topics; None for a default that is not set.
 
-    `at_start` has the defaults that the brokers got at their start. As in Kafka, the dynamic
-    default of min.insync.replicas is set from the first start on.
+    `at_start` has the defaults that the brokers got at their start. As in Kafka,
+    min.insync.replicas always has a dynamic default: the first start of the cluster sets it.
     """
 
     min_insync_replicas: int | None = 1

@@ -5,8 +5,8 @@
     coordinator -> partition leader   WriteTxnMarker, one topic partition each
 
 Source: KIP-98, KIP-360, KIP-890, KIP-1228; Kafka message schemas.
-Simplified: no topic ids and no throttling, as in `protocol/messages.py`. Kafka's WriteTxnMarkers
-carries many topic partitions; this broker does not accept that request over the wire.
+Simplified: no topic ids and no throttling, as in `protocol/messages.py`. A WriteTxnMarker is for
+one topic partition, whereas Kafka's WriteTxnMarkers carries many.
 """
 
 from __future__ import annotations

@@ -33,9 +33,9 @@ class ShutDown:
 
 @dataclass(frozen=True, slots=True)
 class PowerLoss:
-    """Kills a machine: `kept_percent` of each log's unflushed bytes remain, which may tear a batch.
+    """Kills a machine; `kept_percent` of the unflushed bytes of each log remain.
 
-    If `garbled`, the last remaining bytes are corrupted.
+    So the last batch may be torn. If `garbled`, the last remaining bytes are corrupted.
     """
 
     broker: BrokerId

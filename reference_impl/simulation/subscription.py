@@ -69,7 +69,10 @@ class Subscription:
         return (yield from self._read(Reader.poll_in_transaction))
 
     def ensure_membership(self) -> Steps[None]:
-        """Sends a heartbeat if due, or joins again and continues at the committed offsets."""
+        """Sends a heartbeat if one is due.
+
+        A member that has to join again then continues at the committed offsets.
+        """
         if not (yield from self.member.ensure_membership()):
             yield from self.resume()
 

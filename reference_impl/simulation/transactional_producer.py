@@ -188,7 +188,7 @@ class TransactionalProducer:
         return not self._is_stopped()
 
     def commit(self) -> Steps[Outcome]:
-        """Commits the transaction and returns the outcome; aborts after an earlier error."""
+        """Commits the transaction, or aborts it after an error; returns the outcome."""
         if self._is_stopped():
             return (yield from self.abort())
         if not self._coordinator_may_know:

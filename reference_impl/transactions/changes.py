@@ -10,8 +10,8 @@ The coordinator appends a change to its log. The change takes effect once the ap
 
 Source: TransactionCoordinator.handleInitProducerId, handleAddPartitionsToTransaction and
 endTransaction of Apache Kafka; docs/kafka-rules.md D1 to D4.
-Simplified: when the coordinator itself aborts a transaction (timeout, new instance), it uses V2, as
-with transaction.version=2.
+Simplified: when the coordinator itself aborts a transaction (timeout, new instance), it uses V2 of
+the transaction protocol, as with transaction.version=2.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class Change(NamedTuple):
     request: CoordinatorRequest | None = None
 
     def reply(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
-        """Returns one effect, which sends the response to the request that caused the change.
+        """Returns the effect that sends the response to the request; () if no request waits.
 
-        An effect is an output of a node that the runtime carries out. If `error` is passed, the
-        response rejects the request. If no request waits for a response, the result is empty.
+        An effect is an output of a node that the runtime carries out. The request is the one that
+        caused the change. If `error` is passed, the response rejects the request.
         """
         if self.requester is None or self.request is None or self.response is None:
             return ()

@@ -89,9 +89,10 @@ async def carry_out(cluster: Faulty, fault: OfCluster) -> None:
 
 
 def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
-    """Returns True if the fault would change nothing: the broker is already dead, or running.
+    """Returns True if the fault would change nothing, because the node is in that state already.
 
-    For all faults except crash, power loss and start, the result is False.
+    A crash or a power loss changes nothing at a node that is down, a start nothing at a node that
+    is up. For all other faults the result is False.
     """
     match fault:
         case Crash(broker=broker) | LosePower(broker=broker):

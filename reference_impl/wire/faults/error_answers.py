@@ -129,7 +129,7 @@ def _marked_outside(entity: Any, error: KioErrorCode) -> Any:
 
 
 def _marked(entity: Any, error: KioErrorCode) -> Any:
-    """Returns the response with this error in each partition, or other innermost entry."""
+    """Returns the response with this error in each innermost entry, such as a partition."""
     parts = {
         each.name: tuple(_marked(one, error) for one in getattr(entity, each.name))
         for each in fields(entity)

@@ -77,7 +77,7 @@ class Faults(Protocol):
         ...
 
     async def begin(self, fault: OfCluster) -> None:
-        """Begins a fault of the cluster; a fault that pauses this process acts at once."""
+        """Begins a fault of the cluster; a pause acts before the next step of the paused node."""
         ...
 
     def begin_after_response(self, fault: OfCluster) -> None:
@@ -110,7 +110,7 @@ class FaultsInForce:
                 self.rules.add(rule)
 
     async def begin_at_start(self, rules: tuple[Rule, ...]) -> None:
-        """Begins the faults that need no request, those of rules without `when`.
+        """Begins the cluster faults of the rules without `when`, which wait for no request.
 
         Raises BadFault if a fault is impossible.
         """

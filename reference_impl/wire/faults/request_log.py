@@ -108,7 +108,7 @@ def logged(
 
 
 def errors_in(entity: Any) -> tuple[str, ...]:
-    """Returns the names of the errors in a response, sorted; none if it succeeded."""
+    """Returns the sorted names of the errors in a response; () if there are none."""
     return tuple(sorted(set(_errors(entity))))
 
 

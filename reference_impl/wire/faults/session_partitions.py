@@ -16,7 +16,7 @@ from reference_impl.wire.requests.broker.fetch_sessions import FetchSessions
 
 
 def with_session_partitions(call: Call, sessions: FetchSessions) -> Call:
-    """Returns a Fetch with all partitions of its session; any other request stays unchanged."""
+    """Returns a Fetch request with all partitions of its session; any other request as it is."""
     if call.api is not Api.FETCH:
         return call
     topics: dict[Any, list[Any]] = {}

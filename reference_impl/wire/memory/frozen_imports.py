@@ -22,8 +22,8 @@ _modules: list[int] = [0]  # how many were imported when objects were last froze
 def freeze_imports() -> None:
     """Excludes all present objects from garbage collection, so that full collections stay short.
 
-    Repeats this before the first full collection after each import. Call this only in a broker's
-    own process.
+    Before the first full collection after each import, the new objects are excluded too. Call this
+    function only in a broker's own process.
     """
     _freeze()
     if _before_collection not in gc.callbacks:

@@ -145,7 +145,10 @@ def _missing(entity: Any) -> str | None:
 
 @cache
 def _checked(kind: Any) -> tuple[tuple[str, bool, bool], ...]:
-    """Returns (name, may be null, contains structures) of the fields to check for null values."""
+    """Returns the fields of a message class that must be checked for null values.
+
+    Each entry is (name, may be null, contains structures).
+    """
     found = [
         (field.name, "None" in str(field.type), _has_parts(field.type)) for field in fields(kind)
     ]

@@ -66,9 +66,9 @@ def written(entity: Any) -> bytes:
 
 @cache
 def writer(kind: Any) -> Write:
-    """Returns the function that appends the bytes of a message of this class.
+    """Returns the function that appends the bytes of a message of the class `kind`.
 
-    The class is one of the library kio.
+    `kind` is a message class of the library kio.
     """
     steps: list[Write] = []
     fixed: list[Field[Any]] = []

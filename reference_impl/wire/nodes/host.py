@@ -138,7 +138,7 @@ class Host:
         return self._started
 
     def start_broker(self, broker_id: BrokerId, incarnation: int | None = None) -> None:
-        """Starts a broker; its incarnation is by default the next number of this process."""
+        """Starts a broker; without `incarnation`, it gets a number above all earlier ones."""
         config = BrokerConfig(
             broker_id=broker_id, broker_settings=self.broker_settings, bugs=self.bugs
         )

@@ -8,13 +8,14 @@ this one connection, so two nodes have two connections, one in each direction:
     the other node    a proof that it knows the secret too
     the sender        messages, each with its length
 
-A proof is an HMAC of both challenges under the secret, so the secret itself is not sent. The bytes
-after it are neither encrypted nor signed.
+A proof is an HMAC of both challenges under the secret, so the secret itself is not sent. The
+messages are neither encrypted nor signed.
 
 A message may be lost, as the contract of `node/step` allows. It is lost if the other node cannot be
 reached, if the connection breaks, or if 16 MiB already wait because the other node does not read.
 No message is repeated or reordered: if a node connects again, its older connection is closed, and
-what it still contained is lost. All messages from and to the nodes of `separated` are lost.
+the unread messages of that connection are lost. All messages from and to the nodes of `separated`
+are lost.
 
 Simplified: in Kafka a response comes back over the connection of its request.
 """

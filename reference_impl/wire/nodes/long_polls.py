@@ -24,7 +24,8 @@ class LongPolls:
     ) -> None:
         """Waits until `wake` is called for one of the topic partitions, or the time is over.
 
-        Returns at once if `is_unchanged` returns False: something has changed since the read.
+        Returns at once if `is_unchanged` returns False: a topic partition has then changed since
+        the caller last read it.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()

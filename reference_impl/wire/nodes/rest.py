@@ -15,8 +15,8 @@ A resting timer fires later, after the leader or the follower has changed. A rep
 object, so a changed replica is another object. `ReplicaChanges` finds the topic partitions with a
 changed replica; only these are checked.
 
-If these timers fired, the followers of 500 partitions would send 2,000 fetches a second. In Kafka
-one fetch of a fetch session has all partitions of a leader.
+If these timers fired, the followers of 500 partitions would send 2,000 fetches a second. Kafka
+sends fewer fetches, because one fetch of a fetch session reads all partitions of a leader.
 
 Source: KIP-227.
 """
@@ -49,9 +49,9 @@ def reason_to_rest(
     """Returns the replicas that make a due timer unnecessary; None if the timer must fire.
 
     While these replicas stay the same, the timer would change nothing. The nodes of `elsewhere`
-    may run in other processes, so their replicas are unknown. A follower always fetches from a
-    leader on such a node. The timer of a leader may rest only if all its followers on such nodes
-    are in the ISR.
+    may run in other processes, so their replicas are unknown here. If the leader is on such a node,
+    the timers of its followers must fire. A leader's timer may rest only if all its followers on
+    such nodes are in the ISR.
     """
     reason = present(nodes, node_id, timer)
     match reason:
@@ -116,8 +116,8 @@ class ReplicaChanges:
 def is_at_rest(leader: Leader, up: Iterable[BrokerId]) -> bool:
     """Returns True if the leader stays as it is until the next request or new metadata.
 
-    Then only fetches wait at the leader. Each follower in the ISR has all records, and its fetch
-    waits. Each follower outside the ISR is down.
+    Three conditions must hold. Only fetches wait at the leader. Each follower in the ISR has all
+    records and a fetch that waits. Each follower outside the ISR is down.
     """
     if leader.waiting_produces or leader.waiting_deletions or leader.unverified:
         return False

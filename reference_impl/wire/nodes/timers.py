@@ -58,11 +58,11 @@ class Timers:
     def start(
         self, elsewhere: frozenset[NodeId] = frozenset(), ahead_s: float | None = None
     ) -> None:
-        """Starts the clock; `elsewhere` has the nodes that may run in other processes.
+        """Starts the nodes' clock; `elsewhere` has the nodes that may run in other processes.
 
-        The event loop's clock is monotonic and the same in all processes. This clock is ahead of it
-        by `ahead_s`; by default this clock begins at the wall-clock time. If the wall clock jumps
-        later, this clock does not.
+        The nodes' clock is ahead of the event loop's clock by `ahead_s`. The event loop's clock is
+        monotonic, and the same in all processes. If `ahead_s` is None, the nodes' clock begins at
+        the wall-clock time. Later jumps of the wall clock do not change the nodes' clock.
         """
         self._elsewhere = elsewhere
         now_s = asyncio.get_running_loop().time()

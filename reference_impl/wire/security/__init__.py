@@ -1,9 +1,9 @@
 """Who may connect: the security settings, the users, and the SASL mechanisms.
 
     settings         the security protocol and its settings, checked
-    users            the users of a file or of options
+    users            the users in a file or in options of the command line
     credentials      what the brokers know of each user
     plain, scram     one run of a SASL mechanism, without input or output
 
-Brokers exchange their messages in memory, so there is no security between them.
+All of this applies to the connections of clients, not to the messages between nodes.
 """

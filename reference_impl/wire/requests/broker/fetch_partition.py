@@ -89,8 +89,8 @@ class FetchPartition:
     def keep(self, request: Fetch, answer: Fetched | None, replica: object) -> None:
         """Stores `answer`, a response without records, and the replica from which the broker read.
 
-        If `answer` is None, the earlier response is forgotten. If the client has requested other
-        offsets in the meantime, nothing changes.
+        If `answer` is None, the earlier response is forgotten. Does nothing if the client has
+        requested other offsets after `request`.
         """
         if request is self._request:
             self.unchanged = answer
@@ -159,7 +159,7 @@ def forgotten(body: Any) -> list[Key]:
 
 
 def key_of(partition: FetchPartition) -> Key:
-    """Returns the key of the partition: the id of its topic, or the name, and its index."""
+    """Returns the key of a partition: (topic id, index), or (topic name, index) without an id."""
     topic = partition.name if partition.topic_id is None else partition.topic_id
     assert topic is not None, "a partition has the name or the id of its topic"
     return topic, partition.wanted.partition

@@ -72,7 +72,10 @@ class FetchSession:
 
     @property
     def value(self) -> tuple[bool, int, int]:
-        """The sort key for evictions: sessions with the least value are evicted first."""
+        """The sort key for evictions: the session with the smallest key is evicted first.
+
+        The key is (is of a follower, number of partitions at the last use, session id).
+        """
         return self.privileged, self.counted, self.id
 
 
@@ -162,10 +165,10 @@ class FetchSessions:
     def end(
         self, context: FetchContext, epoch: int, answers: Answers, now_ms: int
     ) -> tuple[Answers, int] | SessionError:
-        """Returns the answers to send, one for each partition in the response, and the session id.
+        """Returns the partitions of the response with their answers, and the session id.
 
-        An incremental response has only the partitions that changed. Returns a SessionError if a
-        newer request has used the session in the meantime, and so has raised the session's epoch.
+        A full response has all partitions of the fetch, an incremental one only those that changed.
+        Returns a SessionError if a newer request has raised the session's epoch in the meantime.
 
         Kafka: FetchContext.updateAndGenerateResponseData.
         """

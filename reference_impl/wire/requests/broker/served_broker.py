@@ -41,7 +41,7 @@ class ServedBroker(Protocol):
 
     @property
     def default_partitions(self) -> int:
-        """The number of partitions of a new topic if the request does not name it.
+        """The default number of partitions of a new topic.
 
         Kafka: num.partitions.
         """
@@ -78,8 +78,8 @@ class ServedBroker(Protocol):
     def send(self, request: Produce) -> Produced | None:
         """Sends a produce request with acks=0 to the broker.
 
-        Returns None if the batch is appended, otherwise the error. The client gets no response: the
-        server closes its connection if there is an error.
+        Returns None if the batch is appended, otherwise a response with the error. The client gets
+        no response: after an error, the server closes the client's connection.
         """
         ...
 

@@ -49,13 +49,13 @@ def changed_subscription(name: str, configs: Iterable[Any]) -> AlterClientMetric
 
 
 def replaced_subscription(name: str, configs: Iterable[Any]) -> AlterClientMetrics:
-    """Returns the request that replaces all settings of a subscription."""
+    """Returns the request that replaces all settings of a client metrics subscription."""
     changes = tuple((one.name, one.value) for one in configs)
     return AlterClientMetrics(name=name, changes=changes, replaces_all=True)
 
 
 def describe_subscription(name: str, subscriptions: Subscriptions) -> list[Described]:
-    """Returns the settings of a subscription; one that does not exist has all defaults.
+    """Returns the settings of a client metrics subscription; the defaults if it does not exist.
 
     Raises Refused if the name is empty.
     """

@@ -61,9 +61,9 @@ ChangeSubscription = Callable[[str, Iterable[Any]], AlterClientMetrics]
 
 
 class Changes(NamedTuple):
-    """Three functions that read a change request: of a topic, of brokers, of a subscription.
+    """The functions that read changes from a request: one for each kind of resource.
 
-    The subscriptions are those to client metrics.
+    The kinds are topics, brokers, and subscriptions to client metrics.
     """
 
     of_topic: Change

@@ -272,7 +272,10 @@ async def _fetched(
 async def _all_topics(
     broker: ServedBroker, call: Call, found: Iterable[TopicPartition]
 ) -> list[tuple[dict[str, Any], str, list[int]]]:
-    """Returns (name or id as a response field, name, partitions) of each topic with an offset."""
+    """Returns the topics with an offset, each as (field, name, partitions).
+
+    The field identifies the topic in the response: by its name, or in newer versions by its id.
+    """
     by_name: dict[str, list[int]] = {}
     for place in found:
         by_name.setdefault(place.topic, []).append(place.index)

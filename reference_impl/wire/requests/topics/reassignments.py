@@ -25,8 +25,8 @@ from reference_impl.wire.requests.broker.served_broker import ServedBroker, requ
 async def alter_partition_reassignments(broker: ServedBroker, call: Call) -> bytes:
     """Handles AlterPartitionReassignments; returns the response frame.
 
-    The frame is returned when each reassignment has begun, or has an error in the response. New
-    replicas may still have to fetch.
+    The frame is returned once each reassignment has begun or is rejected. At this time, new
+    replicas may still lack records.
     """
     body = call.body
     allows_change = getattr(body, "allow_replication_factor_change", True)

@@ -84,7 +84,7 @@ class NodeProcess:
 
     @property
     def is_up(self) -> bool:
-        """True if the process runs, until `kill` or `stop` begins to end it."""
+        """True while the process runs; False as soon as `kill` or `stop` begins to end it."""
         return not self.is_stopping and self._process.returncode is None
 
     @property
@@ -93,7 +93,10 @@ class NodeProcess:
         return self._process.returncode
 
     async def open(self, settings: NodeSettings) -> tuple[Address | None, Address]:
-        """Returns the node's addresses: for clients and for other nodes; raises NodeEnded."""
+        """Returns the node's addresses: for clients and for other nodes.
+
+        Raises NodeEnded if the process of the node ends first.
+        """
         found: tuple[Address | None, Address] = await self._called("open", settings)
         self._opened.set()
         return found

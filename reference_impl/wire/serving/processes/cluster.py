@@ -61,7 +61,8 @@ MESSAGES_IN_STEP: Final = 3  # of the clock: a message, its answer, and the next
 class NodeFailed(RuntimeError):
     """The error if the process of a broker or of the controller ended because of a bug.
 
-    The notes that this process sent before, which the command prints, describe the bug.
+    Before its end, the process has sent notes (log lines) that describe the bug. The command that
+    serves the cluster prints them.
     """
 
 
@@ -372,8 +373,9 @@ class ProcessCluster:
     async def restart(self, node: NodeId) -> None:
         """Starts a node whose process has ended, and returns when it listens at its old ports.
 
-        The controller accepts a broker when its earlier session has ended. Raises CannotServe if
-        the node is up or does not start, and BadFault for a broker if the controller is down.
+        A broker may register later than that: the controller accepts it only after the end of its
+        earlier session. Raises CannotServe if the node is up or does not start, and BadFault for a
+        broker if the controller is down.
         """
         if self.is_up(node):
             raise CannotServe(f"{name_of(node)} is up; kill it first")

@@ -68,7 +68,7 @@ class _Running:
         self._parent = Channel(self._calls, {}, self._fail)
 
     async def run(self) -> int:
-        """Returns the exit code, when the parent closes the channel or a signal arrives."""
+        """Runs until the parent closes the channel or a signal arrives; returns the exit code."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._shut_down)

@@ -68,6 +68,6 @@ class ClusterPlaces:
         self._split.clear()
 
     def separated(self, node: NodeId) -> frozenset[NodeId]:
-        """The nodes that a network partition separates from this one."""
+        """The nodes that a network partition separates from `node`."""
         pairs = (pair for pair in self._split if node in pair)
         return frozenset(other for pair in pairs for other in pair if other != node)
