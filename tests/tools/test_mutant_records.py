@@ -18,6 +18,7 @@ from tools.mutants.__main__ import changed_lines, main
 from tools.mutants.campaign import Job, jobs
 from tools.mutants.mutations import Mutant
 from tools.mutants.page import page
+from tools.mutants.parts import BY_NAME, PARTS, Part
 from tools.mutants.record import (
     Tried,
     Versions,
@@ -27,20 +28,19 @@ from tools.mutants.record import (
     tried,
     with_reasons_of,
 )
-from tools.mutants.rooms import BY_NAME, ROOMS, Room
 from tools.mutants.trying import ROOT, Outcome, Verdict
 
 
-def test_each_room_has_mutants_and_tests_that_exist() -> None:
-    for room in ROOMS:
-        assert list(room.files(ROOT)), room.name
-        assert all((ROOT / one.path).exists() for one in room.tests), room.name
+def test_each_part_has_mutants_and_tests_that_exist() -> None:
+    for part in PARTS:
+        assert list(part.files(ROOT)), part.name
+        assert all((ROOT / one.path).exists() for one in part.tests), part.name
 
 
-def test_each_spec_has_a_room_whose_mutants_are_neither_claims_nor_proofs() -> None:
-    rooms = {name.removeprefix("model/") for name in BY_NAME if name.startswith("model/")}
-    assert rooms == {*SPECS}
-    files = {file.relative_to(ROOT).as_posix() for room in ROOMS for file in room.files(ROOT)}
+def test_each_spec_has_a_part_whose_mutants_are_neither_claims_nor_proofs() -> None:
+    parts = {name.removeprefix("model/") for name in BY_NAME if name.startswith("model/")}
+    assert parts == {*SPECS}
+    files = {file.relative_to(ROOT).as_posix() for part in PARTS for file in part.files(ROOT)}
     names = ("actions.py", "actions/writing.py", "bugs.py", "claims.py", "state.py", "versions.py")
     of_one = [name for name in names if f"model/share_group/{name}" in files]
     assert of_one == ["actions/writing.py", "state.py", "versions.py"]
@@ -56,8 +56,8 @@ def test_a_spec_is_judged_at_and_beyond_its_default_bounds() -> None:
 
 
 def test_the_first_tests_of_a_mutant_are_those_in_the_file_of_its_name() -> None:
-    def first(room: str, file: str) -> list[str]:
-        return [one.path for one in next(BY_NAME[room].stages(file))]
+    def first(part: str, file: str) -> list[str]:
+        return [one.path for one in next(BY_NAME[part].stages(file))]
 
     assert first("reference_impl/log", "reference_impl/log/compaction.py") == [
         "tests/reference_impl/log/test_compaction.py"
@@ -68,35 +68,35 @@ def test_the_first_tests_of_a_mutant_are_those_in_the_file_of_its_name() -> None
     assert len(first("literal definitions", "properties/anomalies/scenes.py")) > 1, "all tests"
 
 
-def test_the_rooms_with_the_fewest_mutants_that_are_done_come_first() -> None:
+def test_the_parts_with_the_fewest_mutants_that_are_done_come_first() -> None:
     names = ("transactions", "partition", "node")
-    rooms = [BY_NAME[f"reference_impl/{name}"] for name in names]
-    done = {it.id for room, n in zip(rooms, (2, 0, 4), strict=True) for it in draws(room)[:n]}
+    parts = [BY_NAME[f"reference_impl/{name}"] for name in names]
+    done = {it.id for part, n in zip(parts, (2, 0, 4), strict=True) for it in draws(part)[:n]}
     drawn = [
-        room.name.partition("/")[2] for room, _ in jobs(rooms, 1, lambda it: it.id not in done)
+        part.name.partition("/")[2] for part, _ in jobs(parts, 1, lambda it: it.id not in done)
     ]
     turns = [name for name, before in zip(drawn, ["", *drawn], strict=False) if name != before]
     assert turns[:6] == ["partition", "transactions", "node", "partition", "transactions", "node"]
 
 
-def draws(room: Room) -> list[Mutant]:
-    return [mutant for _, mutant in jobs((room,), 1, lambda _: True)]
+def draws(part: Part) -> list[Mutant]:
+    return [mutant for _, mutant in jobs((part,), 1, lambda _: True)]
 
 
-def test_a_seed_draws_the_same_mutants_of_each_room_in_turn() -> None:
-    rooms = (BY_NAME["reference_impl/transactions"], BY_NAME["model/idempotence"])
-    drawn = list(jobs(rooms, 1, lambda _: True, of_each=3))
-    assert [room for room, _ in drawn] == [room for room in rooms for _ in range(3)]
-    assert drawn == list(jobs(rooms, 1, lambda _: True, of_each=3))
-    assert drawn != list(jobs(rooms, 2, lambda _: True, of_each=3))
+def test_a_seed_draws_the_same_mutants_of_each_part_in_turn() -> None:
+    parts = (BY_NAME["reference_impl/transactions"], BY_NAME["model/idempotence"])
+    drawn = list(jobs(parts, 1, lambda _: True, of_each=3))
+    assert [part for part, _ in drawn] == [part for part in parts for _ in range(3)]
+    assert drawn == list(jobs(parts, 1, lambda _: True, of_each=3))
+    assert drawn != list(jobs(parts, 2, lambda _: True, of_each=3))
     done = {drawn[0][1].id}
-    left = list(jobs(rooms, 1, lambda it: it.id not in done, of_each=3))
-    assert left == drawn[3:] + drawn[1:3], "fewer are done in the second room"
+    left = list(jobs(parts, 1, lambda it: it.id not in done, of_each=3))
+    assert left == drawn[3:] + drawn[1:3], "fewer are done in the second part"
 
 
 def is_killed(job: Job, *, slowly: bool) -> Tried:
-    room, mutant = job
-    return tried(room.name, mutant, Verdict(outcome="crash" if slowly else "killed"))
+    part, mutant = job
+    return tried(part.name, mutant, Verdict(outcome="crash" if slowly else "killed"))
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -152,7 +152,7 @@ def test_a_survivor_or_a_crash_with_a_reason_is_not_tried_again() -> None:
     assert not campaign.is_open({}, "survived")(mutant)
 
 
-def test_the_page_has_a_score_for_each_room_and_each_survivor_with_its_reason() -> None:
+def test_the_page_has_a_score_for_each_part_and_each_survivor_with_its_reason() -> None:
     open_ = replace(SURVIVOR, id="model/small.py#0", reason="", before="a | b")
     crash = replace(KILLED, outcome="crash")
     text = page([KILLED, KILLED, SURVIVOR, open_, crash], {"model": 1_234, "other": 5})
@@ -163,7 +163,7 @@ def test_the_page_has_a_score_for_each_room_and_each_survivor_with_its_reason() 
     assert "| open |" in text
 
 
-def test_the_kept_record_names_rooms_that_exist() -> None:
+def test_the_kept_record_names_parts_that_exist() -> None:
     rows: dict[str, Tried] = kept()
     assert rows
     assert {row.room for row in rows.values()} <= BY_NAME.keys()
@@ -185,8 +185,8 @@ def test_the_changed_lines_of_a_diff_are_those_after_it() -> None:
 def test_the_mutants_of_changed_lines_are_tried_and_a_survivor_fails(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    room = BY_NAME["reference_impl/transactions"]
-    ours = [mutant for _, mutant in jobs((room,), 1, lambda _: True)][:40]
+    part = BY_NAME["reference_impl/transactions"]
+    ours = [mutant for _, mutant in jobs((part,), 1, lambda _: True)][:40]
     line = ours[0].line
     here = [it for it in ours if (it.file, it.line) == (ours[0].file, line)]
     diff = f"+++ b/{ours[0].file}\n@@ -{line} +{line} @@"
@@ -199,14 +199,14 @@ def test_the_mutants_of_changed_lines_are_tried_and_a_survivor_fails(
                 yield tried(one.name, mutant, Verdict(outcome=result))
 
     monkeypatch.setattr(command, "outcomes", outcomes)
-    changed = ["--room", room.name, "--changed", "--base", "v1"]
+    changed = ["--part", part.name, "--changed", "--base", "v1"]
     assert main(changed) == 1
     printed = capsys.readouterr().out
     assert f"{here[0].file}:{line}: " in printed
     assert "mutants of changed lines: 1 survived" in printed
     result = "killed"
     assert main(changed) == 0
-    assert main(["--room", room.name, "--changed"]) == 0
+    assert main(["--part", part.name, "--changed"]) == 0
     assert capsys.readouterr().out.endswith("0 mutants of changed lines: none tried\n")
 
 
@@ -219,28 +219,28 @@ def test_a_mutant_that_survives_in_one_of_two_ways_fails(
         yield tried(one.name, mutant, Verdict(outcome=slow if slowly else "killed"))
 
     monkeypatch.setattr(command, "outcomes", outcomes)
-    assert main(["--room", "reference_impl/transactions", "--both-ways"]) == code
+    assert main(["--part", "reference_impl/transactions", "--both-ways"]) == code
     differ = int(slow != "killed")
     assert f"1 mutants tried both ways: {differ} outcomes differ" in capsys.readouterr().out
 
 
-def test_the_name_of_a_room_chooses_it_alone_and_a_part_of_names_all_that_have_it(
+def test_the_name_of_a_part_chooses_it_alone_and_other_text_all_names_that_contain_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     chosen: list[str] = []
 
-    def no_jobs(rooms: Sequence[Room], *_: object, **__: object) -> Iterator[Job]:
-        chosen[:] = [room.name for room in rooms]
+    def no_jobs(parts: Sequence[Part], *_: object, **__: object) -> Iterator[Job]:
+        chosen[:] = [part.name for part in parts]
         return iter(())
 
     monkeypatch.setattr(command, "jobs", no_jobs)
     monkeypatch.setattr(command, "outcomes", lambda *_, **__: iter(()))
-    main(["--room", "model/quorum", "--both-ways"])
+    main(["--part", "model/quorum", "--both-ways"])
     assert chosen == ["model/quorum"]
-    main(["--room", "quorum", "--both-ways"])
+    main(["--part", "quorum", "--both-ways"])
     assert chosen == ["model/quorum", "model/quorum-abstract"]
 
 
-def test_an_unknown_room_lists_the_nearest() -> None:
-    with pytest.raises(Exception, match="no room 'transaction_log'; the nearest"):
-        main(["--room", "transaction_log"])
+def test_an_unknown_part_lists_the_nearest() -> None:
+    with pytest.raises(Exception, match="no part 'transaction_log'; the nearest"):
+        main(["--part", "transaction_log"])

@@ -1,8 +1,8 @@
 """Mutates the product one point at a time, and records which mutants the tests notice.
 
     python -m tools.mutants --seconds 900             # tries mutants that have no result yet
-    python -m tools.mutants --room transactions       # only rooms whose name contains this text
-    python -m tools.mutants --room model/quorum       # only the room of this name
+    python -m tools.mutants --part transactions       # only parts whose name contains this text
+    python -m tools.mutants --part model/quorum       # only the part of this name
     python -m tools.mutants --again survived          # tries survivors again that have no reason
     python -m tools.mutants --again crash             # those that crashed
     python -m tools.mutants --changed                 # all mutants of lines that differ from main
@@ -10,7 +10,7 @@
     python -m tools.mutants --both-ways               # tries mutants in forks and in new processes
     python -m tools.mutants --page                    # only writes the page
 
-A room is a part of the product, with the tests that judge its mutants. The record is
+A part of the product has the tests that judge its mutants. The record is
 benchmarks/results/mutants.json, the page docs/mutants.md. With `--changed` and `--both-ways`,
 nothing is recorded. The exit code is 1 if a mutant of a changed line survives. It is also 1 if the
 two ways give different results for a mutant.
@@ -36,6 +36,7 @@ from model.faults import UnknownName
 from tools.mutants.campaign import SEED, Job, is_new, is_open, jobs, mutants_in, outcomes
 from tools.mutants.mutations import Mutant
 from tools.mutants.page import PAGE, page
+from tools.mutants.parts import BY_NAME, PARTS, Part
 from tools.mutants.record import (
     KEPT,
     Tried,
@@ -45,7 +46,6 @@ from tools.mutants.record import (
     kept,
     with_reasons_of,
 )
-from tools.mutants.rooms import BY_NAME, ROOMS, Room
 from tools.mutants.trying import ROOT, Outcome
 
 SAVED_EVERY_S: Final = 30.0
@@ -57,9 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=900.0, help="the budget")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--seed", type=int, default=SEED, help="draws the mutants")
-    parser.add_argument("--of-each", type=int, help="at most so many mutants of each room")
+    parser.add_argument("--of-each", type=int, help="at most so many mutants of each part")
     parser.add_argument(
-        "--room", default="", help="the room of this name, or those whose name contains this text"
+        "--part", default="", help="the part of this name, or those whose name contains this text"
     )
     parser.add_argument(
         "--again", choices=get_args(Outcome), help="only mutants with this result and no reason"
@@ -70,44 +70,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--record", type=Path, default=KEPT, help="the record, as JSON")
     parser.add_argument("--page", action="store_true", help="write only the page")
     options = parser.parse_args(arguments)
-    rooms = _chosen(options.room)
+    parts = _chosen(options.part)
     done = kept(options.record)
     if options.changed:
-        return _try_changed(rooms, options)
+        return _try_changed(parts, options)
     if options.both_ways:
-        some = jobs(rooms, options.seed, lambda it: it.id in done, of_each=options.of_each)
+        some = jobs(parts, options.seed, lambda it: it.id in done, of_each=options.of_each)
         return _try_both_ways(list(some), options)
     if not options.page:
         wanted = is_open(dict(done), options.again) if options.again else is_new(dict(done))
-        _run(rooms, wanted, done, options)
-    points = {room.name: mutants_in(room, options.seed) for room in ROOMS}
+        _run(parts, wanted, done, options)
+    points = {part.name: mutants_in(part, options.seed) for part in PARTS}
     rows = [*at_their_points(done, chain.from_iterable(points.values()))]
     if options.record == KEPT:
         keep(_versions(options.seed), rows, KEPT)
-        PAGE.write_text(page(rows, {room: len(some) for room, some in points.items()}), "utf-8")
+        PAGE.write_text(page(rows, {part: len(some) for part, some in points.items()}), "utf-8")
     number = sum(row.outcome == "survived" for row in rows)
     sys.stdout.write(f"{len(rows):,} mutants, {number:,} survived\n")
     return 0
 
 
-def _chosen(name: str) -> tuple[Room, ...]:
+def _chosen(name: str) -> tuple[Part, ...]:
     if name in BY_NAME:
         return (BY_NAME[name],)
-    rooms = tuple(room for room in ROOMS if name in room.name)
-    if not rooms:
-        raise UnknownName("room", name, [*BY_NAME])
-    return rooms
+    parts = tuple(part for part in PARTS if name in part.name)
+    if not parts:
+        raise UnknownName("part", name, [*BY_NAME])
+    return parts
 
 
 def _run(
-    rooms: Sequence[Room],
+    parts: Sequence[Part],
     wanted: Callable[[Mutant], bool],
     done: dict[str, Tried],
     options: argparse.Namespace,
 ) -> None:
     versions = _versions(options.seed)
     saved = time.monotonic()
-    todo = jobs(rooms, options.seed, wanted, of_each=options.of_each)
+    todo = jobs(parts, options.seed, wanted, of_each=options.of_each)
     try:
         for row in outcomes(todo, until=saved + options.seconds, processes=options.jobs):
             done[row.id] = with_reasons_of(done.get(row.id), row)
@@ -127,10 +127,10 @@ def _versions(seed: int) -> Versions:
     )
 
 
-def _try_changed(rooms: Sequence[Room], options: argparse.Namespace) -> int:
+def _try_changed(parts: Sequence[Part], options: argparse.Namespace) -> int:
     until = time.monotonic() + options.seconds
     lines = changed_lines(_git_diff(options.base))
-    todo = list(jobs(rooms, options.seed, lambda it: it.line in lines.get(it.file, set())))
+    todo = list(jobs(parts, options.seed, lambda it: it.line in lines.get(it.file, set())))
     counts: Counter[str] = Counter()
     for row in outcomes(iter(todo), until=until, processes=options.jobs):
         counts[row.outcome] += 1

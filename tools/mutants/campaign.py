@@ -1,7 +1,6 @@
 """Tries mutants until the budget ends, from each part of the product in turn.
 
-A *room* is one part of the product, with the tests that judge the mutants of this part. A seed
-shuffles the mutants of each room.
+Each part has the tests that judge its mutants. A seed shuffles the mutants of each part.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ from typing import Final
 
 from tools.mutants.forks import Forks
 from tools.mutants.mutations import Mutant, mutants_of
+from tools.mutants.parts import Part
 from tools.mutants.record import Tried, tried
 from tools.mutants.recorded import Cache
-from tools.mutants.rooms import Room
 from tools.mutants.trying import ROOT, Copy, Outcome, Verdict, preload
 
 SEED: Final = 20261123
-IN_TURN: Final = 10  # mutants of one room in a row, so that few processes collect its tests
-Job = tuple[Room, Mutant]
+IN_TURN: Final = 10  # mutants of one part in a row, so that few processes collect its tests
+Job = tuple[Part, Mutant]
 
 
-def mutants_in(room: Room, seed: int, root: Path = ROOT) -> tuple[Mutant, ...]:
+def mutants_in(part: Part, seed: int, root: Path = ROOT) -> tuple[Mutant, ...]:
     """Returns all mutants of one part of the product, shuffled by the seed.
 
     A new or removed mutant does not change the order of the others.
@@ -40,33 +39,33 @@ def mutants_in(room: Room, seed: int, root: Path = ROOT) -> tuple[Mutant, ...]:
 
     every = (
         mutant
-        for file in room.files(root)
+        for file in part.files(root)
         for mutant in mutants_of(file.relative_to(root).as_posix(), file.read_bytes())
     )
     return tuple(sorted(every, key=place))
 
 
 def jobs(
-    rooms: Sequence[Room],
+    parts: Sequence[Part],
     seed: int,
     wanted: Callable[[Mutant], bool],
     *,
     of_each: int | None = None,
 ) -> Iterator[Job]:
-    """Yields (room, mutant) for each mutant for which `wanted` is true.
+    """Yields (part, mutant) for each mutant for which `wanted` is true.
 
-    A room is a part of the product with its tests. The room with the fewest tried mutants is next.
-    Of each room, only the first `of_each` mutants are used.
+    The part with the fewest tried mutants is next. Of each part, only the first `of_each`
+    mutants are used.
     """
     # So a campaign that is continued tries no mutants beyond the first ones.
-    every = {room: mutants_in(room, seed)[:of_each] for room in rooms}
-    left = {room: [*filter(wanted, some)] for room, some in every.items()}
+    every = {part: mutants_in(part, seed)[:of_each] for part in parts}
+    left = {part: [*filter(wanted, some)] for part, some in every.items()}
     while any(left.values()):
-        room = min(
-            (room for room in rooms if left[room]), key=lambda it: len(every[it]) - len(left[it])
+        part = min(
+            (part for part in parts if left[part]), key=lambda it: len(every[it]) - len(left[it])
         )
-        yield from ((room, mutant) for mutant in left[room][:IN_TURN])
-        del left[room][:IN_TURN]
+        yield from ((part, mutant) for mutant in left[part][:IN_TURN])
+        del left[part][:IN_TURN]
 
 
 def outcomes(
@@ -95,15 +94,15 @@ class _Process:
     def __init__(self) -> None:
         self.copy = Copy()
         self.cache = Cache(self.copy.folder)
-        self.room: Room | None = None
+        self.part: Part | None = None
         self.forks: Forks | None = None
 
-    def attempt(self, room: Room, mutant: Mutant, *, slowly: bool) -> Verdict:
-        if self.forks is None or self.room != room:
+    def attempt(self, part: Part, mutant: Mutant, *, slowly: bool) -> Verdict:
+        if self.forks is None or self.part != part:
             self.leave()
-            self.room, self.forks = room, Forks(self.copy, room.tests, self.cache)
+            self.part, self.forks = part, Forks(self.copy, part.tests, self.cache)
         verdict = None
-        for tests in room.stages(mutant.file):
+        for tests in part.stages(mutant.file):
             self.forks.record(tests)
             verdict = None if slowly else self.forks.attempt(mutant, tests)
             verdict = verdict or self.copy.attempt(mutant, tests, self.forks.cpu_s)
@@ -132,8 +131,8 @@ def _close(_: int) -> None:
 
 
 def _attempt(job: Job, *, slowly: bool) -> Tried:
-    room, mutant = job
-    return tried(room.name, mutant, _process[0].attempt(room, mutant, slowly=slowly))
+    part, mutant = job
+    return tried(part.name, mutant, _process[0].attempt(part, mutant, slowly=slowly))
 
 
 def is_new(done: Mapping[str, Tried]) -> Callable[[Mutant], bool]:

@@ -15,9 +15,9 @@ TOP: Final = """<!-- Written by tools/mutants: do not edit. -->
 # Mutants
 
 A test suite that passes says little until it is seen to fail. `python -m tools.mutants` changes one
-point of the product at a time. It runs the tests of the changed room, and then what judges the room
+point of the product at a time. It runs the tests of the changed part, and then what judges the part
 from outside: the simulation and the property suites, the counts and verdicts of a spec, or the
-agreement of a kernel with its definition. A seed draws the points, and the rooms with the fewest
+agreement of a kernel with its definition. A seed draws the points, and the parts with the fewest
 mutants tried come first.
 
 A mutant is *killed* if a test fails by an assertion, or by a line such as `(row,) = rows`, which
@@ -29,9 +29,9 @@ Open survivors are tried again when tests are added, so the score is that of the
 it is higher than the share that was killed at first. An *explained* survivor has a reason in the
 list below; it counts as survived.
 
-One process imports the product and collects the tests of a room once. For each mutant it forks, and
+One process imports the product and collects the tests of a part once. For each mutant it forks, and
 the fork gives the changed functions their new code. The first tests are those in the file that has
-the path of the mutated one. If the mutant survives them, all tests of the room follow. Tests that
+the path of the mutated one. If the mutant survives them, all tests of the part follow. Tests that
 call a changed function come before others, and quick tests before slow ones. A change of a table,
 or of another line that runs during the imports, needs new imports instead. That is the slow and
 obvious way, and `--both-ways` tries recorded mutants in both: each must survive in both or in
@@ -46,7 +46,7 @@ WHY: Final = """
 - mutmut 3 replaces functions by trampolines. It leaves tables at module level alone, and a spec is
   traced from its methods' own source. Its result is the exit code of the tests.
 - cosmic-ray starts a test command for each mutant and takes every failure for a kill, crashes
-  too. It has no notion of rooms.
+  too. It does not select tests by the changed part of the product.
 - mutatest has had no release since 2022.
 
 None of them separates an assertion from a crash, which is what the score rests on.
@@ -55,7 +55,7 @@ FOOT: Final = """
 ## What the score does not say
 
 Only points that the operators of `tools/mutants/mutations.py` reach are changed, one at a time, and
-only those that were drawn. A survivor may be killed by a test that the list of its room leaves out:
+only those that were drawn. A survivor may be killed by a test that the list of its part leaves out:
 the list is chosen for speed. The wire, the simulation and the command line are not mutated, nor are
 the bugs, claims and proofs of specs and the seeded bugs of the broker. An assertion of the product
 is no point, and neither is `strict=True`, which asserts that two sequences are equally long.
@@ -74,10 +74,10 @@ def page(rows: Iterable[Tried], points: Mapping[str, int]) -> str:
 
 
 def _scores(rows: list[Tried], points: Mapping[str, int]) -> Iterator[str]:
-    yield f"| room | of | tried | {' | '.join(COLUMNS)} | explained | score |"
+    yield f"| part | of | tried | {' | '.join(COLUMNS)} | explained | score |"
     yield "|---|---|---|" + "---|" * len(COLUMNS) + "---|---|"
-    for room, number in points.items():
-        yield _score(room, number, [row for row in rows if row.room == room])
+    for part, number in points.items():
+        yield _score(part, number, [row for row in rows if row.room == part])
     yield _score("all", sum(points.values()), rows)
 
 
@@ -93,14 +93,14 @@ def _score(name: str, number: int, rows: list[Tried]) -> str:
 def _survivors(rows: list[Tried], points: Mapping[str, int]) -> Iterator[str]:
     yield "## Survivors\n"
     yield "*open*: no test sees the mutant, and nobody has shown yet that none can."
-    for room in points:
-        some = [row for row in rows if row.room == room and row.outcome == "survived"]
+    for part in points:
+        some = [row for row in rows if row.room == part and row.outcome == "survived"]
         if some:
-            yield f"\n### {room}\n"
+            yield f"\n### {part}\n"
             yield "| where | change | reason |"
             yield "|---|---|---|"
         for row in some:
-            where = f"{row.file.removeprefix(room)}:{row.line} {row.scope}".lstrip("/")
+            where = f"{row.file.removeprefix(part)}:{row.line} {row.scope}".lstrip("/")
             change = f"{row.operator}: {_code(row.before)} → {_code(row.after) or 'nothing'}"
             yield f"| {where} | {change} | {row.reason or 'open'} |"
 

@@ -23,7 +23,7 @@ class Tried:
     """A mutant, the outcome of the tests, and the test that decided it."""
 
     id: str
-    room: str
+    room: str  # the part of the product
     line: int
     operator: str
     before: str
@@ -49,11 +49,11 @@ class Versions:
     hypothesis: str
 
 
-def tried(room: str, mutant: Mutant, verdict: Verdict) -> Tried:
+def tried(part: str, mutant: Mutant, verdict: Verdict) -> Tried:
     """Returns a mutant and its verdict as one row of the record."""
     return Tried(
         id=mutant.id,
-        room=room,
+        room=part,
         line=mutant.line,
         scope=mutant.scope,
         operator=mutant.operator,
@@ -92,7 +92,7 @@ def at_their_points(rows: Mapping[str, Tried], points: Iterable[Mutant]) -> Iter
 
 
 def keep(versions: Versions, rows: Iterable[Tried], file: Path = KEPT) -> None:
-    """Writes the results of the mutants, ordered by room (part of the source), file and line."""
+    """Writes the results of the mutants, ordered by part of the product, file and line."""
     ordered = sorted(rows, key=lambda it: (it.room, it.file, it.line, it.id))
     lines = [json.dumps({k: v for k, v in asdict(row).items() if v != ""}) for row in ordered]
     head = json.dumps(asdict(versions))

@@ -266,7 +266,7 @@ def _is_kill(error: BaseException) -> bool:
     *_, (frame, _line_number) = traceback.walk_tb(error.__traceback__)
     raised_in = Path(frame.f_code.co_filename)
     if isinstance(error, AssertionError | pytest.fail.Exception):
-        return not any(raised_in.is_relative_to(Path.cwd() / room) for room in ASSERTING)
+        return not any(raised_in.is_relative_to(Path.cwd() / folder) for folder in ASSERTING)
     unpacks = isinstance(error, ValueError) and " values to unpack (" in str(error)
     return unpacks and raised_in.is_relative_to(Path.cwd() / "tests")
 

@@ -1,7 +1,7 @@
-"""The parts of the product to mutate, called rooms, and the tests that must notice a mutant.
+"""The parts of the product to mutate, and the tests that must notice a mutant.
 
-The tests of a room run in a fixed order. The first file is the one that has the path of the mutated
-module, if there is one. The order of the others depends on the room:
+The tests of a part run in a fixed order. The first file is the one that has the path of the mutated
+module, if there is one. The order of the others depends on the part:
 
     part of the broker   its own tests; then others, such as the simulation and the property suites
     spec                 a search of its states at the default bounds; then its own tests
@@ -24,7 +24,7 @@ from tools.mutants.trying import ROOT, Selection
 
 _SIMULATION: Final = "tests/reference_impl/simulation"
 _SUITES: Final = "tests/properties/suites"
-_BROKER_ROOMS: Final = {
+_BROKER_PARTS: Final = {
     "transactions": (
         "tests/reference_impl/log/test_verification.py",
         f"{_SIMULATION}/test_transactional_producer.py",
@@ -89,7 +89,7 @@ _AGREEMENT: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class Part:
     """A group of source files to mutate, and the tests that must notice each mutant."""
 
     name: str
@@ -100,14 +100,14 @@ class Room:
     def files(self, root: Path) -> Iterator[Path]:
         """Yields the source files to mutate, sorted by path."""
         for file in sorted((root / self.folder).rglob("*.py")):
-            parts = file.relative_to(root / self.folder).parts
-            if file.name != "__init__.py" and not {*parts} & {*self.without}:
+            names = file.relative_to(root / self.folder).parts
+            if file.name != "__init__.py" and not {*names} & {*self.without}:
                 yield file
 
     def stages(self, file: str) -> Iterator[tuple[Selection, ...]]:
         """Yields the groups of tests to run on a mutant of the file, in this order.
 
-        For `log/key.py`, the first group is `log/test_key.py`; then come all tests of the room.
+        For `log/key.py`, the first group is `log/test_key.py`; then come all tests of the part.
         """
         own = Path("tests", file).with_name(f"test_{Path(file).name}")
         if (ROOT / own).exists():
@@ -115,10 +115,10 @@ class Room:
         yield self.tests
 
 
-def _broker_room(name: str, beyond: tuple[str, ...]) -> Room:
+def _broker_part(name: str, beyond: tuple[str, ...]) -> Part:
     tests = (f"tests/reference_impl/{name}", *beyond)
     folder = f"reference_impl/{name}"
-    return Room(
+    return Part(
         name=folder,
         folder=folder,
         without=("bugs.py",),
@@ -126,10 +126,10 @@ def _broker_room(name: str, beyond: tuple[str, ...]) -> Room:
     )
 
 
-def _spec_room(spec: str) -> Room:
+def _spec_part(spec: str) -> Part:
     folder = f"model/{spec.replace('-', '_')}"
     own = _TESTS_ELSEWHERE.get(spec, f"tests/{folder}")
-    return Room(
+    return Part(
         name=f"model/{spec}",
         folder=folder,
         without=(*_JUDGES, *_PROOFS),
@@ -140,20 +140,20 @@ def _spec_room(spec: str) -> Room:
     )
 
 
-def _kernel_room(name: str) -> Room:
+def _kernel_part(name: str) -> Part:
     folder = f"checkers/histories/{name}"
-    return Room(
+    return Part(
         name=name.replace("anomalies", "kernels"),
         folder=folder,
         tests=(Selection(f"tests/{folder}"), *_AGREEMENT),
     )
 
 
-ROOMS: Final = (
-    *(_broker_room(name, beyond) for name, beyond in _BROKER_ROOMS.items()),
-    *(_spec_room(spec) for spec in SPECS),
-    *(_kernel_room(name) for name in _KERNELS),
-    Room(
+PARTS: Final = (
+    *(_broker_part(name, beyond) for name, beyond in _BROKER_PARTS.items()),
+    *(_spec_part(spec) for spec in SPECS),
+    *(_kernel_part(name) for name in _KERNELS),
+    Part(
         name="literal definitions",
         folder="properties/anomalies",
         tests=(
@@ -162,11 +162,11 @@ ROOMS: Final = (
             *_AGREEMENT,
         ),
     ),
-    Room(
+    Part(
         name="refinement mappings",
         folder="properties/refinement",
         without=("replays", "explained_runs.py"),
         tests=(Selection("tests/properties/refinement"),),
     ),
 )
-BY_NAME: Final = {room.name: room for room in ROOMS}
+BY_NAME: Final = {part.name: part for part in PARTS}
