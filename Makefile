@@ -83,7 +83,7 @@ HUNT_SECONDS := 28800
 hunt: $(READY)
 	$(BIN)/python -m tools.hunt --seconds $(HUNT_SECONDS)
 
-# Histories with one planted fault each, for false convictions of analyze: docs/convictions.md. It goes on where it ended.
+# Histories with one planted fault each, for false positives of analyze: docs/convictions.md. It goes on where it ended.
 CONVICTIONS_SECONDS := 3600
 convictions: $(READY)
 	$(BIN)/python -m tools.convictions --seconds $(CONVICTIONS_SECONDS)

@@ -77,7 +77,7 @@ def judge(swept: Swept, seed: int) -> Judged:
     decisions = analyze(as_table(found.history), declared=swept.declared).decisions
     return Judged(
         seed=seed,
-        occurs={d.anomaly.id: d.count for d in decisions if _convicts(d)},
+        occurs={d.anomaly.id: d.count for d in decisions if _breaks_a_promise(d)},
         observations={d.anomaly.id: d.observations for d in decisions if d.observations},
         operations=len(found.history),
         broker_steps=found.broker_steps,
@@ -85,7 +85,7 @@ def judge(swept: Swept, seed: int) -> Judged:
     )
 
 
-def _convicts(decision: Decision) -> bool:
+def _breaks_a_promise(decision: Decision) -> bool:
     return decision.verdict == "violated" and not decision.permitted
 
 

@@ -97,7 +97,7 @@ def test_an_anomaly_that_nothing_explains_is_a_defect() -> None:
     assert (defect.anomaly, defect.histories, defect.first_seed) == ("poll-skip", 1, 7)
     unexplained = replace(case, explained=frozenset())
     assert len(list(defects([unexplained], tallied(case, found)))) == 2
-    assert "raised poll-skip in 1 histories, first at seed 7" in page([case], tallied(case, found))
+    assert "shows poll-skip in 1 histories, first at seed 7" in page([case], tallied(case, found))
 
 
 def test_a_campaign_goes_on_where_its_record_ends(tmp_path: Path) -> None:

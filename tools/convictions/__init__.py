@@ -1,1 +1,1 @@
-"""A campaign that looks for false convictions: anomalies that `urteil analyze` reports wrongly."""
+"""A campaign that looks for false positives: anomalies that `urteil analyze` reports wrongly."""

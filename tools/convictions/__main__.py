@@ -1,4 +1,4 @@
-"""Looks for false convictions: anomalies that history analysis reports without a cause.
+"""Looks for false positives: anomalies that history analysis reports without a cause.
 
     python -m tools.convictions --seconds 900              # continues the record
     python -m tools.convictions --case transactions/bug/no-dedup --seed 3    # one history

@@ -14,18 +14,18 @@ from tools.convictions.record import Tally
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "convictions.md"
 TOP: Final = """<!-- Written by tools/convictions: do not edit. -->
-# False convictions
+# False positives
 
-A false conviction is an anomaly that `urteil analyze` raises although no promise was broken, or one
+A false positive is an anomaly that `urteil analyze` reports although no promise was broken, or one
 that blames the wrong client. `python -m tools.convictions` looks for them. It records histories in
-the simulation: clean ones, and ones with exactly one planted fault. Each history is analyzed. What
-is raised must be an effect of the fault, or follow from such an effect by the table of consequences
-below. All else is a defect of the analysis.
+the simulation: clean ones, and ones with exactly one planted fault. Each history is analyzed. A
+reported anomaly must be an effect of the fault, or follow from such an effect by the table of
+consequences below. Any other one is a defect of the analysis.
 
 - A *clean* history has no fault. A *fault* is one crash, cut link, lost disk or lost message, and a
-  *network* delays, loses, doubles or reorders messages. None of these may raise anything, with one
-  exception: a leader that is isolated from the other brokers, but not from clients, may return an
-  old log end (`stale-end-offset`) until it learns of its successor. Kafka does the same.
+  *network* delays, loses, doubles or reorders messages. No anomaly may be reported for these, with
+  one exception. A leader that is isolated from the other brokers, but not from clients, may return
+  an old log end (`stale-end-offset`) until it learns of its successor. Kafka does the same.
 - A *bug* is a seeded bug of the reference broker. It runs under two drawn faults of
   brokers and links.
 - *publish* has two idempotent producers and a reader. *transactions* has two transactional
@@ -37,8 +37,8 @@ FOOT: Final = """
 ## What the campaign does not try
 
 The histories are of the simulated broker and its clients, not of real ones. A bug that no workload
-exercises raises nothing, which says nothing about its analysis. *Explained* is decided by the names
-of the anomalies, not row by row. Only one fault is planted at a time.
+exercises shows no anomaly, which says nothing about its analysis. The names of the anomalies decide
+if one is explained, not their rows. Only one fault is planted at a time.
 """
 
 
@@ -49,7 +49,7 @@ def page(every: Sequence[Case], tallies: Mapping[str, Tally]) -> str:
 
 def _lines(every: Sequence[Case], tallies: Mapping[str, Tally]) -> Iterator[str]:
     done = [(case, tallies[case.name]) for case in every if case.name in tallies]
-    yield "| | histories | that raised something | no verdict | unexplained |"
+    yield "| | histories | with an anomaly | no verdict | unexplained |"
     yield "|---|---|---|---|---|"
     for kind in ("clean", "fault", "network", "bug"):
         yield _total(kind, [(case, tally) for case, tally in done if case.kind == kind])
@@ -58,9 +58,9 @@ def _lines(every: Sequence[Case], tallies: Mapping[str, Tally]) -> Iterator[str]
     yield "## Defects"
     yield ""
     yield from _defects(every, tallies)
-    yield "## What each seeded bug raised"
+    yield "## Anomalies of each seeded bug"
     yield ""
-    yield "| bug | histories | raised, in how many of them |"
+    yield "| bug | histories | anomalies, each with its number of histories |"
     yield "|---|---|---|"
     yield from _bugs(done)
     yield ""
@@ -94,7 +94,7 @@ def _defects(every: Iterable[Case], tallies: Mapping[str, Tally]) -> Iterator[st
         yield "None is known."
     for one in found:
         yield (
-            f"- `{one.case.name}` raised {one.anomaly} in {one.histories:,} histories, first at "
+            f"- `{one.case.name}` shows {one.anomaly} in {one.histories:,} histories, first at "
             f"seed {one.first_seed}."
         )
     yield ""

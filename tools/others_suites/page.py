@@ -15,7 +15,8 @@ TOP: Final = """<!-- Written by tools/others_suites from its results: do not edi
 
 `make others` runs test suites of other projects against `urteil broker`. They are fetched to
 run; this repository has no copy of them. Each failure has a reason. None of them is a difference
-between the served broker and an Apache Kafka without an authorizer and share groups.
+between this broker and an Apache Kafka without an authorizer and share groups. The reasons call it
+the served broker: it is the reference broker, served over TCP.
 
 - **confluent-kafka**: the integration tests of confluent-kafka-python that need no schema registry.
   Their clusters have one broker. The package on PyPI has no tests, so
@@ -23,7 +24,7 @@ between the served broker and an Apache Kafka without an authorizer and share gr
   requirements.txt.
 - **kgo**: the tests of franz-go's client that connect to a cluster, here of three brokers, with
   5,000 records.
-- **kfake**: the tests of franz-go's fake cluster, in which a served broker takes the place of the
+- **kfake**: the tests of franz-go's fake cluster, in which `urteil broker` takes the place of the
   fake. They compile against a package that has kfake's names for requests of Kafka and for options
   of `urteil broker`. Tests that need other names of kfake, such as its control functions, do not
   compile, and are skipped. Each test starts a cluster of its own.

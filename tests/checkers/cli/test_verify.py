@@ -29,8 +29,8 @@ def test_histories_of_real_clients_are_analyzed_on_spark(call: Any) -> None:
     assert unanswered["verdict"] == "holds"
     recorded = {e["anomaly"]: e["verdict"] for e in decided if e["history"] == "recorded"}
     assert set(recorded.values()) == {"holds", "not exercised"}
-    convicted = {e["anomaly"] for e in decided if e["history"].startswith("bug ")}
-    assert convicted == set(ANOMALY_OF_BUG.values()) <= recorded.keys()
+    violated = {e["anomaly"] for e in decided if e["history"].startswith("bug ")}
+    assert violated == set(ANOMALY_OF_BUG.values()) <= recorded.keys()
     assert all(is_expected(e["verdict"], e["expected"]) for e in decided)
 
 
