@@ -224,11 +224,11 @@ def test_a_trace_has_the_command_that_opens_it() -> None:
     )
     made = page(kept, decided())
     shown = Page(made).text
-    assert "Traces to walk along" in shown
+    assert "Traces to step through" in shown
     assert "orders-0 idempotence-abstract: 242 lines explained, then event 242 is no step" in shown
     assert f'data-copy="{kept.command}"' in made
     assert "<why>" not in made
-    assert "Traces to walk along" not in page(decided())
+    assert "Traces to step through" not in page(decided())
 
 
 def test_a_cycle_has_a_drawing_and_a_text() -> None:
