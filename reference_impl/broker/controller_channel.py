@@ -52,7 +52,7 @@ class ControllerChannel:
     def call(self, correlation: int, metadata_version: int) -> Send:
         """Returns the next request to the controller.
 
-        This is a registration until the broker is registered, then always a heartbeat.
+        The request is a registration until the broker is registered, and then always a heartbeat.
         """
         if self.is_registered:
             return self.heartbeat(correlation, metadata_version)

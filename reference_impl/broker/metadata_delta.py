@@ -1,7 +1,8 @@
 """Applies the changes between two metadata images to the replicas of a broker.
 
-Only the topic partitions that differ are handled. A broker leads or follows those that the new
-image assigns to it, and deletes the logs of the others (module `deleted_topics`).
+Only the topic partitions that differ are handled. If the new image assigns such a topic partition
+to the broker, the broker leads or follows it; otherwise the broker deletes its log (module
+`deleted_topics`).
 
 Source: ReplicaManager.applyDelta of Apache Kafka.
 """

@@ -38,5 +38,8 @@ def first_reason(*reasons: Reason) -> tuple[ErrorCode, str] | None:
 
 
 def unknown_topic(topic: str, known: States) -> Reason:
-    """Returns the reason to refuse a request about a topic without any `known` partition."""
+    """Returns the reason UNKNOWN_TOPIC_OR_PARTITION, which applies if `known` is empty.
+
+    `known` has the registrations of the topic's partitions.
+    """
     return not known, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic} does not exist"

@@ -9,8 +9,8 @@ The first row with a live candidate decides:
     when the ELR is empty too: the last known leader           only the leader  yes
     where unclean election is allowed: every replica           only the leader  yes
 
-After an unclean election a partition is *recovering*. This ends when the new leader reports to the
-controller that it has recovered.
+After an unclean election a partition is *recovering*. This state ends when the new leader reports
+to the controller that it has recovered.
 
 A replica that leaves the ISR enters the ELR if the ISR is then smaller than min.insync.replicas.
 The high watermark does not advance while the ISR is so small. So the replicas in the ELR have all

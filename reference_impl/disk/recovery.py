@@ -137,7 +137,7 @@ class _Replay:
 
     @classmethod
     def of(cls, folder: Path, note: Note) -> _Replay:
-        """Returns a replay of the log folder, before its first segment.
+        """Returns a replay of the log folder that has not read a segment yet.
 
         Damaged leader epochs are reported to `note`; the replay then reads them from the records.
         """

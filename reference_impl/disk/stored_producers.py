@@ -1,8 +1,8 @@
 """The producers of a snapshot that are not in memory, but are read from the snapshot's file.
 
-Each segment begins with a snapshot of the producer state. Only the newest one is often read: after
-a truncation or a restart the producer state continues from it. So the producers of the earlier ones
-are only in their files.
+Each segment begins with a snapshot of the producer state. Only the newest snapshot is often read:
+after a truncation or a restart the producer state continues from it. So the producers of all
+earlier snapshots are only in the snapshots' files.
 
 Source: ProducerStateManager of Kafka, which keeps no earlier snapshot in memory.
 """

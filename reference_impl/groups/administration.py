@@ -183,9 +183,10 @@ def deletion_error(classic: ClassicGroup, consumer: ConsumerGroup, *, exists: bo
 
 
 def offset_deletion_error(classic: ClassicGroup, *, exists: bool) -> ErrorCode:
-    """Returns the error if the group or its state permits no deletion of offsets, else NONE.
+    """Returns the error that rejects a deletion of offsets in the group, or NONE.
 
-    The group must exist. If it has members, they must be consumers, whose subscriptions are known.
+    A group whose members are not consumers must be empty, because their subscriptions are unknown.
+    `exists` is false for an unknown group, which gets GROUP_ID_NOT_FOUND.
     """
     if not exists:
         return ErrorCode.GROUP_ID_NOT_FOUND

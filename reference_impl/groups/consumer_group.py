@@ -150,7 +150,7 @@ class ConsumerGroup:
     def with_due_target(self, now_ms: int, interval_ms: int) -> ConsumerGroup:
         """Returns the group with a target assignment for the current group epoch, if one is due.
 
-        It is not due if the last one was computed less than `interval_ms` ago.
+        A target assignment is not due within `interval_ms` after the last one was computed.
 
         Kafka: GroupMetadataManager.canComputeNextTargetAssignment.
         """

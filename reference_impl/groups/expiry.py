@@ -36,7 +36,7 @@ def expired_offsets(
 ) -> list[Entry]:
     """Returns a tombstone for each expired offset.
 
-    The offsets of groups with an append in flight do not expire.
+    The offsets of the groups in `busy` do not expire: these groups have an append in flight.
     """
     gone: list[Entry] = []
     for place, at in offsets.committed.items():

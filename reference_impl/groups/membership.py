@@ -3,7 +3,7 @@
 A rebalance ends once every member has joined, or when its time is up. The first rebalance of a
 group also waits for group.initial.rebalance.delay.ms, so that later members need no second one.
 A member that has joined must send SyncGroup within the longest rebalance timeout of a member.
-Otherwise it is removed.
+Otherwise the coordinator removes this member.
 
 Source: KIP-62, KIP-134, KIP-345, KIP-394; KAFKA-8500; docs/kafka-rules.md E1.
 """

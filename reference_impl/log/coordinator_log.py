@@ -51,7 +51,7 @@ def append(
 ) -> Send:
     """Returns the Produce request by which a coordinator appends the entries.
 
-    The leader of the partition is on the same broker.
+    The request goes to the coordinator's own broker, which leads the partition.
     """
     records: list[Record] = []
     for entry in entries:

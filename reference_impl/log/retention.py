@@ -3,9 +3,9 @@
 Only the oldest segment of a log is deleted, and only if it is completely below the high watermark.
 One of these conditions must also be true:
 
-    all of it is below the log start             (DeleteRecords, or the leader's log start)
+    the whole segment is below the log start     (DeleteRecords, or the leader's log start)
     its newest record is older than retention.ms
-    the log without it still has at least retention.bytes
+    the log without this segment still has at least retention.bytes
 
 The last two conditions apply only if cleanup.policy contains `delete`.
 

@@ -17,8 +17,8 @@ Older versions of the protocol (module `truncation`) have no diverging epochs. I
 follower first requests the end offset of the epoch of its last record, or truncates without a
 request.
 
-A follower has one request in flight, and ignores the response to any other request. It raises its
-log start to the leader's log start, but never lowers its own.
+A follower has one request in flight, and ignores the response to any other request. A follower may
+raise its log start to the leader's log start, but never lowers it.
 
 Source: KIP-101, KIP-107, KIP-279, KIP-320, KIP-595 (as in Kafka 2.7), KAFKA-9491;
 docs/kafka-rules.md A3, A8, A11.

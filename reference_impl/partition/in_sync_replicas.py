@@ -152,7 +152,7 @@ class InSyncReplicas:
     def low_watermark(self, log_start: Offset, context: Context) -> Offset:
         """Returns the lowest log start offset of the live replicas.
 
-        It is -1 if the leader does not know the log start of a live follower.
+        The result is -1 if the leader does not know the log start of a live follower.
         """
         followers = self.remotes.items()
         alive = [remote.log_start for broker, remote in followers if context.may_be_in_sync(broker)]

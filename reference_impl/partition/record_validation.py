@@ -2,8 +2,8 @@
 
     request -> one batch of version 2 -> size, checksum, header -> each record -> in sequence?
 
-The first check is that the request has exactly one batch, of version 2. It comes before the
-verification of a transaction. The other checks come just before the append.
+The first check is that the request has exactly one batch, of version 2. This check comes before the
+verification of a transaction; the other checks come just before the append.
 
 Source: ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, UnifiedLog.append,
 LogValidator.

@@ -112,7 +112,10 @@ TIMER_HANDLERS: Final[Mapping[TimerKind, Callable[[Leader, Context], StepResult[
 def answer_of_follower(
     follower: Follower, context: Context, requester: Requester, request: LeaderRequest
 ) -> Effects:
-    """Returns the answer to a consumer that may read a follower (KIP-392), else an error."""
+    """Returns the response of a follower to a request that is meant for the leader.
+
+    A consumer may read from a follower (KIP-392). Any other request gets an error.
+    """
     match request:
         case Fetch(any_replica=True):
             return reads.fetch_from_follower(follower, context, requester, request)

@@ -61,7 +61,7 @@ class Coordinators:
         return TopicPartition(topic, java_hash(key) % count) if count else None
 
     def leader(self, topic: str, key: str) -> NodeId | None:
-        """Returns the coordinator of this group or transactional id; None if it has none.
+        """Returns the coordinator of this group or transactional id; None if there is none.
 
         The coordinator is the leader of the partition that stores the coordinator's state.
         """

@@ -83,7 +83,7 @@ class AddedPartitionsToTxn:
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """The first topic partition; the only one if a leader requested a verification."""
+        """The first topic partition; the response to a leader's verification has only this one."""
         return self.topic_partitions[0]
 
 

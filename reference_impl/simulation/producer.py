@@ -177,8 +177,8 @@ class Producer:
     def _next_to_send(self, now_ns: int) -> int | None:
         """Returns the index of the batch to send now; None if no batch may be sent.
 
-        It is an index in `begun`, the list of unacknowledged batches. For a new batch, it is the
-        length of this list.
+        The result is an index in `begun`, the list of unacknowledged batches. For a new batch, the
+        result is the length of this list.
         """
         lacks_id = self.config.idempotent and self.producer_id == NO_PRODUCER_ID
         if self.over is not None or lacks_id or self.leadership.leader == NO_BROKER:

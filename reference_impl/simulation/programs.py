@@ -113,7 +113,7 @@ class Application:
         self.open = replace(self.open, did=self.open.did + did)
 
     def note_end_request(self) -> None:
-        """Records when the program requests the commit or the abort of its open transaction."""
+        """Records the time at which the program requests to commit or abort its transaction."""
         assert self.open is not None
         self.now_ns += 1
         self.open = replace(self.open, end_asked_ns=self.now_ns)

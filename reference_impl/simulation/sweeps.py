@@ -3,9 +3,9 @@
 A sweep has one run for each seed, and the seed decides which faults happen when. The kinds of
 faults are those under which Kafka keeps its guarantees.
 
-Simplified: one host at a time loses its power or its disk. The next host does so only when the
-replicas of the first one are in the ISR again. Otherwise all replicas of a record might lose the
-record before they flush it. Kafka does not protect such a record.
+Simplified: one host at a time loses its power or its disk. The next host loses power or disk only
+when the replicas of the first host are in the ISR again. Otherwise all replicas of a record might
+lose the record before they flush it. Kafka does not protect such a record.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@
 If a session has a limited lifetime, the client must authenticate again before the session ends: in
 the stage AUTHENTICATED, SaslHandshake leads to EXCHANGE again.
 
-A request that the table does not allow closes the connection. A refusal closes it too: the client
-gets one last response, 100 ms late. After SaslHandshake version 0, a frame is a bare token without
-a request header.
+A request that the table does not allow closes the connection. A refusal closes the connection too,
+after one last response, which is 100 ms late. After SaslHandshake version 0, a frame is a bare
+token without a request header.
 
 Source: SaslServerAuthenticator; KafkaChannel.maybeBeginServerReauthentication; KIP-43, KIP-152,
 KIP-255, KIP-306 (connection.failed.authentication.delay.ms), KIP-368.

@@ -2,8 +2,8 @@
 
 A listener takes its port at once, but refuses connections until its broker can answer them.
 
-It closes without abandoning a connection that it has just accepted. asyncio takes three turns of
-the event loop to set up a connection:
+A listener that closes does not abandon a connection that it has just accepted. asyncio takes three
+turns of the event loop to set up a connection:
 
     turn 1   the listening socket is readable: the loop accepts, and starts a task
     turn 2   the task makes the transport; in Python 3.11 this fails if the server is closed

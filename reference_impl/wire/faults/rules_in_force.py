@@ -78,12 +78,12 @@ class RulesInForce:
         return any(one.rule.when and one.rule.when.reads_partitions for one in self)
 
     def acting_on(self, request: Request, *, applied: bool) -> list[ActiveRule]:
-        """Returns the fault rules that act on a request.
+        """Returns the fault rules that act on a request, those with a fault of the cluster first.
 
-        `applied` is false before the broker handles the request, and true afterwards. Rules with a
-        fault of the cluster, such as crash, come first. Of several rules with a fault of the
-        request itself, such as drop, only the oldest acts. When a rule acts for the first time, the
-        rule in its field `then` (if any) comes into force.
+        `applied` is false before the broker handles the request, and true afterwards. Every
+        matching rule with a fault of the cluster, such as crash, acts. Of the matching rules with a
+        fault of the request, such as drop, only the oldest acts. When a rule acts for the first
+        time, the rule in its field `then` (if any) comes into force.
         """
         of_phase = [one for one in self if one.rule.when and one.rule.when.applied == applied]
         selecting = [one for one in of_phase if one.sees(request)]

@@ -202,7 +202,7 @@ def parts(api: Api, version: int, entity_type: Side) -> dict[str, tuple[Any, tup
 
 @cache
 def payload(api: Api, version: int, entity_type: Side) -> tuple[str, Any]:
-    """Returns the name and class of a request or response, without its nested structures."""
+    """Returns (name, class) of the request or response itself, not of its nested structures."""
     module = load_payload_module(api, version, entity_type)
     (found,) = [(name, kind) for name, kind in _classes(module) if kind.__type__ is entity_type]
     return found

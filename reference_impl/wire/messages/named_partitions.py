@@ -43,7 +43,7 @@ def entities(message: Any) -> Iterator[Any]:
 
 
 def first_of(entity: Any, names: tuple[str, ...]) -> Any:
-    """Returns the value of the first field in `names` that the object has; None if it has none."""
+    """Returns the value of the first field in `names` that the object has; else None."""
     return next((getattr(entity, name) for name in names if hasattr(entity, name)), None)
 
 

@@ -1,1 +1,1 @@
-"""The TCP server of one broker: it gives each frame to its handler, large ones in a thread."""
+"""The TCP server of one broker; requests with many elements are handled in a separate thread."""

@@ -124,8 +124,8 @@ class FetchSessions:
     ) -> FetchContext | SessionError:
         """Returns the partitions of a fetch, or the error that refuses it.
 
-        `ids` has the ids of all topics in the applied metadata. It is None if the request names its
-        topics by name.
+        `ids` has the ids of all topics in the applied metadata. `ids` is None if the request
+        contains topic names.
 
         Kafka: FetchManager.newContext.
         """

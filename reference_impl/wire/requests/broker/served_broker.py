@@ -60,7 +60,7 @@ class ServedBroker(Protocol):
     def fetch_sessions(self) -> FetchSessions: ...
 
     def replica(self, topic_partition: TopicPartition) -> object:
-        """Returns the broker's replica of a topic partition; None if it has none.
+        """Returns the broker's replica of a topic partition; None if the broker has no replica.
 
         Replicas are immutable. If the replica is still the same object, a consumer that repeats its
         fetch gets the same response.

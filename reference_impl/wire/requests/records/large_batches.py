@@ -24,7 +24,7 @@ MANY_BYTES: Final = 1024 * 1024  # after decompression
 def is_read_before(head: Header) -> bool:
     """Returns True if the batch must be read before the leader checks it.
 
-    These are the batches with many records and the compressed ones.
+    Such a batch has many records, or is compressed.
     """
     if not head.has_known_compression:
         return False

@@ -58,7 +58,11 @@ class NodeProcess:
         calls: Calls,
         notices: Notices,
     ) -> NodeProcess:
-        """Starts a process, which may call the functions of `calls` and `notices`."""
+        """Starts a process, which may call the functions of `calls` and `notices`.
+
+        `note` gets the log lines of the process, and `failed` the exceptions of called functions.
+        `ended` is called once the process has ended.
+        """
         ours, theirs = socket.socketpair()
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-c", PROGRAM, ROOT,

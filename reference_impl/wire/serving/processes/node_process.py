@@ -1,13 +1,14 @@
 """The process of one node: `main` runs it, `child` starts it.
 
-    parent  open      the settings; the answer says where the node listens
-    parent  begin     where all nodes listen; the node starts
-    parent            closes the channel: stop
-    node    cannot    why the process cannot start
-    node    note      a line for the log
+    sender   name     content
+    parent   open     the settings of the node; the answer has the addresses at which it listens
+    parent   begin    the addresses of all nodes; the node starts
+    node     cannot   the reason why the process cannot start
+    node     note     a line for the log
 
-The channel is the process's standard input, a socket. So the secret of the cluster is in no
-argument and no environment variable.
+These calls go over a channel (module `channel`). The node stops when the parent closes it. The
+channel is the process's standard input, a socket. So the secret of the cluster is in no argument
+and no environment variable.
 
 The process ends when its parent does: the channel is then closed. On Linux the kernel also kills
 the process, even if SIGSTOP has stopped it. SIGTERM and SIGINT shut a broker down as in Kafka: the
