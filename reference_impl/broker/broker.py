@@ -136,7 +136,8 @@ class Broker:
     ) -> StepResult[Broker]:
         """Returns a broker that starts with the logs on `disk`, and the first messages and timers.
 
-        `incarnation` must be larger at each start.
+        `incarnation` must be larger at each start. `previous_broker_epoch` is the broker epoch
+        before the start if the last shutdown was clean, otherwise -1.
         """
         broker = cls(
             config=config,

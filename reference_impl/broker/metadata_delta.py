@@ -43,6 +43,7 @@ def applied(
     """Returns the broker's replicas and logs after a change of the metadata, and the effects.
 
     `before` is the image that the broker had applied, `after` the image that it applies now.
+    `unassigned` has the logs on disk that no image has assigned to the broker yet.
     """
     me = context.broker_id
     kept, stored_logs, stopped = remaining(replicas, unassigned, after, me)

@@ -159,7 +159,11 @@ def change_without(
     min_isr: int | None = None,
     bugs: Bugs = NO_BUGS,
 ) -> PartitionState:
-    """Returns the registration without `broker` in the ISR, with a new leader if needed."""
+    """Returns the registration without `broker` in the ISR, with a new leader if needed.
+
+    Without the ELR feature (`elr`), the last member of the ISR stays. After an `unclean_shutdown`,
+    `broker` also leaves the ELR.
+    """
     isr = tuple(member for member in state.isr if member != broker)
     if not isr and not elr:
         # Without the ELR feature, the last member of the ISR stays.

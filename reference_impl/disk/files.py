@@ -43,7 +43,10 @@ def replace_file(path: Path, data: bytes, *, flushes: bool = True) -> None:
 
 
 def append(path: Path, data: bytes, *, flushes: bool = False) -> None:
-    """Appends the bytes with write(), and creates the file if it does not exist."""
+    """Appends the bytes with write(), and creates the file if it does not exist.
+
+    With `flushes`, waits until the bytes are on the disk.
+    """
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         _write(file, data)

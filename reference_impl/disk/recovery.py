@@ -58,7 +58,8 @@ NOTHING = Checkpointed()
 def recovered(folder: Path, known: Checkpointed, note: Note) -> PartitionLog:
     """Repairs the files of a log folder, and returns the log.
 
-    Calls `note` with a sentence for each truncated or deleted file.
+    `known` has the offsets in the checkpoints of the broker. Calls `note` with a sentence for each
+    truncated or deleted file.
     """
     files = sorted(folder.glob("*.log"))
     segments: list[Segment] = []

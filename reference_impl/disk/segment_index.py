@@ -102,7 +102,10 @@ def files(path: Path) -> tuple[Path, ...]:
 
 
 def indexes(segment: Segment, open_before: Open) -> dict[str, bytes]:
-    """Returns the content of each index file of the segment, by the suffix of the file."""
+    """Returns the content of each index file of the segment, by the suffix of the file.
+
+    `open_before` has the transactions that are open at the start of the segment.
+    """
     offsets, times = bytearray(), bytearray()
     newest_ms, offset_of_newest, written_ms = NEVER_MS, segment.base_offset, NEVER_MS
     position = last_entry = 0

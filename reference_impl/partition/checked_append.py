@@ -70,7 +70,8 @@ def check_and_append(
 ) -> StepResult[Leader]:
     """Appends a producer's batch, acknowledges a duplicate, or rejects an invalid batch.
 
-    The batch's transaction must be verified already.
+    If the batch needs a verification of its transaction, this must have succeeded before.
+    `verification` is None, except for the first batches of a transaction.
     """
     facts = _facts(leader, request, batch)
     error, records = _error(leader, context, request, batch, facts)

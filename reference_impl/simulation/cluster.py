@@ -123,7 +123,10 @@ class Cluster(Machines):
         return client_id
 
     def add_consumer(self, *, end_offset_every: int = 0) -> NodeId:
-        """Adds a consumer that reads from the beginning of the log, and returns its client id."""
+        """Adds a consumer that reads from the beginning of the log, and returns its client id.
+
+        The consumer requests the end offset once in `end_offset_every` polls; never if that is 0.
+        """
         client_id, first_process = self._new_client()
         self._add(
             Consumer(

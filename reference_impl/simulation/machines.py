@@ -106,7 +106,8 @@ class Machines(World):
     def lose_power(self, broker: BrokerId, kept_percent: int = 0, *, garbled: bool = False) -> None:
         """Kills the machine of the broker; only `kept_percent` of the unflushed bytes remain.
 
-        Nothing happens if `broker` is NO_BROKER (a partition has no leader).
+        If `garbled`, the last remaining bytes are corrupted. Nothing happens if `broker` is
+        NO_BROKER (a partition has no leader).
         """
         if broker not in self.broker_ids:
             return

@@ -178,7 +178,7 @@ def draw_faults(
 ) -> Plan:
     """Returns a random plan of faults, one after the other, so that at most one broker is down.
 
-    Equal seeds give equal plans.
+    A fault begins about every `every_ms`. Equal seeds give equal plans.
     """
     coins = Random(f"faults {seed}")
     plan: list[At] = []

@@ -131,7 +131,8 @@ class TransactionMetadata:
     ) -> TransactionMetadata:
         """Returns the metadata in state PREPARE_COMMIT for a commit, PREPARE_ABORT for an abort.
 
-        With transaction version 2, the producer epoch increases by 1.
+        With transaction version 2, the producer epoch increases by 1. If the epochs of the producer
+        id are used up, the next transaction gets the producer id `new_id`.
         """
         prepared = self.moved(
             PREPARED[result],

@@ -105,7 +105,8 @@ class Connection(asyncio.Protocol):
     def continue_over(self, transport: asyncio.Transport, early: bytes, *, is_eof: bool) -> None:
         """Continues on another transport, for example an encrypted one after the TLS handshake.
 
-        `early` has the bytes that the other transport has already received.
+        `early` has the bytes that the other transport has already received. `is_eof` is true if no
+        more bytes will come.
         """
         self.transport = transport
         self._is_eof = is_eof
