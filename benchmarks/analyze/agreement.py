@@ -20,8 +20,9 @@ differ are printed. The options `--seed NUMBER --histories 1` repeat one of them
 A history is analysed in partitions: parts with consecutive operations. Each partition costs about
 as much as twenty histories, so there are few of them. Of each thousand histories, four are analysed
 alone, each one three times in different partitions. Twenty others are joined and analysed in up to
-forty partitions. The rest is joined and analysed in as many. Operations that never completed are
-the last of a joined history. So about half of the histories have operations in several partitions.
+forty partitions. The rest is joined too, and also analysed in up to forty partitions. Operations
+that never completed come at the end of a joined history, far from the other operations of their
+history. So about half of the histories have operations in several partitions.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@
     python -m benchmarks.analyze.flame_graph --draw    # draws the kept result
 
 py-spy samples the stack of the running command from outside. Stacks that differ only in line
-numbers are one stack. Frames of click, of imports and of context managers are left out, and so are
-frames below `SHOWN`. A frame of native code counts for the Python function that called it.
+numbers are one stack. Frames of click, of imports and of context managers are left out. So are
+frames that have a smaller share of the samples than `SHOWN`: their samples count for the caller. A
+frame of native code counts for the Python function that called it.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ ROOMS: Final = (
 
 @dataclass(slots=True)
 class Frame:
-    """A function with its callers; `samples` counts those of the functions that it called too."""
+    """A function with its callers; `samples` includes the samples of the functions it called."""
 
     name: str
     samples: int = 0
@@ -110,7 +111,7 @@ def sampled(history: Path, folder: Path) -> str:
 
 
 def stacks(lines: str) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Yields each stack of py-spy's raw format, without line numbers, and its samples."""
+    """Yields each stack of py-spy's raw format, without line numbers, and its number of samples."""
     for line in lines.splitlines():
         text, _, count = line.rpartition(" ")
         frames = (_LINE.sub(")", frame) for frame in text.split(";"))
@@ -118,7 +119,10 @@ def stacks(lines: str) -> Iterator[tuple[tuple[str, ...], int]]:
 
 
 def shortened(some: Iterable[tuple[tuple[str, ...], int]]) -> dict[str, int]:
-    """Returns the samples of each stack; of a frame below `SHOWN`, its caller has the samples."""
+    """Returns the number of samples of each stack, without the rare frames at its end.
+
+    A frame is rare if its share of all samples is below `SHOWN`. Its samples count for the caller.
+    """
     some = [*some]
     whole = tree(some)
     kept: dict[str, int] = {}

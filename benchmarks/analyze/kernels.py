@@ -3,8 +3,8 @@
     python -m benchmarks.analyze.kernels           # a million rows: about a minute
     python -m benchmarks.analyze.kernels --page    # writes the page from the kept result
 
-The analysis looks for all anomalies, in this process. A kernel pays for the columns that it derives
-first, such as fingerprints of texts.
+The analysis looks for all anomalies, in this process. If several kernels need a derived column,
+such as fingerprints of texts, the time to compute it counts for the first of them.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     python -m benchmarks.analyze.skew
 
 The histories have the same number of records, of which nine of ten are sent in transactions. In the
-even history the records are spread over 256 topic partitions. There are two skewed histories: one
-partition has 90 % of the records of the first one, and all records of the second one. All anomalies
-are checked; none occurs.
+even history the records are spread over 256 topic partitions. There are two skewed histories. In
+the first, a single partition has 90 % of the records; in the second, it has all records. All
+anomalies are checked; none occurs.
 
 The exit code is 1 if a median ratio of CPU or wall time is above 1.3.
 """

@@ -1,10 +1,12 @@
-"""Decides liveness on the largest graph, and on one in files; compares one search with two.
+"""Decides liveness on large graphs, in memory and in files; compares one search with two.
 
-The claim is that of KIP-320 on three brokers. Each run is a process of its own. Times are CPU
-seconds, without the compilation of C. A sample of the process's memory every 50 ms leaves out the
-pages of files, which the system may write to disk at any time; `peak_bytes` counts them. Run this
-module alone: `python -m benchmarks.explore.liveness_large`. It takes five minutes of one core. The
-names of parts select them. The results of other parts stay.
+One search decides safety and liveness together; with two, a second search decides liveness. The
+liveness claim is that of KIP-320 on three brokers. Each run is a process of its own. Times are CPU
+seconds, without the compilation of C. Every 50 ms, the memory of the process is measured without
+the pages of files, which the system may write to disk at any time; `peak_bytes` counts them.
+
+Run this module alone: `python -m benchmarks.explore.liveness_large`. It takes five minutes of one
+core. The arguments name the parts to measure, by default all; the results of other parts stay.
 """
 
 from __future__ import annotations
@@ -73,7 +75,11 @@ print(found.distinct, "states, stored")
 def measured(
     constants: Mapping[str, int], memory: int, *, one_search: bool = True
 ) -> dict[str, float]:
-    """Returns the figures of one run; `anonymous_bytes` is the peak without pages of files."""
+    """Returns the figures of one run; `anonymous_bytes` is its peak memory without pages of files.
+
+    With `one_search`, one search decides safety and liveness. Otherwise a second search decides
+    liveness.
+    """
     with TemporaryDirectory() as folder:
         peak = Path(folder) / "peak"
         how = {"constants": constants, "memory": memory, "one_search": one_search}
@@ -87,7 +93,7 @@ def measured(
 
 
 def compared() -> Pairing:
-    """Returns the CPU times of one search for all claims, and of a second one for liveness."""
+    """Compares the CPU time of one search for safety and liveness with that of two searches."""
     return paired(
         ("one search", lambda: measured(SMALL, ENOUGH)["cpu_s"]),
         ("two searches", lambda: measured(SMALL, ENOUGH, one_search=False)["cpu_s"]),
@@ -97,7 +103,7 @@ def compared() -> Pairing:
 
 
 def main(parts: Sequence[str]) -> None:
-    """Measures the parts, by default all of them; keeps the figures."""
+    """Measures the named parts of `PARTS`, by default all; writes the figures to a file."""
     kept = RESULTS / f"{NAME}.json"
     figures = json.loads(kept.read_text())["parts"] if kept.exists() else {}
     for part in parts or PARTS:

@@ -93,7 +93,7 @@ def measured(engine: str, constants: Mapping[str, int]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measures each engine on both models, each in a separate process, and writes the results."""
+    """Measures each engine on each model of `MODELS` in a separate process; writes the results."""
     figures: dict[str, dict[str, dict[str, float]]] = {}
     for name, constants in MODELS.items():
         figures[name] = {}
@@ -120,8 +120,8 @@ COUNTS = ("distinct", "generated", "depth")
 def estimated(figures: Mapping[str, Mapping[str, Mapping[str, float]]]) -> dict[str, object]:
     """Returns estimates that assume that Spark's work divides evenly among all cores.
 
-    For example: how many cores of Spark are as fast as one thread of another engine. No run had
-    more than one machine. A cluster also sends successors through its network.
+    For example: how many cores of Spark are as fast as one thread of another engine. Every run was
+    on one machine. So the estimates leave out the network through which a cluster sends successors.
     """
     small, large = figures["small"]["spark"], figures["middle"]["spark"]
     a_state = (large["cpu_s"] - small["cpu_s"]) / (large["distinct"] - small["distinct"])

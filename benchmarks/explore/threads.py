@@ -1,9 +1,9 @@
 """Compares two threads of the compiled engine with one, in CPU seconds and in wall time.
 
-The model is KIP-320 on three brokers with epochs 0..2, 10.8 million states. Both figures of a pair
-are from the same two runs. On a machine with other work, the wall time has little meaning, and the
-CPU time is the cost of the second thread. The result has the load of the machine. This benchmark is
-not part of `make bench`: `python -m benchmarks.explore.threads`.
+The model is KIP-320 on three brokers with epochs 0..2, 10.8 million states. The ratios of CPU time
+and of wall time are from the same runs. On a machine with other work, the wall time has little
+meaning, and the CPU time is the cost of the second thread. The result has the load of the machine.
+This benchmark is not part of `make bench`: `python -m benchmarks.explore.threads`.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ The log start of a key is the highest start offset that any client read, at any 
 never fall. Any record of a topic that is declared compacted may be gone, because the history does
 not show which records compaction keeps.
 
-Simplified: a reader may also miss a record that is deleted only later; this is not reported.
+Simplified: a record below the log start is never reported as missing, even if a reader skipped it
+before it was deleted.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ coordinator's own epoch, and the producer's epoch (since KIP-890, the next produ
 Source: KIP-98, KIP-890; ProducerStateManager, TransactionMarkerChannelManager.
 Simplified: a transaction whose beginning or end was deleted is not checked. A transaction's markers
 on several partitions are found by their producer epoch. So they are compared only if this epoch is
-newer than that of the transaction's records, as since KIP-890. Without KIP-890, the markers of a
-producer's different transactions may have the same epoch.
+newer than that of the transaction's records. This is so since KIP-890. Without KIP-890, the markers
+of a producer's different transactions may have the same epoch.
 """
 
 from __future__ import annotations

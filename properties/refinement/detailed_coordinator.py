@@ -192,7 +192,7 @@ class Refinement(StateMapping[Transactions]):
     # ---- steps
 
     def calls(self, step: Step) -> list[Call]:
-        """Returns the abstract actions that explain a step; none for a client's send or close."""
+        """Returns the abstract actions that explain a step: none for a client's send."""
         return [*self._requests(step), *self._actions_of(step), *self._commits(step)]
 
     def _requests(self, step: Step) -> Iterator[Call]:
@@ -231,9 +231,9 @@ class Refinement(StateMapping[Transactions]):
                 return []
 
     def _commits(self, step: Step) -> Iterator[Call]:
-        """Yields the abstract action that commits an append, if the step commits it too.
+        """Yields the abstract action `commit_append`, if the step commits the append that it makes.
 
-        If no coordinator fails, an append is committed in its own step.
+        If no coordinator fails, every step that appends also commits this append.
         """
         if step.action in _APPENDS and not self.detailed.appends_wait():
             yield Call("commit_append", (ID,))

@@ -74,7 +74,7 @@ class Refinement(HistoryMapping[Transactions]):
             )
 
     def reads(self, abstract: State, after: State) -> Iterator[Call]:
-        """Yields the abstract reader's next reads, up to the offset at which a reader stops."""
+        """Yields the abstract reader's next reads, up to `read_end` of the detailed state."""
         position = as_int(abstract["position", ()])
         yield from (Call("read", (o + 1,)) for o in range(position, self.read_end(after)))
 

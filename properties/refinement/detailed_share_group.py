@@ -55,9 +55,7 @@ OF_WRITE: Final = (
 
 @dataclass
 class Refinement(HistoryMapping[ShareGroup]):
-    """A version of `share-group`, and the version of the abstract spec that must allow each of its
-    steps.
-    """
+    """A version of `share-group`, and the abstract version that must allow each of its steps."""
 
     version: type[AbstractShareGroup] = AbstractShareGroup
 
@@ -136,8 +134,9 @@ class Refinement(HistoryMapping[ShareGroup]):
 
 
 def _moved(after: State) -> list[Call]:
-    """Returns the move of an active leader to its start offset, even if it is the present one.
+    """Returns the action `move_start` with the leader's start offset; [] if no leader is active.
 
-    In the detailed spec, the leader forgets records below its start offset in the same step.
+    The start offset may be the same as before the step. In the detailed spec, the leader forgets
+    records below its start offset in the same step.
     """
     return [Call("move_start", (as_int(after["start", ()]),))] if after["is_active", ()] else []

@@ -1,7 +1,8 @@
 """Counts how often the steps of detailed specs take each action of an abstract spec.
 
-Each exploration also checks the mapping, as the tests in `tests/properties/refinement` do. If there
-are too many pairs of states, random walks replace the exploration.
+Each exploration also checks that abstract actions explain every detailed step, as the tests in
+`tests/properties/refinement` do. If there are too many pairs of states, random walks replace the
+exploration.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ if one is explained, not their rows. Only one fault is planted at a time.
 
 
 def page(every: Sequence[Case], tallies: Mapping[str, Tally]) -> str:
-    """Returns the text of docs/convictions.md: unexplained anomalies, and those of each bug."""
+    """Returns the text of docs/convictions.md: unexplained anomalies; all anomalies of each bug."""
     return "\n".join((TOP, *_lines(every, tallies), FOOT)).rstrip() + "\n"
 
 

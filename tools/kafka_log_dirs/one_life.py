@@ -129,7 +129,7 @@ def _replace_leader(cluster: Cluster) -> None:
 
 
 def _payments(cluster: Cluster) -> Any:
-    """Runs the transactions of `payments`; returns the producer whose transaction stays open."""
+    """Runs transactions on the topic `payments`; returns the producer that leaves one open."""
     one = _producer(cluster, transactional_id="one", compression_type="lz4")
     two = _producer(cluster, transactional_id="two")
     for producer in (one, two):

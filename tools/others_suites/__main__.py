@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> bool:
     """Runs the selected suites and saves their results.
 
     Returns True if each failure has an entry in reasons.py. Without a checkout of confluent-kafka,
-    its suite is left out. If the suite is selected by name, InputFault is raised then.
+    its suite is left out. Raises InputFault if this suite is selected by name without a checkout.
     """
     is_green = True
     for suite in options.suite or [one for one in SUITES if one != SUITES[0] or options.checkout]:

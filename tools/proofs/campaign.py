@@ -55,7 +55,7 @@ def tasks() -> Iterator[Task]:
 
 
 def conduct(task: Task) -> Row:
-    """Proves a version with one seed of Z3; with the first seed, cvc5 checks the proof too.
+    """Proves a version of a spec with one seed of Z3; on the first seed, cvc5 checks the proof.
 
     Raises EnginesDisagree if the two solvers decide a verification condition differently.
     """

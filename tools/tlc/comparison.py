@@ -24,7 +24,7 @@ LARGEST = Budget(states=600_000, seconds=60.0)  # of the explorer, before TLC is
 
 @dataclass(slots=True, kw_only=True)
 class Row:
-    """The results of TLC and Urteil for a version or bug.
+    """The results of TLC and Urteil for one variant of a spec: a version or a bug.
 
     `differences` is empty if both agree. `unfinished` names the comparisons that took too long.
     """

@@ -143,7 +143,7 @@ def add(new: Decided) -> None:
 
 
 def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[tuple[Side, ...]]:
-    """Returns the claims that still need trials (test runs); claims of a group share trials.
+    """Returns the claims that still need trials (test runs), in groups; a group shares its trials.
 
     Each claim has a condition, for example on the settings of clients. The claim needs one verdict
     from trials that meet the condition, and one from trials that do not.

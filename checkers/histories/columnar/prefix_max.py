@@ -48,8 +48,8 @@ class PrefixMaxIndex:
         """Returns, for each position in `at`, the highest value of the group up to this position.
 
         Positions number the rows in the order of group and time. Example: the values 5, 3, 7 of one
-        group give 5, 5, 7. The result is NOWHERE if `restricted_to` excluded all these rows of the
-        group.
+        group give 5, 5, 7. An index from `restricted_to` counts only some rows. The result is
+        NOWHERE if none of the group's rows up to the position counts.
         """
         rank = self.packed[at] - self.places[at] // len(self.rows) * self.width
         far = rank + self.levels if isinstance(self.levels, int) else self.levels[rank]

@@ -67,7 +67,7 @@ class UnconfirmedValues:
     def locations(self) -> Batch:
         """Returns the sends and polls that prove the offset of an unconfirmed value in the log.
 
-        For example, the poll of b@1 (see the module) proves that b is at offset 1.
+        For example, a poll of b at offset 1 proves that b is at offset 1.
         """
         key, value, role = (self.observations.ints(name) for name in ("key", "value", "role"))
         failed = self.sends.where(self.sends.ints("role") == SEND_FAIL)

@@ -62,8 +62,8 @@ class FieldIds:
     def are_rows_of(self, path: Place, schema: pa.Schema) -> bool:
         """Returns True if a Parquet file has the rows of the table, with the names of its columns.
 
-        `schema` is the file's schema. So no row is deleted, and every column has the id and the
-        name of a column of the table.
+        `schema` is the file's schema. Every column of the file must have the id and the name of a
+        column of the table, and no row of the file may be deleted.
         """
         names = _names_by_id(schema)
         has_names = len(names) == len(schema) and {*names.items()} <= {*self.columns}

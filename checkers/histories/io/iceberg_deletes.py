@@ -1,9 +1,9 @@
 """The rows that the position delete files of an Iceberg snapshot delete.
 
-Each row of such a Parquet file has the path of a data file and the position of a row in it; the
-first row has position 0. It counts only for a data file that is not newer than the delete file, by
-the sequence numbers of both. A deleted row may have several entries, and the data file may no
-longer belong to the table.
+Each row of such a Parquet file is a position delete: the path of a data file, and the position of a
+row in it, from 0. A position delete counts only if the data file is not newer than the delete file,
+by the sequence numbers of both. Several position deletes may delete the same row, and their data
+file may no longer belong to the table.
 
 Source: the Iceberg table spec, "Position Delete Files" and "Scan Planning".
 Simplified: delete files are read completely, and their positions are held in memory.

@@ -1,8 +1,8 @@
 """The files of an Iceberg snapshot: its manifest list names manifests, and these name files.
 
 Both are Avro container files. A manifest's entry has the status 2 if the snapshot deleted its file.
-A file has rows or position deletes. Its sequence number is that of the commit that added it; if its
-entry has none, the entry of its manifest has it.
+A file has rows or position deletes. The sequence number of a file is that of the commit that added
+the file. If the file's entry has no sequence number, the entry of its manifest has it.
 
 Source: the Iceberg table spec, "Manifests", "Manifest Lists" and "Sequence Numbers".
 """

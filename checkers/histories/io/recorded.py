@@ -319,7 +319,11 @@ def _line(event: dict[str, Any]) -> bytes:
 
 
 def _tail(path: Place, *, last: bool) -> list[Operation]:
-    """Returns the operations of the NDJSON file that remains after a recorder was killed."""
+    """Returns the operations of a tail: the NDJSON file of a recorder that was killed.
+
+    If the tail is the `last` one, its last line may be incomplete. Then the result also has the
+    operations that were still open.
+    """
     # Completed operations come first. A later tail repeats the open ones.
     opened: dict[int, Operation] = {}
     completed: list[Operation] = []

@@ -38,7 +38,7 @@ class DerivedColumns(Protocol):
 class Batch:
     """The rows of one partition of a dataset; `number` is the number of this partition.
 
-    It is not a topic partition.
+    A partition of a dataset is not a topic partition.
     """
 
     table: pa.Table
@@ -71,7 +71,7 @@ class Batch:
         return self._once(("codes", name), lambda: codes.astype(np.int64)), texts
 
     def narrow_codes(self, name: str) -> tuple[Codes, pa.Array]:
-        """Returns the same as `codes`, but the dictionary codes have their stored integer type."""
+        """Returns each row's dictionary code (-1 for null) as stored, and the text of each code."""
         return self._once(("narrow_codes", name), lambda: _dictionary(self.table[name]))
 
     def fingerprints(self, name: str) -> Ints:

@@ -39,7 +39,7 @@ class ColumnCache:
         return only_table_in(path)[0]
 
     def keep(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Stores the column in memory or in the folder, if there is room, and returns it."""
+        """Stores the column in memory if it fits, else in `folder` if set; returns the column."""
         fits = column.nbytes <= self.room
         if not fits and not self.folder:
             return column

@@ -151,7 +151,11 @@ def observed(history: History) -> int:
 
 
 def _later_fetches(some: Collection[Commit | Fetch]) -> int:
-    """Returns the number of fetches, without one that is the first operation to complete."""
+    """Returns the number of fetches that are not the first operation on their register.
+
+    A register is the committed offset of one group and key. The first operation is the one that
+    completed first. A fetch that comes first contradicts nothing, as the initial offset is unknown.
+    """
     ended = [one for one in some if one.completed_ns < FOREVER_NS]
     first = min(ended, key=lambda one: (one.completed_ns, one.op, isinstance(one, Fetch)))
     return sum(isinstance(one, Fetch) for one in some) - isinstance(first, Fetch)

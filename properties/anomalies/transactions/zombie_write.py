@@ -66,7 +66,10 @@ def _inits(history: History, transactional_id: str) -> list[int]:
 
 
 def _instances(history: History) -> Iterator[tuple[int, str, int]]:
-    """Yields (operation, transactional id, last `init_producer` of its process before it)."""
+    """Yields (operation, transactional id, `init_producer`) for each operation of an instance.
+
+    The `init_producer` is the last one of the same process before the operation, and ended `ok`.
+    """
     for number, operation in enumerate(history):
         name = operation.transactional_id
         if operation.f == INIT or name is None:

@@ -1,4 +1,4 @@
-"""The claims about consumer groups, and the cost of exactly-once."""
+"""The claims about consumer groups, and one claim about the cost of exactly-once."""
 
 from __future__ import annotations
 

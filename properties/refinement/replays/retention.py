@@ -132,7 +132,7 @@ class RetentionHarness:
         self.replicas[r], _ = on_fetched(follower, self._context(r), sent.correlation, answer)
 
     def advance(self, r: int) -> None:
-        """Fetches from the leader until its high watermark has advanced by one record."""
+        """Lets ISR followers fetch until leader `r` has raised its high watermark by one record."""
         for other in range(len(BROKERS)):
             if other != r and BROKERS[other] in self.state.isr:
                 before = self.true_high_watermark

@@ -138,10 +138,7 @@ class LeaderFaultsMachine(ClusterMachine):
         self.cluster.resume(leader)
 
     def fail(self, fault: Crash | PowerLoss) -> None:
-        """Applies the fault, unless too many brokers would then be down or out of sync.
-
-        At most `self.failures` brokers may be.
-        """
+        """Applies the fault, if at most `self.failures` brokers are then down or out of sync."""
         broker = fault.broker
         away = {other for other in self.cluster.broker_ids if not self._is_in_sync(other)}
         if broker != NO_BROKER and len({*away, broker}) <= self.failures:

@@ -41,7 +41,10 @@ def drawn(machine: JudgedMachine, coins: Random, powers: Collection[Power]) -> C
 
 
 def undrawn(machine: type[JudgedMachine], powers: Collection[Power]) -> dict[str, Power]:
-    """Returns the rules that this cluster never runs, each with the ability that it lacks."""
+    """Returns the rules that need an ability outside `powers`, each with this ability.
+
+    A cluster that has only the abilities `powers` never runs these rules.
+    """
     return {rule: power for rule, power in machine.NEEDS.items() if power not in powers}
 
 

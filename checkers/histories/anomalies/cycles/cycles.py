@@ -120,7 +120,11 @@ def find_info_senders(
 
 
 def _last_ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each time in the batch's time span, the last operation that had ended ok."""
+    """Returns the last operation that had ended ok at each time in `invoked_ns`.
+
+    Times outside the time span of the batch are left out. One more row, with the index WHOLE, has
+    the last operation of the batch.
+    """
     # All later times share one row, with the index WHOLE: the last operation of the batch.
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
     ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))

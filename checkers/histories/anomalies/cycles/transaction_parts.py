@@ -5,9 +5,11 @@
     c1 poll            -> ok k=d@2        this step begins at a part: it could skip b, and did
 
 A part is a record of a transaction below its last record of the same key. After a part, a reader
-still lacks the rest of the transaction. Most sends have an acknowledged offset, so one batch of
-operations has these parts. A value is unconfirmed if it was polled at an offset where no send of it
-was acknowledged. If a transaction has an unconfirmed value, the driver finds its parts.
+still lacks the rest of the transaction.
+
+Most sends have an acknowledged offset. So the parts of most transactions are found in one batch of
+operations. A value is unconfirmed if it was polled at an offset where no send of it was
+acknowledged. If a transaction has an unconfirmed value, the driver finds its parts.
 
 Source: `properties.anomalies.cycles.intermediate_read`.
 """

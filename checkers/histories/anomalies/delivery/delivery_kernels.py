@@ -193,12 +193,12 @@ def _delivered(batch: Batch, offsets: Mask) -> Batch:
 
 
 def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
-    """Returns the polls in this batch of a record that the same application received again.
+    """Returns those polls in this batch whose record the same application received twice.
 
     An application is a consumer group, or a process without a group. Each row of `again` is for one
     application and 64 offsets of a log. Its field `repeated_in` has the first batch that repeats
-    one of these offsets, and only this batch returns polls for the row. This is enough to find the
-    first repetition.
+    one of these offsets. Only this batch returns polls for the row: it has the first repetition
+    of the row's offsets.
     """
     here = again.where(again.repeated_in == batch.number)
     if not len(here):

@@ -45,9 +45,10 @@ from checkers.histories.plan.stage import (
 def find_repetitions(
     applications: dict[int, Application], ok: pa.Table, delivered: OwnerOffsets
 ) -> Plan[None]:
-    """Finds and stores, for each application, the first record that it received twice.
+    """Finds, for each application, the first record that it received twice.
 
-    Both deliveries of the record are stored.
+    The record and its two deliveries are stored in `applications`. `delivered` has the offsets that
+    each application received in the whole history; `ok` has them for each batch.
     """
     again = delivered.where(delivered.repeated != 0)
     where = {

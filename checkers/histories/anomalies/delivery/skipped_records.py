@@ -28,7 +28,11 @@ from checkers.histories.plan.batch import Batch
 
 
 def expected_from(context: Context, reach: Batch) -> Ints:
-    """Returns, for each application and log, the offset from which it must receive every record."""
+    """Returns, for each application and log, the offset from which it must receive every record.
+
+    `reach` has a row for each application and log. The result is the lowest polled offset or, if it
+    is higher, the log start.
+    """
     # An application may begin above the start of the log, and need not get deleted records.
     return np.maximum(reach.ints("low"), context.log_starts.of(reach.ints("key")))
 
@@ -43,7 +47,9 @@ def count_skipped(
 ) -> None:
     """Counts the acknowledged records that each application skipped; keeps an example per log.
 
-    The counts are added to the objects in `applications`. An offset in `unknown` does not count,
+    The counts are added to the objects in `applications`. `reach` has the lowest polled and the
+    highest delivered offset of each application in each log. `log` has the acknowledged offsets,
+    and `delivered` those that each application received. An offset in `unknown` does not count,
     because a poll with the outcome `info` may have delivered it.
     """
     low, high, key = expected_from(context, reach), reach.ints("high"), reach.ints("key")

@@ -63,6 +63,10 @@ def count_unconfirmed(
     The counts are added to the objects in `applications`. A record is special if it is unconfirmed,
     or if another record has the same offset. A record is unconfirmed if it was polled at an offset
     where none of its sends was acknowledged.
+
+    `reach` has the lowest polled and the highest delivered offset of each application in each log.
+    `several` has the acknowledged sends at offsets with several values. `polls` has the polls of
+    special records.
     """
     given: defaultdict[int, set[Record]] = defaultdict(set)
     times: defaultdict[tuple[int, Record], list[DeliveredAt]] = defaultdict(list)

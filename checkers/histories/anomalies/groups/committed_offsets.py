@@ -290,7 +290,7 @@ def first_output(batch: Batch) -> pa.Table:
 
 
 def output_ahead(observed: FetchIndex, batch: Batch) -> pa.Table:
-    """Returns the commits after which a fetch returned a lower offset, by transactions with output.
+    """Returns each commit of a transaction with output, if a later fetch returned a lower offset.
 
     A transaction with output sends records and does not fail. A fetch is later if it began after
     the transaction began.

@@ -43,7 +43,8 @@ def shown_locations(committed: Ints, batch: Batch) -> Ints:
 
     A location is a group of adjacent rows with the same topic partition, offset and value. The
     locations of a batch are numbered 0, 1, 2, ..., and the result has these numbers. Locations
-    without an offset are left out.
+    without an offset are left out. `committed` has the operations that took effect although they
+    ended `info`.
     """
 
     def made(batch: Batch) -> Ints:

@@ -48,7 +48,12 @@ class LogPositions:
     in_several_batches: NumberSet  # processes
 
     def offsets_of(self, batch: Batch, rows: Ints, role: Ints, offset: Ints) -> Ints:
-        """Returns the offset of each poll and send in `rows`, or UNKNOWN_OFFSET."""
+        """Returns the offset of each poll and send in `rows`; UNKNOWN_OFFSET if none is known.
+
+        `role` has the kind and outcome of each poll and send, `offset` its recorded offset. The
+        recorded offset of a send counts only if the send took effect. `values` fills in missing
+        offsets.
+        """
         took = np.flatnonzero(role == SEND_INFO)
         took = took[member(batch.ints("op")[rows[took]], self.committed)]
         located = np.where((role == SEND_OK) | (role >= POLL_OK), offset, UNKNOWN_OFFSET)

@@ -69,11 +69,12 @@ class LogEnds:
 
     @classmethod
     def of(cls, spans: Batch, steps: Batch, held_back: Ints) -> Self:
-        """Returns the log ends in the summaries of all batches, and builds two indexes over them.
+        """Returns the log ends that clients observed in all batches, with two indexes over them.
 
-        `held_back` has the keys (topic partitions) to which transactions send. An open transaction
-        holds back the last stable offset of such a key. For these keys, an end offset at
-        `read_committed` is compared only with observations at `read_committed`.
+        `spans` and `steps` are the tables with these names in the summaries of the batches
+        (`batch_summary`). `held_back` has the keys (topic partitions) to which transactions send.
+        An open transaction holds back the last stable offset of such a key. For these keys, an end
+        offset at `read_committed` is compared only with observations at `read_committed`.
         """
         began_ns, ended_ns = spans.ints("began_ns"), spans.ints("ended_ns")
         order = np.lexsort([ended_ns, began_ns])
@@ -103,8 +104,9 @@ class LogEnds:
         """Returns a mask: True for each check that counts.
 
         A check compares an offset with the log ends that were observed before. An end offset read
-        at `read_committed` has two checks, and one of them does not count. If transactions send to
-        the key (topic partition), `STABLE_END` counts; otherwise `COMMITTED_END` counts.
+        at `read_committed` has two checks. The check `STABLE_END` uses only observations at
+        `read_committed`, and counts if transactions send to the key (topic partition). Otherwise
+        the check `COMMITTED_END` counts, which uses all observations.
         """
         check, stable_apart = checks.ints("check"), member(checks.ints("key"), self.held_back)
         applies: Mask = np.where(stable_apart, check != COMMITTED_END, check != STABLE_END)
@@ -180,9 +182,9 @@ class LogEnds:
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
         """Returns the contradicted checks, each with the highest log end that contradicts it.
 
-        In `contradicted`, each check has only the highest log end of its own batch. If the highest
-        log end of the earlier batches is equal or higher, the result has this one instead. Batches
-        must not overlap in time.
+        In `contradicted`, each check has only the highest log end of its own batch. If the
+        earlier batches have an equal or higher log end, the result has the highest of theirs.
+        Batches must not overlap in time.
         """
         group, some = self._log_of_each(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])

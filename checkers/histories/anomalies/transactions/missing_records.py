@@ -104,10 +104,11 @@ def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> l
 def missing(
     of: TransactionReads, some: list[Candidate], in_log_ns: Mapping[int, int], context: Context
 ) -> Plan[list[MissingRecord]]:
-    """Returns the candidates that readers skipped: committed records that no reader received.
+    """Returns the candidates in `some` that readers skipped: committed records that none received.
 
-    Records that retention may have deleted are left out. `in_log_ns` maps each transaction to a
-    time at which its records were in the log.
+    A candidate is skipped if readers polled its offset or a higher offset of its log. `of` has the
+    highest polled offset of each log. Records that retention may have deleted are left out.
+    `in_log_ns` maps each transaction to a time at which its records were in the log.
     """
     if not some:
         return []
