@@ -144,6 +144,6 @@ def _labelled(name: str, label: str) -> Iterator[str]:
     walked = pkgutil.walk_packages(getattr(package, "__path__", ()), f"{package.__name__}.")
     for module in (package.__name__, *(m.name for m in walked)):
         text = inspect.getdoc(import_module(module)) or ""
-        for found in re.findall(rf"^{label}: (.*?)(?=\n\n|^\w+: |\Z)", text, re.S | re.M):
+        for found in re.findall(rf"^{label}: (.*?)(?=\n\n|^[A-Z]\w*: |\Z)", text, re.S | re.M):
             where = module.removeprefix(f"{package.__name__}").lstrip(".") or "spec"
             yield _entry(where, " ".join(found.split()))
