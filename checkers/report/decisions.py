@@ -129,8 +129,7 @@ def _reason(decision: Decision) -> str:
                 return "nothing was observed that could have shown it"
             few = decision.verdict == "holds" and decision.observations < FEW
             found = f"{decision.count:,} found in " if decision.count else "only " if few else ""
-            observed = many(decision.observations, "observation")
-            if decision.observed:
-                observed = f"{decision.observations:,} {decision.observed}"
+            unit = f" ({decision.observed})" if decision.observed else ""
+            observed = f"{many(decision.observations, 'observation')}{unit}"
             causes = ", ".join(decision.may_follow_from)
             return f"{found}{observed}{f'; may follow from {causes}' if causes else ''}"

@@ -110,6 +110,29 @@ def test_the_line_of_an_anomaly_has_its_observations(
     assert shown.startswith(line)
 
 
+@pytest.mark.parametrize(
+    ("count", "observations", "text"),
+    [
+        (0, 1, "only 1 observation (values polled)"),
+        (1, 1, "1 found in 1 observation (values polled)"),
+        (2, 1_838, "2 found in 1,838 observations (values polled)"),
+    ],
+)
+def test_the_unit_of_the_observations_fits_any_number(
+    count: int, observations: int, text: str
+) -> None:
+    decided = AnomalyDecided(
+        anomaly="duplicate",
+        verdict=verdict_on(count, observations),
+        count=count,
+        permitted=False,
+        observations=observations,
+        observed="values polled",
+        history="h.edn",
+    )
+    assert said(decided, RunFinished(exit_code=0)).splitlines()[1].endswith(text)
+
+
 def anomalies_that_hold(count: int) -> list[AnomalyDecided]:
     return [
         AnomalyDecided(
