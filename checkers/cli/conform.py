@@ -18,6 +18,7 @@ import click
 from checkers.cli import completion
 from checkers.cli.command import FILE, FOLDER, command
 from checkers.cli.run import Run
+from checkers.cli.system_options import RUNNING
 from checkers.events import Evidence, Measured, PropertyDecided
 from checkers.progress import Progress
 from model.faults import InputFault
@@ -41,7 +42,7 @@ TRAIL: Final = 12  # requests before a difference
 @click.option(
     "--on",
     metavar="SYSTEM",
-    help="System to compare: apache-kafka:VERSION, served, or HOST:PORT,... of a cluster.",
+    help=f"System to compare: {RUNNING}",
 )
 @click.option("--kafka-home", type=FOLDER, help="Unpacked release that --on apache-kafka runs.")
 @click.option("--against", type=FILE, help="Compare with these recorded answers instead.")

@@ -98,6 +98,9 @@ Three commands to begin with:
 All commands: urteil --help     one command: urteil COMMAND --help     a name: urteil explain NAME
 Documentation: README.md and the folder docs/ of the source; begin with docs/tutorial.md.
 """
+BUG_OF_A_SPEC: Final = (
+    "a bug of a spec is --variant NAME; --bug is for test, sweep, record and broker"
+)
 
 
 @click.group(
@@ -108,6 +111,15 @@ Documentation: README.md and the folder docs/ of the source; begin with docs/tut
 @click.version_option(package_name="urteil")
 def urteil() -> None:
     """Check the guarantees of Kafka, and of anything that speaks its protocol."""
+
+
+def _explained(fault: click.ClickException, context: click.Context | None) -> str:
+    """Returns the text of a usage error; `--bug` of a command on specs has a text of its own."""
+    if context is not None and isinstance(fault, click.NoSuchOption):
+        options = {option for one in context.command.params for option in one.opts}
+        if fault.option_name == "--bug" and "--variant" in options:
+            return f"no option --bug: {BUG_OF_A_SPEC}"
+    return fault.format_message()
 
 
 def main() -> None:
@@ -125,7 +137,7 @@ def main() -> None:
     except click.ClickException as fault:
         context = getattr(fault, "ctx", None)
         place = context.command_path if context is not None else "urteil"
-        click.echo(f"{place}: {fault.format_message()} (see {place} --help)", err=True)
+        click.echo(f"{place}: {_explained(fault, context)} (see {place} --help)", err=True)
     except InputFault as fault:
         click.echo(f"urteil: {in_one_line(fault)}", err=True)
     except (click.Abort, KeyboardInterrupt):

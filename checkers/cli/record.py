@@ -14,7 +14,7 @@ import click
 
 from checkers.cli.command import command
 from checkers.cli.run import Run
-from checkers.cli.system_options import broker_settings, bug_option, system_options
+from checkers.cli.system_options import RUNNING, broker_settings, bug_option, system_options
 from checkers.events import Measured
 from checkers.report.run_files import HISTORY
 from model.faults import InputFault, UnknownName
@@ -46,7 +46,7 @@ class Subject:
 
 
 @click.command("record")
-@system_options("served", "System to record on: served, apache-kafka:VERSION, or HOST:PORT.")
+@system_options("served", f"System to record on: {RUNNING}")
 @click.option(
     "--client-config",
     type=click.Path(path_type=Path),

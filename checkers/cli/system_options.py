@@ -14,6 +14,8 @@ from model.faults import InputFault
 if TYPE_CHECKING:
     from checkers.systems.system import Settings
 
+SERVED: Final = "served (the reference broker over TCP)"
+RUNNING: Final = f"{SERVED}, apache-kafka:VERSION or HOST:PORT,..."
 bug_option: Final = click.option(
     "--bug",
     "bugs",

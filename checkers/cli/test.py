@@ -15,7 +15,7 @@ from checkers.cli import completion
 from checkers.cli.command import command
 from checkers.cli.kept_traces import keep_trace
 from checkers.cli.run import Run
-from checkers.cli.system_options import broker_settings, bug_option, system_options
+from checkers.cli.system_options import RUNNING, broker_settings, bug_option, system_options
 from checkers.cli.trials import decide_on
 from checkers.events import Measured, PropertyDecided
 from checkers.verdicts import Verdict
@@ -59,7 +59,7 @@ STORES: Final = "delivery"  # the only suite whose applications use a database
 )
 @system_options(
     SIMULATED,
-    "Where the suites run: simulated, served, apache-kafka:VERSION or HOST:PORT,...",
+    f"Where the suites run: simulated (the reference broker in memory), {RUNNING}",
 )
 @command()
 def test_command(

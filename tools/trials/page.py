@@ -36,7 +36,7 @@ A claim *holds* here if no trial broke it. That is a search with a small budget,
 Outside its condition a claim should be *violated*: *again* says in how many of how many runs the
 reduced program did so again. A claim is *undecided* if no trial showed what was expected, or if the
 system cannot suffer the faults that it needs. The reference broker alone has seeded bugs, so sides
-that need a bug are not listed.
+that need a bug are not listed. The system *served* is the reference broker over TCP.
 """
 
 

@@ -55,6 +55,11 @@ def test_urteil_without_arguments_prints_the_first_screen(tmp_path: Path) -> Non
         (["chekc"], "urteil: no command 'chekc'; the nearest: check"),
         (["--josn"], "urteil: No such option '--josn'"),
         (["doctor", "--sed", "1"], "urteil doctor: No such option '--sed'"),
+        (
+            ["check", "transactions", "--bug", "x"],
+            "urteil check: no option --bug: a bug of a spec is",
+        ),
+        (["analyze", "--bug", "x"], "urteil analyze: No such option '--bug'"),
         (["doctor", "--seed", "-1"], "urteil doctor: Invalid value for '--seed'"),
     ],
 )
@@ -77,6 +82,12 @@ def test_every_help_has_an_example_and_explains_options_and_exit_codes(
     assert f"urteil {name}" in output
     assert "undecided: budget spent" in output
     assert all(p.help for p in command.params if isinstance(p, click.Option))
+
+
+@pytest.mark.parametrize("name", ["test", "conform", "record"])
+def test_a_help_explains_the_system_served(name: str) -> None:
+    output = load(name).get_help(click.Context(load(name), info_name=name))
+    assert "served (the reference broker over TCP)" in " ".join(output.split())
 
 
 def test_a_closed_stdout_ends_the_output_and_not_the_run(tmp_path: Path) -> None:
