@@ -241,27 +241,27 @@ def sweeps() -> Iterator[Listed]:
 
 
 KINDS: Final[dict[str, Callable[[], Iterator[Listed]]]] = {
+    "specs": specs,
     "versions": versions,
     "bugs": bugs,
-    "left-out": left_out,
     "properties": properties,
     "claims": claims,
+    "anomalies": anomalies,
     "suites": suites,
     "sweeps": sweeps,
-    "specs": specs,
-    "anomalies": anomalies,
+    "left-out": left_out,
 }
 WITH_RELEASES: Final = ("versions", "bugs", "claims", "specs")
 CONTENTS: Final = {
+    "specs": "state machines of the protocol: the argument of check, prove, export",
     "versions": "versions of the protocol that a spec models: --variant of check and prove",
     "bugs": "bugs of the specs (--variant) and of the reference broker (--bug)",
-    "left-out": "bugs of Kafka that no spec models, and why",
     "properties": "what each spec claims: invariants, steps, liveness; then the anomalies",
     "claims": "the guarantees of Kafka, their conditions, and what decides them",
+    "anomalies": "what analyze finds in histories and log directories: --anomaly",
     "suites": "property suites: the argument of test",
     "sweeps": "simulations from many seeds: the argument of sweep",
-    "specs": "state machines of the protocol: the argument of check, prove, export",
-    "anomalies": "what analyze finds in histories and log directories: --anomaly",
+    "left-out": "bugs of Kafka that no spec models, and why",
 }
 
 
