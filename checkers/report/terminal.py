@@ -150,8 +150,11 @@ def difference(one: VerdictCompared) -> str:
     line with its fingerprint, a hash that identifies the violation in every run.
     """
     was, now = (
-        f"{word or 'not decided'}{f' ({count:,} found)' if count else ''}"
-        for word, count in ((one.before, one.count_before), (one.after, one.count_after))
+        f"{word or f'not in the {which} run'}{f' ({count:,} found)' if count else ''}"
+        for which, word, count in (
+            ("earlier", one.before, one.count_before),
+            ("later", one.after, one.count_after),
+        )
     )
     lines = [f"{one.change:<8} {one.claim:<24} {was} → {now}   {one.subject}"]
     lines += [f"{'':<8} {print_}  {shape}" for print_, shape in one.fingerprints.items()]

@@ -7,6 +7,7 @@ from pathlib import Path
 from checkers.events import Event, VerdictCompared
 from checkers.over_time.comparing import compared, is_failure
 from checkers.over_time.kept_run import read_run
+from checkers.report.terminal import difference
 from tests.checkers.over_time.written_runs import ONE, THREE, TWO, anomaly, claim, write_run
 
 
@@ -47,6 +48,13 @@ def test_a_violation_that_holds_now_is_gone(tmp_path: Path) -> None:
     found = diff(tmp_path, [claim(verdict="violated")], [claim()])
     assert in_short(found) == ["gone append_order: violated -> holds"]
     assert not any(map(is_failure, found))
+
+
+def test_a_claim_that_one_run_lacks_is_not_in_the_run(tmp_path: Path) -> None:
+    (one,) = diff(tmp_path, [claim()], [])
+    assert "append_order             holds → not in the later run" in difference(one)
+    (one,) = diff(tmp_path, [], [claim()])
+    assert "append_order             not in the earlier run → holds" in difference(one)
 
 
 def test_another_count_or_verdict_is_a_change(tmp_path: Path) -> None:
