@@ -120,6 +120,7 @@ def prove_command(
     if cvc5:
         import_module("checkers.symbolic.second_solver")  # fails at once if cvc5 is not installed
     chosen, made = selection.selected(spec, variant, assignments, kafka)
+    _refuse_integers(chosen, made)
     names = selection.properties(made, patterns, f"{chosen.spec} {chosen.name}")
     read = {claim.name for claim in made.claims}
     names = names if patterns else tuple(name for name in names if name in read)
@@ -140,6 +141,25 @@ def prove_command(
         again = f"urteil check {fix.spec} --variant {fix.name}"
         made = fix.make(selection.settings(assignments))
         prove(run, fix, made, names, options, command=again)
+
+
+def _refuse_integers(variant: Variant, spec: Spec) -> None:
+    """Raises InputFault for a spec of Urteil with integers; its abstract spec has none.
+
+    In a user's file, the conditions that use integers are not proved, and the verdicts name the
+    first sort of integers.
+    """
+    from model.specs import SPECS
+
+    names = [name for name, sort in spec.sorts.items() if sort.flavour == "int"]
+    if not names or variant.spec.endswith(".py"):
+        return
+    abstract = f"{variant.spec}-abstract"
+    instead = f"prove {abstract}, or " if abstract in SPECS else ""
+    raise InputFault(
+        f"{variant.spec} has integers ({', '.join(names)}), which a proof cannot use\n"
+        f"  {instead}explore it: urteil check {variant.spec}"
+    )
 
 
 def prove(
@@ -268,7 +288,8 @@ def verdict_on(
         return "holds", f"{kept} conditions, without bounds{dropped}{assumed}", None
     if violated is not None:
         return "violated", None, violated.steps
-    return "undecided", proof.why_undecided(name), None
+    why = "; ".join(line.strip() for line in proof.why_undecided(name).splitlines())
+    return "undecided", why, None
 
 
 def show_failures(run: Run, variant: Variant, spec: Spec, proof: Proof, *, expected: bool) -> None:

@@ -63,6 +63,52 @@ def test_a_run_that_violates_a_proved_property_is_an_error_of_urteil() -> None:
         verdict_on("faithful", prove(Transactions()), explore(Version1()))
 
 
+@pytest.mark.parametrize(
+    ("spec", "move"),
+    [
+        ("idempotence", "; prove idempotence-abstract, or explore it: urteil check idempotence\n"),
+        ("retention", "; explore it: urteil check retention\n"),
+    ],
+)
+def test_a_spec_with_integers_is_refused_with_the_next_move(
+    call: Any, spec: str, move: str
+) -> None:
+    output = call("prove", spec)
+    assert output.exit_code == 2
+    assert output.verdicts() == {}
+    assert f"{spec} has integers (" in output.stderr
+    assert output.stderr.endswith(f", which a proof cannot use{move}")
+
+
+def test_a_reason_with_a_next_move_is_one_line(call: Any, tmp_path: Path) -> None:
+    spec = tmp_path / "counter.py"
+    spec.write_text(COUNTER)
+    (decided,) = call("prove", str(spec)).named("property_decided")
+    assert "a proof cannot use; write Offset(Ordered), and is_next" in decided["reason"]
+
+
+COUNTER = """
+from model.language import Bool, Int, Spec, action, invariant, when
+
+class Offset(Int): ...
+
+class Log(Spec):
+    end: Offset
+
+    def scope(s):
+        return {Offset: range(3)}
+
+    @action
+    def append(s) -> None:
+        when(s.end < 2)
+        s.end = s.end + 1
+
+    @invariant
+    def small(s) -> Bool:
+        return s.end <= 2
+"""
+
+
 NOT_INDUCTIVE = '''
 from model.language import Bool, Set, Sort, Spec, action, forall, implies, invariant, when
 
