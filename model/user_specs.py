@@ -85,4 +85,6 @@ def _at_its_line(path: Path, error: Exception) -> SpecError:
     line = lines[-1] if lines else getattr(error, "lineno", None)
     place = f"{path}:{line}" if line else str(path)
     kind = "" if isinstance(error, SpecError) else f"{type(error).__name__}: "
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return SpecError(f"{place}: {kind}{error.msg}")  # without the line, which `place` has
     return SpecError(f"{place}: {kind}{error}")

@@ -199,7 +199,10 @@ def check(
     if found.why_stopped == "interrupted":
         raise Interrupted
     if found.ill_defined is not None:
-        raise InputFault(f"{variant.spec} {variant.name} is ill-defined: {found.ill_defined}")
+        raise InputFault(
+            f"{variant.spec} {variant.name} is ill-defined: {found.ill_defined}\n"
+            "  make the sort larger in scope(), or exclude this case with a condition"
+        )
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import textwrap
 import typing
 from collections.abc import Mapping
@@ -52,7 +53,7 @@ def check_annotations(cls: type, hints: Mapping[str, Any]) -> None:
 
 
 def _unusable(name: str, hint: object, *, is_record: bool) -> str:
-    shown = hint.__name__ if isinstance(hint, type) else repr(hint)
+    shown = hint.__name__ if isinstance(hint, type) else re.sub(r"(\w+\.)+(?=\w)", "", repr(hint))
     wanted = "a sort, Map[K, V], Set[K] or a Record"
     if is_record:
         return f"the field {name} has the type {shown}\n  a field of a record is {wanted}"

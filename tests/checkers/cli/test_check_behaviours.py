@@ -110,6 +110,15 @@ def test_a_proof_leaves_liveness_and_action_properties_undecided(call: Any, leas
     assert "use urteil check for this property" in decided["reason"]
 
 
+def test_an_undefined_term_of_an_action_is_named_with_the_next_move(
+    call: Any, lease: Path
+) -> None:
+    lease.write_text(LEASE.replace("s.term < 2", "s.term < 3"))
+    output = call("check", str(lease))
+    assert output.exit_code == 2
+    assert "term + 1 is 3, outside of Term, which is 0..2; make the sort larger" in output.stderr
+
+
 def test_an_undefined_term_of_a_claim_is_named(call: Any, lease: Path) -> None:
     lease.write_text(
         LEASE.replace("leads_to(s.holder == c,", "leads_to(s.known[s.term + 1],").replace(

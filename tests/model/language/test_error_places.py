@@ -121,9 +121,10 @@ class Voting(Spec):
     [
         ("x: str", "x has the type str\n  a state variable is a sort, Map[K, V]"),
         ("x: float = 0.5", "x has the type float\n  a state variable is"),
+        ("x: dict[Voter, Vote]", "x has the type dict[Voter, Vote]\n"),
         ("x: Map[Voter, str]", "str cannot be the value of a map\n  use a sort"),
         ("x: Map[str, Vote]", "str cannot be the key of a map\n  use a sort"),
-        ("x: str | Nothing", "x has the type str | model.language.expressions.Nothing"),
+        ("x: str | Nothing", "x has the type str | Nothing\n"),
     ],
 )
 def test_an_annotation_that_declares_nothing_is_reported_at_its_line(
