@@ -14,10 +14,14 @@ class InputFault(Exception):
 
 
 class UnknownName(InputFault):
-    """The error for a name that does not exist; its message lists the three nearest names."""
+    """The error for a name that does not exist; its message lists the three nearest names.
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        super().__init__(f"no {kind} {name!r}; the nearest: {nearest(name, known)}")
+    `of` names what has no such name, such as `replication fetch-divergence` for a property.
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, of: str = "") -> None:
+        missing = f"{of} has no {kind}" if of else f"no {kind}"
+        super().__init__(f"{missing} {name!r}; the nearest: {nearest(name, known)}")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

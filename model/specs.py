@@ -72,4 +72,4 @@ def find(spec: str, variant: str | None = None) -> Variant:
     for row in known:
         if row.name == variant or (variant is None and row.default):
             return row
-    raise UnknownName(f"variant of {spec}", str(variant), [v.name for v in known])
+    raise UnknownName("variant", str(variant), [v.name for v in known], of=spec)

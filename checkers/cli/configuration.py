@@ -61,17 +61,17 @@ def defaults(
     for key, value in table.items():
         if isinstance(value, dict):
             if key not in commands:
-                raise UnknownName(f"command of [{TABLE}]", key, commands)
+                raise UnknownName("command", key, commands, of=f"[{TABLE}]")
         elif option := options.get(_long(key)):
             made[option.name or ""] = _value(command, option, f"[{TABLE}] {key}", value)
         else:
             every = {long for other in commands for long in named_options(load(other))}
             if _long(key) not in every:
-                raise UnknownName(f"option of [{TABLE}]", key, every)
+                raise UnknownName("option", key, every, of=f"[{TABLE}]")
     section = f"{TABLE}.{name}"
     for key, value in _table(TABLE, table, name, FILE).items():
         if _long(key) not in options:
-            raise UnknownName(f"option of [{section}]", key, options)
+            raise UnknownName("option", key, options, of=f"[{section}]")
         option = options[_long(key)]
         made[option.name or ""] = _value(command, option, f"[{section}] {key}", value)
     return made

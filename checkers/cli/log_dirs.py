@@ -93,7 +93,9 @@ def _refuse_others(names: Collection[str]) -> None:
         typed = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
         if parameter.name in names and typed:
             option = parameter.opts[0]
-            raise InputFault(f"{option} applies to histories only: leave it out with --log-dirs")
+            raise InputFault(
+                f"{option} applies to histories only; leave out {option} or --log-dirs"
+            )
 
 
 def decide(

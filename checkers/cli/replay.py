@@ -103,7 +103,7 @@ def replay_command(
     claims = {claim.name: claim for claim in made.properties}
     wanted = name or meta.get("property")
     if wanted not in claims:
-        raise UnknownName(f"property of {chosen.spec} {chosen.name}", str(wanted), claims)
+        raise UnknownName("property", str(wanted), claims, of=f"{chosen.spec} {chosen.name}")
     interpreter = Interpreter.of(made)
     steps = recorded(made, interpreter.ranges, read)
     found = replay(made, interpreter, steps, claims[wanted], read.get("loop"))

@@ -40,7 +40,9 @@ def replay_trials(
     if given := [name for name, value in of_a_model_trace.items() if value]:
         options = {"name": "--property", "assignments": "--set"}
         option = options.get(given[0], f"--{given[0]}")
-        raise InputFault(f"{option}: {file} is no trace of a model: leave it out")
+        raise InputFault(
+            f"{option} applies to traces of specs, and {file} is a kept trial; leave out {option}"
+        )
     kept = kept_trials(file)
     assert run.folder is not None
     for number, origin in enumerate(dict.fromkeys(one.origin for one in kept), 1):

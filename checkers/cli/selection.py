@@ -109,7 +109,7 @@ def properties(spec: Spec, patterns: Sequence[str], name: str = "this spec") -> 
     names = [claim.name for claim in spec.properties]
     for pattern in patterns:
         if not any(fnmatchcase(one, pattern) for one in names):
-            raise UnknownName(f"property of {name}", pattern, names)
+            raise UnknownName("property", pattern, names, of=name)
     chosen = tuple(n for n in names if any(fnmatchcase(n, p) for p in patterns))
     lemmas = {claim.name for claim in spec.claims if claim.lemma}
     return chosen or tuple(name for name in names if name not in lemmas)
@@ -127,7 +127,7 @@ def weights(texts: Sequence[str], spec: Spec, name: str) -> dict[str, float]:
         if not re.fullmatch(r"\d+(\.\d+)?", value):
             raise InputFault(f"--weight {text}: write ACTION=N; N is a number, at least 0")
         if not any(fnmatchcase(action, pattern) for action in names):
-            raise UnknownName(f"action of {name}", pattern, names)
+            raise UnknownName("action", pattern, names, of=name)
         made[pattern] = float(value)
     return made
 

@@ -62,7 +62,7 @@ def decide(
     claims = {c.name: c for c in spec.liveness_properties}
     for name in properties:
         if name not in claims:
-            raise UnknownName(f"liveness property of {title_of(spec)}", name, claims)
+            raise UnknownName("liveness property", name, claims, of=title_of(spec))
     chosen = [c for name, c in claims.items() if not properties or name in properties]
     if not chosen:
         return {}

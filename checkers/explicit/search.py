@@ -71,5 +71,5 @@ def chosen(spec: Spec, names: Sequence[str]) -> tuple[Claim, ...]:
     known = {claim.name: claim for claim in (*spec.claims, *spec.action_properties)}
     for name in names:
         if name not in known:
-            raise UnknownName(f"property of {title_of(spec)}", name, known)
+            raise UnknownName("property", name, known, of=title_of(spec))
     return tuple(c for c in known.values() if (c.name in names if names else not c.lemma))

@@ -174,7 +174,7 @@ def _call(walk: Walk, actions: Sequence[Action], text: str, step: int) -> Call:
     action = known.get(shape[1])
     if action is None:
         raise PathFault(
-            f"step {step}: {UnknownName(f'action of {walk.title}', shape[1], known)}", step
+            f"step {step}: {UnknownName('action', shape[1], known, of=walk.title)}", step
         )
     words = (
         [word.strip() for word in (shape[2] or "").split(",")] if (shape[2] or "").strip() else []

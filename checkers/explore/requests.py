@@ -143,7 +143,7 @@ class Explorer:
         name = _text(request, "property", "")
         known = [claim.name for claim in walk.spec.properties]
         if name not in known:
-            raise UnknownName(f"property of {walk.title}", name, known)
+            raise UnknownName("property", name, known, of=walk.title)
         found = searches.recorded(walk, name)
         if found is not None:
             return searches.Job(search=lambda _: found, result=found).as_json()

@@ -65,7 +65,7 @@ def test_the_table_lists_every_package_of_the_model_that_has_variants() -> None:
     ("spec", "variant", "near"),
     [
         ("replicaton", None, "no spec 'replicaton'; the nearest: replication"),
-        ("replication", "kip-321", "no variant of replication 'kip-321'; the nearest: kip-320"),
+        ("replication", "kip-321", "replication has no variant 'kip-321'; the nearest: kip-320"),
     ],
 )
 def test_an_unknown_name_lists_the_nearest(spec: str, variant: str | None, near: str) -> None:
@@ -105,6 +105,14 @@ def test_a_file_without_a_spec_is_refused_at_its_line(tmp_path: Path, text: str,
     with pytest.raises(SpecError) as caught:
         load(path)
     assert said in str(caught.value)
+
+
+def test_a_syntax_error_names_its_line_once(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.py"
+    path.write_text("class")
+    with pytest.raises(SpecError) as caught:
+        load(path)
+    assert str(caught.value) == f"{path}:1: SyntaxError: invalid syntax"
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:

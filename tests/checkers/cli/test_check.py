@@ -88,7 +88,7 @@ def test_truncation_to_the_high_watermark_fails_in_eight_steps_on_one_screen(
         (["replication", "--budget", "1h"], "such as 60s or 200k-states"),
         (["replication", "--budget", "0s"], "write a positive budget"),
         (["replication", "--budget", "0k-states"], "write a positive budget"),
-        (["replication", "--property", "wek*"], "no property of replication fetch-divergence 'we"),
+        (["replication", "--property", "wek*"], "replication fetch-divergence has no property 'we"),
         (["missing.py"], "no file missing.py"),
     ],
 )  # fmt: skip

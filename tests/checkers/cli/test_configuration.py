@@ -50,13 +50,13 @@ def test_every_option_that_can_be_typed_can_be_configured() -> None:
 @pytest.mark.parametrize(
     ("configured", "message"),
     [
-        ("[tool.urteil.chekc]\nseed = 1", "no command of [tool.urteil] 'chekc'; the nearest: che"),
+        ("[tool.urteil.chekc]\nseed = 1", "[tool.urteil] has no command 'chekc'; the nearest: che"),
         ("[tool.urteil.doctor]\nsede = 1", "of [tool.urteil.doctor] 'sede'; the nearest: seed"),
-        ("[tool.urteil]\nsede = 1", "no option of [tool.urteil] 'sede'; the nearest: seed"),
+        ("[tool.urteil]\nsede = 1", "[tool.urteil] has no option 'sede'; the nearest: seed"),
         ("[tool.urteil", "pyproject.toml: cannot be read"),
         ("tool = 3", "pyproject.toml: tool.urteil is not a table: write [tool.urteil]"),
         ("[tool]\nurteil = 3", "pyproject.toml: tool.urteil is not a table: write [tool.urteil]"),
-        ("[tool.urteil]\ndoctor = 3", "no option of [tool.urteil] 'doctor'"),
+        ("[tool.urteil]\ndoctor = 3", "[tool.urteil] has no option 'doctor'"),
         ("[tool.urteil]\nseed = 'x'", "pyproject.toml, [tool.urteil] seed: 'x' is not a valid int"),
         ("[tool.urteil]\nseed = -1", "pyproject.toml, [tool.urteil] seed: -1 is not in the range"),
         (

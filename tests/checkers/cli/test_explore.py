@@ -42,9 +42,9 @@ def test_the_printed_command_prints_the_same_state(call: Any) -> None:
     ("words", "message"),
     [
         (["replicaton"], "no spec 'replicaton'; the nearest: replication"),
-        (["--path", "leader_wite(b0)"], "step 1: no action of replication"),
+        (["--path", "leader_wite(b0)"], "step 1: replication fetch-divergence has no action"),
         (["--path", "leader_write(b0)"], "step 1, leader_write(b0), is not possible"),
-        (["--compare", "kip"], "no variant of replication 'kip'"),
+        (["--compare", "kip"], "replication has no variant 'kip'"),
         (["--set", "replicas=many"], "--set replicas=many: write NAME=VALUE"),
         (["no/folder"], "no/folder: no such file; name a spec, a run folder"),
     ],

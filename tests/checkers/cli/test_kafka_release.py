@@ -119,7 +119,7 @@ def test_a_default_that_no_release_has_names_the_version_of_the_newest_release(c
         (["check", "quorum", "--kafka", "9.9"], "no release of Kafka '9.9'; the nearest:"),
         (["check", "--kafka", "4.3", "--variant", "v1"], "both choose the rules"),
         (["check", "--kafka", "4.3", "--set", "replicas=3"], "constants differ by spec: name a"),
-        (["check", "retention", "--kafka", "4.3", "--property", "x"], "no property of retention"),
+        (["check", "retention", "--kafka", "4.3", "--property", "x"], " has no property 'x'"),
         (["list", "suites", "--kafka", "4.3"], "name a kind that has releases"),
         (["verify", "--kafka", "4.3", "--only", "suite"], "it tests the reference broker"),
         (["verify", "--kafka", "9.9"], "no release of Kafka '9.9'"),

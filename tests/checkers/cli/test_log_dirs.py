@@ -75,7 +75,7 @@ def test_the_checks_are_listed_and_explained(call: Call) -> None:
         (["--log-dirs", str(KAFKA)], "contains no topic partition folder with a *.log file; name"),
         (
             ["--log-dirs", BROKERS[0], "--jepsen"],
-            "--jepsen applies to histories only: leave it out",
+            "--jepsen applies to histories only; leave out --jepsen or --log-dirs",
         ),
         (["--log-dirs", BROKERS[0], "--anomaly", "cheksum"], "'cheksum'; the nearest: checksum"),
         (BROKERS, "log directories need --log-dirs"),

@@ -115,7 +115,7 @@ def test_a_trace_of_a_model_names_the_schedule_for_real_brokers(
         ("[]", "not a trace"),
         ("{", "not JSON"),
         ("{}", "does not name its spec"),
-        ('{"#meta": {"spec": "replication"}}', "no property of replication"),
+        ('{"#meta": {"spec": "replication"}}', "replication fetch-divergence has no property"),
     ],
 )
 def test_a_file_that_is_not_a_trace_is_rejected(

@@ -33,8 +33,9 @@ def test_a_suite_is_decided_on_the_served_broker_and_leaves_its_evidence(
     assert decided["reason"].startswith("shown in 2 of 2 runs: ")
     assert call("replay", str(program.parent.parent), "--on", "serve").exit_code == 2
     other = call("replay", str(program.parent), "--variant", "kip-320")
+    assert "--variant applies to traces of specs, and " in other.stderr
+    assert other.stderr.rstrip().endswith("is a kept trial; leave out --variant")
     assert other.exit_code == 2
-    assert "--variant: " in other.stderr
 
 
 def test_claims_that_the_system_cannot_decide_give_exit_3(call: Any) -> None:

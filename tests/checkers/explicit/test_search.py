@@ -93,7 +93,7 @@ def test_progress_reports_growing_counts() -> None:
 
 def test_an_unknown_property_lists_the_nearest() -> None:
     with pytest.raises(
-        UnknownName, match="no property of Kip320 'week_isr'; the nearest: weak_isr"
+        UnknownName, match="Kip320 has no property 'week_isr'; the nearest: weak_isr"
     ):
         explore(Kip320(), properties=["week_isr"])
 

@@ -53,7 +53,7 @@ def test_several_notations_are_read_and_one_is_written(ask: Ask, path: str) -> N
 @pytest.mark.parametrize(
     ("path", "step", "message"),
     [
-        ("leader_wite(b0)", 1, "no action of replication truncate-to-hw 'leader_wite'; the nearest"
+        ("leader_wite(b0)", 1, "replication truncate-to-hw has no action 'leader_wite'; the nearest"
          ": leader_write"),
         (f"{BEGUN}; leader_write", 3, "leader_write needs the arguments (leader: Replica)"),
         ("leader_write(b9)", 1, "'b9' is no Replica of replication truncate-to-hw: use b0 to b1"),

@@ -133,7 +133,7 @@ def test_of_two_traces_the_one_with_a_forbidden_line_opens_first(tmp_path: Path)
         (lambda read: read.pop("scope"), "missing or unfit (KeyError: 'scope')"),
         (lambda read: read["lines"].append(3), "missing or unfit (AttributeError"),
         (lambda read: read.update(start=[0]), "the trace begins in no initial state"),
-        (lambda read: read.update(variant="kip"), "no variant of replication-abstract 'kip'"),
+        (lambda read: read.update(variant="kip"), "replication-abstract has no variant 'kip'"),
         (lambda read: read["scope"].update(Offset=0), "scope Offset=0: write SORT=ELEMENTS"),
         (lambda read: read["lines"][0]["steps"].append(["apend", [0]]), "has no action apend"),
         (

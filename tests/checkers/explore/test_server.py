@@ -104,7 +104,7 @@ def test_its_own_page_is_not_refused(server: Server) -> None:
         ("/api/walk", {"spec": 3}, "spec: 3 is not a text"),
         ("/api/walk", {"spec": "replicat"}, "no spec 'replicat'; the nearest: replication"),
         ("/api/walk", {"spec": "/etc/mine.py"}, "only the file that the command line names"),
-        ("/api/walk", {"variant": "kip"}, "no variant of replication 'kip'"),
+        ("/api/walk", {"variant": "kip"}, "replication has no variant 'kip'"),
         ("/api/walk", {"constants": {"replica": 2}}, "replica"),
         ("/api/walk", {"constants": {"replicas": "2"}}, "write an object of integers"),
         ("/api/walk", {"constants": {"replicas": 2_000}}, "replicas"),
