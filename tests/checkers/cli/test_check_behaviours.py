@@ -110,9 +110,7 @@ def test_a_proof_leaves_liveness_and_action_properties_undecided(call: Any, leas
     assert "use urteil check for this property" in decided["reason"]
 
 
-def test_an_undefined_term_of_an_action_is_named_with_the_next_move(
-    call: Any, lease: Path
-) -> None:
+def test_an_undefined_term_of_an_action_is_named_with_the_next_move(call: Any, lease: Path) -> None:
     lease.write_text(LEASE.replace("s.term < 2", "s.term < 3"))
     output = call("check", str(lease))
     assert output.exit_code == 2

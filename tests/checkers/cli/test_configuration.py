@@ -51,7 +51,10 @@ def test_every_option_that_can_be_typed_can_be_configured() -> None:
     ("configured", "message"),
     [
         ("[tool.urteil.chekc]\nseed = 1", "[tool.urteil] has no command 'chekc'; the nearest: che"),
-        ("[tool.urteil.doctor]\nsede = 1", "of [tool.urteil.doctor] 'sede'; the nearest: seed"),
+        (
+            "[tool.urteil.doctor]\nsede = 1",
+            "[tool.urteil.doctor] has no option 'sede'; the nearest: seed",
+        ),
         ("[tool.urteil]\nsede = 1", "[tool.urteil] has no option 'sede'; the nearest: seed"),
         ("[tool.urteil", "pyproject.toml: cannot be read"),
         ("tool = 3", "pyproject.toml: tool.urteil is not a table: write [tool.urteil]"),

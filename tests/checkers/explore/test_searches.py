@@ -94,7 +94,7 @@ def test_a_mistake_is_reported_before_a_search_begins(ask: Ask) -> None:
         ask("search", formula="nexid == 1")
     with pytest.raises(InputFault, match="states: 0; write a number from 1"):
         ask("search", formula="true", states=0)
-    with pytest.raises(UnknownName, match="property of replication truncate-to-hw 'weak'"):
+    with pytest.raises(UnknownName, match="replication truncate-to-hw has no property 'weak'"):
         ask("counterexample", property="weak")
     with pytest.raises(InputFault, match="no search 99"):
         Explorer(opened={"spec": "replication"}).answer("job", {"job": 99})
