@@ -91,10 +91,10 @@ def explore_command(
 
     The page shows the state, each enabled action with its changes, and each disabled action with
     the conjunct that is false. It steps back, searches for a state by a formula, shows a
-    counterexample of each property, and compares two variants. Its address contains the path, so it
-    can be sent to others. With RUN, a run folder or a trace, it opens the counterexample of
-    urteil check (*.itf.json), or the trace of a broker, line by line (*.trace.json). The page needs
-    no network; Ctrl-C ends the server.
+    counterexample of each property, and compares two variants. The address of the page contains
+    the path, so the address can be sent to others. With RUN, a run folder or a trace, the page
+    opens the counterexample of urteil check (*.itf.json), or the trace of a broker, line by line
+    (*.trace.json). The page needs no network; Ctrl-C ends the server.
     """
     explorer = _explorer(spec, variant, assignments, scope, path, compare)
     where = {**explorer.opened, "path": explorer.opened.get("path", "")}

@@ -79,9 +79,11 @@ def replay_command(
     urteil replay runs/2026-11-23T0435-1cfb/log-order_is_per_partition --times 10
     urteil replay runs/2026-11-23T0435-1cfb --on apache-kafka:4.1.0
 
-    A trace in ITF is repeated on its spec: is it still a counterexample? If PATH is the folder of a
-    trial (a test run), or a run folder with trials, they run again on their first system, or on
-    the system of --on. The verdict has the number of runs that showed the violation again.
+    A trace in ITF is repeated on its spec: is it still a counterexample?
+
+    PATH may be the folder of a trial (a test run), or a run folder with several trials. Each trial
+    runs again on its first system, or on the system of --on. The verdict has the number of runs
+    that showed the violation again.
     """
     from checkers.explicit.replay import replay
     from checkers.report.itf import recorded

@@ -95,7 +95,7 @@ def trace_command(
     """Follow LOGS, the TRACE logs of all brokers and controllers, step by step through a spec.
 
     The events of a partition are matched with the spec replication-abstract. If lines name the
-    producers of its batches, they are also matched with idempotence-abstract. The events of a
+    producers of its batches, the events are also matched with idempotence-abstract. The events of a
     transactional id are matched with transactions-abstract.
 
     \b

@@ -315,7 +315,7 @@ def selected(expectation: Expectation) -> tuple[Variant, Spec]:
 def recorded(run: Run, name: str, sends: int, *bugs: str) -> Path:
     """Records a history on the reference broker, with the seeded `bugs`; returns its folder.
 
-    Without bugs, it also emits a verdict on the recording: `holds` if at least 20 sends were
+    Without bugs, also emits a verdict on the recording: `holds` if at least 20 sends were
     applied but got no response, else `undecided`. Such sends make the recording a good test.
     """
     from checkers.record.options import RecordOptions

@@ -23,8 +23,8 @@ def member_of(letter: str, member: Any = None, *, otherwise: str = "") -> Any:
     """Returns `member`; if it is None, a placeholder for the id that the broker gives the member.
 
     The parameter `letter` names the member, such as `a`. When a request is sent, the placeholder
-    becomes the id from the answer to this member's join. Without such an answer it becomes the text
-    of the parameter `otherwise`.
+    becomes the id from the answer to this member's join. Without such an answer, the placeholder
+    becomes the text of the parameter `otherwise`.
     """
     return bound(f"{letter}.member", otherwise=otherwise) if member is None else member
 

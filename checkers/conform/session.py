@@ -166,7 +166,8 @@ class Session:
     def receiver(self, to: str) -> int:
         """Returns the id of the broker that a text such as `leader ~t 0` names.
 
-        Without a leader, this is the lowest id.
+        For a partition that does not exist, this is the leader of another partition of the topic,
+        or else the lowest id.
         """
         kind, *rest = to.split(" ")
         nodes = sorted(self.target.brokers)
@@ -280,7 +281,7 @@ def retried_errors(step: Send) -> frozenset[str]:
     """Returns the errors after which the request is sent again.
 
     If `step.retries` is true, these are all errors after which clients retry, such as
-    NOT_COORDINATOR. If it is false, only CONCURRENT_TRANSACTIONS: a broker returns this error until
+    NOT_COORDINATOR. Otherwise the only error is CONCURRENT_TRANSACTIONS: a broker returns it until
     the markers of the previous transaction are written. In a transaction, Produce is also repeated
     after NOT_ENOUGH_REPLICAS, and TxnOffsetCommit after COORDINATOR_NOT_AVAILABLE.
     """

@@ -81,14 +81,14 @@ class Found:
         """Returns the names of those `rows` that explain no difference found in this comparison.
 
         A row is the reason for one kind of difference between the answers of the reference broker
-        and those of the other system. If it explains no difference any more, it is out of date.
+        and those of the other system. A row that explains no difference any more is out of date.
         """
         return [row.name for row in rows if not self.explained[row.name]]
 
     def by_verdict(self, rows: Iterable[Reason]) -> dict[Verdict, int]:
-        """Returns, for each verdict, how many differences of the two systems' answers have it.
+        """Returns the number of differences between the two systems' answers, by verdict.
 
-        A difference has the verdict, such as `permitted`, of the row of `rows` that explains it.
+        A row of `rows` explains a difference, and has the verdict on it, such as `permitted`.
         """
         counts = Counter[Verdict]()
         for row in rows:

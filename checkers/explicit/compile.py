@@ -183,8 +183,8 @@ class Compiler(FiniteTerms):
         """Joins conditions by `and` or `or`, and leaves out those that cannot change the result.
 
         `absorbing` is the constant that decides the result: 0 for `and`, 1 for `or`. All conditions
-        after this constant are left out. The other constant and repeated conditions are left out
-        too.
+        after this constant are left out. Repeated conditions are left out too, and so is the other
+        constant, because it changes no result.
         """
         parts: dict[str, None] = {}
         for code in codes:

@@ -26,8 +26,8 @@ class Seen:
     def add(self, keys: Keys) -> NDArray[np.int64]:
         """Adds the keys; returns the positions in `keys` of those that were not yet in the set.
 
-        The positions are in ascending order. If `keys` has a new key twice, one position is
-        returned.
+        The positions are in ascending order. If `keys` has a new key twice, only one
+        of the two positions is returned.
         """
         while self.count + len(keys) > FULL * len(self._table):
             self._grow()

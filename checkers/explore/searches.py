@@ -2,7 +2,7 @@
 
 To find a state in which a formula is true, the search explores the spec with the claim that the
 formula is always false. The shortest counterexample is then the path to the state. So the compiled
-engine serves searches, too. A search may begin in any state, and not only in an initial one.
+engine can run such a search too. A search may begin in any state, and not only in an initial one.
 """
 
 from __future__ import annotations

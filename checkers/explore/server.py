@@ -97,7 +97,7 @@ class Server(ThreadingHTTPServer):
         super().server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Prints the error of a connection, unless the browser only closed it."""
+        """Prints the error of a connection; prints nothing if the connection broke or timed out."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 

@@ -1,8 +1,8 @@
 """Opens recorded traces as paths: counterexamples in ITF, and explained traces of brokers.
 
-`urteil check` writes ITF, and so do Apalache and TLC. If a trace does not name its actions, they
-are found step by step. `urteil trace` writes explained traces of real brokers, and `urteil test`
-those of simulated brokers. In an explained trace, each line has its actions.
+`urteil check` writes ITF, and so do Apalache and TLC. If a trace does not name its actions,
+`urteil` finds them step by step. `urteil trace` writes explained traces of real brokers, and
+`urteil test` those of simulated brokers. In an explained trace, each line has its actions.
 """
 
 from __future__ import annotations

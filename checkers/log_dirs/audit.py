@@ -85,7 +85,10 @@ class Engine(Protocol):
     """Runs the checks of every topic partition, in this process or on Spark."""
 
     def judged(self) -> pa.Table:
-        """Runs the checks that need only one topic partition, on each one; returns the results."""
+        """Returns the results of the checks that need only one topic partition.
+
+        The checks run for each topic partition.
+        """
         ...
 
     def compared(self, suspects: pa.Table) -> pa.Table:

@@ -69,8 +69,8 @@ class Finding:
     def text(self) -> str:
         """Returns the text that a report shows for the verdict.
 
-        For an anomaly, this is its worst violations, one after the other. If there are none, it is
-        the evidence; if there is no evidence either, it is the name of the verdict.
+        For an anomaly, the text has its worst violations, one after the other. Without violations,
+        it is the evidence; without evidence, it is the name of the verdict.
         """
         shown = [row.text for row in self.rows] or [one.text for one in self.evidence]
         return "\n\n".join(shown) or f"{verdict(self.decision)}"

@@ -146,7 +146,7 @@ class Stage:
         return call(self.cluster.address(self.up()[0] if at is None else at), api, version, body)
 
     def administration(self, at: int | None = None) -> Administration:
-        """Returns a sender of administrator requests to broker `at`, or to the first that is up."""
+        """Returns a sender of administrator requests to broker `at`, or to the first broker up."""
         return Administration(lambda api, version, body: self.call(api, version, body, at))
 
     def log_of(self, node: int) -> Path:
@@ -177,7 +177,7 @@ class Stage:
         return self.cluster.proxies
 
     def add_rule(self, name: str, rule: Rule) -> None:
-        """Adds a rule to the proxies under a name, by which `lift_rules` ends it."""
+        """Adds a rule to the proxies; `lift_rules` ends the rule by this name."""
         self.rules[name] = self.proxies.add(rule)
 
     def lift_rules(self, *names: str) -> None:

@@ -2,8 +2,8 @@
 
 A history may be a local file of the driver's machine, or local files into which it was converted or
 sorted. Tasks check first whether the workers see these files, with the same size and modification
-time. If one worker does not, Spark sends the files: each executor fetches them once from the
-driver.
+time. If one worker does not see them, Spark sends the files: each executor fetches them once from
+the driver.
 
 Simplified: an executor fetches all files that are sent, also those that its tasks do not read.
 """

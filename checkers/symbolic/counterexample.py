@@ -1,4 +1,4 @@
-"""Counterexamples to induction: a state that satisfies every claim, and a step that violates one.
+"""Counterexamples to induction: a state that satisfies all claims, a step that violates a claim.
 
 Such a state may be unreachable. Then the counterexample shows no violation: the proof only needs
 another lemma. A violation is a run from an initial state; exploration finds such runs.

@@ -2,8 +2,8 @@
 
 One failed condition does not make every claim undecided. The claims with a failed condition are
 *dropped*. The other conditions are then decided again, without the dropped claims as assumptions.
-If one fails, its claim is dropped too. The claims that remain are true initially, and every action
-preserves them if they are true before it. So they are true in every reachable state.
+If another condition fails, its claim is dropped too. The claims that remain are true initially, and
+every action preserves them if they are true before it. So they are true in every reachable state.
 
 A claim that needs a dropped claim is dropped in turn, so it stays undecided. A proof that assumed
 no dropped claim stays valid and is not repeated. If no invariant remains, the search ends, because

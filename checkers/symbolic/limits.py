@@ -1,10 +1,12 @@
 """Z3 with limits: every query of `checkers.symbolic` goes through this module.
 
 Every query has two limits, even if it should be fast. One axiom made a query at a finite scope run
-for ten minutes. The first limit counts Z3's own units of work (its option `rlimit`), so a query
-stops at the same point on a slow, a busy and a fast machine. Z3 does 2 to 14 million units in a
-second of CPU time. The second limit is wall time. It is a last resort, because its effect depends
-on the machine. A query that reaches a limit returns `unknown` with the reason.
+for ten minutes.
+
+The first limit counts Z3's own units of work (its option `rlimit`). So a query stops at the same
+point on a slow, a busy and a fast machine. Z3 does 2 to 14 million units in a second of CPU time.
+The second limit is wall time. It is a last resort, because its effect depends on the machine. A
+query that reaches a limit returns `unknown` with the reason.
 """
 
 from __future__ import annotations

@@ -184,8 +184,8 @@ def unbounded(goal: Goal, facts: Facts, sorts: Sorts, strategy: Strategy) -> Att
 def decide(goal: Goal, sorts: Sorts, at_scopes: AtScopes, effort: Effort) -> Outcome:
     """Runs Z3 queries in a fixed order until one proves or refutes the goal.
 
-    Returns the verdict with the query that decided it; `unknown` if none does within the
-    limits of `effort`.
+    Returns the verdict, and the query that decided the goal. The verdict is `unknown` if no query
+    decides the goal within the limits of `effort`.
     """
     spent, left, remarks = 0.0, effort.units, list[str]()
     for attempt in attempts(goal, sorts, at_scopes):

@@ -5,8 +5,8 @@ all claims are true before the action, this claim is true after it. If every con
 every claim is proved.
 
 If a condition fails, its claim is dropped, and the others are proved again without it as an
-assumption (`checkers.symbolic.inductive_subset`). If one of them needs this assumption, it is
-dropped too. The dropped claims are undecided; the claims that remain are proved.
+assumption (`checkers.symbolic.inductive_subset`). A claim that needs this assumption is dropped
+too. The dropped claims are undecided; the claims that remain are proved.
 
 A refuted condition has a counterexample: a state in which all claims are true, and a step after
 which one is false. But this state may be unreachable; only exploration decides this. So a failed
@@ -129,7 +129,7 @@ class Proof:
         return tuple(d.claim for d in self.subset.dropped)
 
     def why_undecided(self, name: str) -> str:
-        """Returns why the claim is not proved; empty if it is."""
+        """Returns why the claim is not proved; empty if the claim is proved."""
         if name in self.proved:
             return ""
         dropped = self.subset.dropped_claim(name) if self.subset is not None else None
@@ -192,7 +192,7 @@ def prove(
       vacuity checks.
     - `cache` has conditions that earlier runs proved, and gets those that this run proves.
 
-    If a condition fails, the claims that do not need the failed claims are proved without them.
+    If a condition fails, its claim is dropped. The claims that need no dropped claim are proved.
     After Ctrl-C the remaining conditions are unknown. Raises SpecError for unknown names.
     """
     for name in only:

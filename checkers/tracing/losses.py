@@ -1,8 +1,8 @@
 """Steps of a trace that may lose committed records, and the records that were lost.
 
-A record is committed when it is below a high watermark: with acks=all it may be acknowledged. A
-committed record is lost when a new leader begins without it. It is also lost if an old leader
-commits it after a newer leader has begun without it.
+A record is committed when it is below a high watermark. Then a leader may acknowledge the record
+with acks=all. A committed record is lost when a new leader begins without it. It is also lost if an
+old leader commits it after a newer leader has begun without it.
 
 Source: `model.replication_abstract.losses`; KIP-106; KIP-966; KAFKA-15584.
 """

@@ -34,7 +34,7 @@ NO_LEADER: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """The fields of a partition's registration that the spec models, as the controller has them."""
+    """The controller's registration of a partition, with only the fields that the spec models."""
 
     isr: frozenset[int]
     elr: frozenset[int]

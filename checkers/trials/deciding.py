@@ -5,9 +5,9 @@ the claim must hold there, and *outside* otherwise. A trial is a list of calls t
 and use clients. The first trials are programs: lists of calls that were found in the simulation.
 Then come random trials.
 
-    inside      The claim must hold, and trials try to break it. If none breaks it, the verdict is
-                `holds`; this is no proof. The programs are those that find seeded bugs in the
-                simulation.
+    inside      The claim must hold, and trials try to break it. If no trial breaks the claim, the
+                verdict is `holds`; this is no proof. The programs are those that find seeded bugs
+                in the simulation.
     outside     A trial should break the claim. The programs break it in the simulation.
     goals       Some claims have goals: situations that trials inside the condition should reach.
                 The programs reach them in the simulation.

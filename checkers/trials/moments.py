@@ -9,8 +9,8 @@ end. So the states also have the records that a broker loses later, by a truncat
     kills and starts of brokers       ─┼─> Moment, Moment, ...  ─> the claims on elections
     values of records                 ─┘
 
-Some lines of a trace come late. If a line shows a high watermark above the log end so far, the
-state has the log end instead, until lines about further appends come.
+Some lines of a trace come late. So a line may show a high watermark above the log end so far. Then
+the state has the log end instead, until lines about further appends come.
 
 Source: `checkers.tracing.replication_lines`; KIP-966.
 Simplified: one topic partition without transactions; a broker counts as registered again when it

@@ -129,7 +129,7 @@ class WatchedTopics(RealTimeClients):
     # ------------------------------------------------------------ state
 
     def is_up(self, broker: BrokerId) -> bool:
-        """True for every broker of the cluster; a subclass that injects faults overrides this."""
+        """True for every broker of the cluster; subclasses that inject faults override `is_up`."""
         return broker in self.broker_ids
 
     def leader(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> BrokerId:

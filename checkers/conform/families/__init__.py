@@ -31,7 +31,7 @@ from model.faults import UnknownName
 class Family(NamedTuple):
     """A family of request sequences, such as those on transactions; `draw` generates a sequence.
 
-    A family is chosen with a probability in proportion to its `weight`.
+    The function `sequences` chooses each family `weight` times in every cycle.
     """
 
     weight: int
@@ -81,7 +81,10 @@ def sequence(family: str, seed: int) -> Steps:
 
 
 def sequences(seed: int, families: Iterable[str] = FAMILIES) -> Iterator[Steps]:
-    """Yields random sequences of requests without end; families alternate, according to weight."""
+    """Yields random sequences of requests without end.
+
+    The families take turns in a cycle; each family occurs in the cycle as often as its weight.
+    """
     names = tuple(families)
     rounds = range(max(FAMILIES[name].weight for name in names))
     chosen = [name for count in rounds for name in names if count < FAMILIES[name].weight]

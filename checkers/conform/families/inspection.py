@@ -1,7 +1,7 @@
 """Draws requests that inspect brokers: producers, transactions, log sizes, quorum, elections.
 
 Some sequences send a transaction marker directly to the partition leader. Then the transaction has
-ended in this partition, but for the transaction coordinator it is still open.
+ended in this partition, but for the transaction coordinator the transaction is still open.
 """
 
 from __future__ import annotations

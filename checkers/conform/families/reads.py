@@ -222,7 +222,7 @@ def offsets(draw: Draw) -> tuple[Topic, ...]:
 
 
 def deletions(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the sequence `draw` by requests that delete records, and read the remaining ones.
+    """Extends the sequence `draw` by requests that delete records, and read the others.
 
     Returns the topics that these requests need.
     """

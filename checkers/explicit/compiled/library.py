@@ -160,7 +160,7 @@ class Library:
         return left
 
     def check_memory(self) -> None:
-        """Raises InputFault if the C code is out of memory, or out of numbers for states."""
+        """Raises InputFault if the C code has too little memory, or too many states to number."""
         check_memory(self.found)
 
     def close_broken(self) -> None:

@@ -2,9 +2,10 @@
 
 `runtime.c` includes this code. An action becomes nested loops over its parameters, which process
 many states together. A bit set marks the states in which all conjuncts so far were true. Each
-conjunct is tested in the outermost loop that has its parameters. If `simd.py` can compile it, one
-instruction tests many states; otherwise they are tested one by one. Each state that remains is
-copied, and the action's writes turn the copy into the successor. Claims are tested in the same way.
+conjunct is tested in the outermost loop that has its parameters. If `simd.py` can compile the
+conjunct, one instruction tests many states; otherwise they are tested one by one. Each state that
+remains is copied, and the action's writes turn the copy into the successor. Claims are tested in
+the same way.
 """
 
 from __future__ import annotations

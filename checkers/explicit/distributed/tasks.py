@@ -135,7 +135,7 @@ class Compiled:
         self.c.search_judge(self.search, len(rows))
 
     def add_broken(self, rows: Rows, broken: Broken) -> None:
-        """Adds to `broken` the first violation of each claim that it does not contain yet.
+        """Adds to `broken` the first violation of each claim that `broken` lacks.
 
         The violations are in the states `rows`, or in steps from them.
         """

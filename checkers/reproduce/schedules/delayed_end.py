@@ -1,4 +1,4 @@
-"""KAFKA-17754: a delayed request to end a transaction ends the next one.
+"""KAFKA-17754: a delayed request to end a transaction ends the next transaction.
 
 The first request to commit is delayed in the network. The client repeats the request, the
 transaction commits, and the next one begins. Then the delayed request arrives and commits the

@@ -5,8 +5,9 @@ marker of the first transaction has the increased epoch, and so do the records o
 
 1. The first transaction commits, and its marker is appended to the partition.
 2. The second transaction sends b, and stays open.
-3. A second copy of the first marker arrives. Up to Kafka 4.1 the partition accepts it, because its
-   epoch equals the producer's current epoch there. So the partition commits b.
+3. A second copy of the first marker arrives. Up to Kafka 4.1 the partition accepts this copy,
+   because its epoch equals the producer's current epoch in the partition. So the partition
+   commits b.
 4. A reader at read_committed receives b. Then the second transaction aborts.
 
 Source: KIP-1228; KIP-890; ProducerAppendInfo.checkProducerEpoch.

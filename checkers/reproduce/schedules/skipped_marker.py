@@ -1,9 +1,9 @@
 """KAFKA-20734: a transaction that ends while a partition has no leader stays open there.
 
 To end a transaction, the coordinator sends a marker to the leader of each partition. The
-coordinator looks up the leader in the metadata. Since 4.3.0, a partition without a leader looks
-like a deleted one there. So the coordinator sends no marker to this partition, and completes the
-transaction.
+coordinator looks up the leader in the metadata. Since 4.3.0, the result for a partition without a
+leader is the same as for a deleted partition. So the coordinator sends no marker to this partition,
+and completes the transaction.
 
 When the partition has a leader again, the transaction is still open in its log. The producer's next
 transaction appends to this log, and one marker ends both transactions. If the first transaction was

@@ -2,7 +2,7 @@
 
 A test adds and ends rules in its own thread, while connections read the rules in the event loop. So
 a lock guards the rules. When a rule is added or ended, each connection that holds back a request or
-a response looks at the rules again.
+a response checks the rules again.
 """
 
 from __future__ import annotations
