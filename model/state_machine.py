@@ -22,8 +22,8 @@ Steps = tuple[Step, ...]  # several actions between the same states are one text
 class StateMachine:
     """The state machine of one part of a spec, such as a batch: its states and its transitions.
 
-    `steps` has exactly the transitions that the spec makes at the constants `at`. Larger constants
-    may add transitions.
+    `steps` has exactly the transitions that the spec makes with the constants in `at`. Larger
+    constants may add transitions.
     """
 
     of: str

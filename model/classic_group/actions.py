@@ -90,7 +90,11 @@ class ClassicGroupActions(ClassicGroupState):
         s.is_rebalancing = true
 
     def persists_replacement(s) -> Bool:
-        """Always true: the coordinator writes the replacement of a static member to its log."""
+        """Always true: the coordinator writes the replacement of a static member to its log.
+
+        Without this rule, the variant `forgets-replacement` breaks the claim
+        `a_stable_group_survives` in 6 steps (KAFKA-10284).
+        """
         return true
 
     @action(fair="weak")

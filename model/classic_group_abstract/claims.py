@@ -199,7 +199,7 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
         """A process in the group or in the coordinator's log is joining or has had an assignment.
 
         True because only a process that asks to join becomes a member. So a process in the group or
-        its log cannot choose another group.instance.id (`start_static`).
+        in the coordinator's log cannot choose another group.instance.id (`start_static`).
         """
         return forall(
             implies(

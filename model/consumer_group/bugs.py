@@ -51,8 +51,8 @@ class ErasesWhatComesBack(ConsumerGroup):
 class RefusesReturn(ConsumerGroup):
     """A fenced member that the coordinator still knows may not join with epoch 0 (KAFKA-19233).
 
-    The coordinator fences it again and again until its session expires. This bug breaks the claim
-    `who_is_fenced_comes_back`.
+    The coordinator fences this member again and again until the session expires. This bug breaks
+    the claim `who_is_fenced_comes_back`.
     """
 
     def may_rejoin(s, m: Member) -> Bool:

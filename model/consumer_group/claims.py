@@ -53,8 +53,8 @@ class ConsumerGroupClaims(ConsumerGroupActions):
     def partition_epoch_iff_assigned(s) -> Bool:
         """The partition has a partition epoch if a member has the partition, and none otherwise.
 
-        After a failover, the new coordinator reads the members from the log. So it finds the
-        partition free exactly if the partition was free before the failover.
+        So a new coordinator, which reads only the members from the log, finds the partition free
+        if and only if it was free before the failover.
         """
         return (s.partition_epoch != nothing) == exists(s.has(m) for m in Member)
 

@@ -61,8 +61,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
     def taken_partitions_have_a_member(s) -> Bool:
         """A partition is free if and only if no member has it.
 
-        After a failover, the new coordinator reads the members from the log. So it finds a
-        partition free exactly if the partition was free before the failover.
+        So a new coordinator, which reads only the members from the log, finds the same partitions
+        free as the previous coordinator.
         """
         return forall(iff(s.taken[p], exists(s.has(m, p) for m in Member)) for p in TopicPartition)
 

@@ -109,7 +109,7 @@ class AbstractCoordinatorClaims(CoordinatorLemmas):
     @invariant
     def only_the_newest_epoch_writes(s) -> Bool:
         """If a transaction with a pending record is neither committed nor aborted, its producer id
-        and epoch are the newest of its transactional id.
+        and epoch are the newest of the transactional id.
         """
         return forall(
             implies(s.pending[x][t], s.decided(x) | s.is_current(x))

@@ -339,9 +339,9 @@ class Coordinator(AbstractCoordinatorState):
         """The coordinator completes a transaction after every partition has its marker.
 
         Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
-        sees in the logs which partitions have a marker, also one of an earlier coordinator.
-        Without the guard that the log has prepared a commit or abort, the claim
-        `a_decision_survives` breaks in 14 steps.
+        sees in the partitions' logs which partitions have a marker. A marker that an earlier
+        coordinator sent counts too. Without the guard that the log has prepared a commit or abort,
+        the claim `a_decision_survives` breaks in 14 steps.
         """
         m = s.log[i]
         when(m.is_prepared, s.may_complete(m))

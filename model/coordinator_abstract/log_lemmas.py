@@ -28,7 +28,7 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
     def a_record_has_one_state(s) -> Bool:
         """A record has at most one of the states Ongoing, Prepare and Complete.
 
-        Only an open transaction has partitions.
+        A record that lists partitions is in the state Ongoing or Prepare.
         """
         return forall(
             s.has_one_state(s.log[i]) & implies(s.is_appending[i], s.has_one_state(s.appended[i]))
@@ -86,9 +86,9 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
     def the_log_has_the_decision(s) -> Bool:
         """A transaction that is ongoing in the log is neither committed nor aborted.
 
-        If a record of the log commits or aborts a transaction, the spec's state has the same
-        outcome and the same marker epoch. True because one step commits this record in the log and
-        sets the outcome.
+        If a record of the log commits or aborts a transaction, the transaction's variables
+        (`committed`, `marker_epoch`) have the outcome and the marker epoch of the record. True
+        because one step commits the record in the log and sets these variables.
         """
         return forall(
             all_of(
@@ -138,7 +138,8 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         """The coordinator appends a record without a transaction only after a record without an
         open transaction.
 
-        The appended record is a tombstone, or it has a producer id and epoch that no instance has.
+        Also, the appended record is a tombstone, or it has a producer id and epoch that no instance
+        has.
         """
         return forall(
             implies(
@@ -179,11 +180,11 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def a_decision_follows(s) -> Bool:
-        """A record that prepares a commit or abort has the log's ongoing transaction and its
-        partitions.
+        """A record that prepares a commit or abort names the ongoing transaction of the log.
 
-        The record has a producer id and epoch that no instance has. If the log has no ongoing
-        transaction, the record aborts a transaction without partitions.
+        The record lists the partitions of this transaction, and has a producer id and epoch that no
+        instance has. If no transaction is ongoing in the log, the record is an abort and lists no
+        partitions.
         """
         return forall(
             implies(
@@ -233,8 +234,8 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def a_response_waits_for_an_append(s) -> Bool:
-        """If an InitProducerId request waits for its response, the coordinator has appended its
-        record, but the record is not committed yet.
+        """If an InitProducerId request waits for its response, the coordinator has appended a
+        record for the request, but the record is not committed yet.
 
         True because a failover forgets the request together with the append.
         """

@@ -115,7 +115,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def the_log_has_no_last_epoch(s) -> Bool:
-        """The producer epoch of a record is below the last possible epoch.
+        """Each record of the coordinator's log has a producer epoch below the last possible epoch.
 
         True because a commit or abort whose markers have the last epoch gives the producer another
         producer id.
@@ -205,7 +205,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def requests_are_of_begun_transactions(s) -> Bool:
         """A client requests the commit or the abort of a begun transaction, never both.
 
-        The client receives a response only after its request.
+        Also, the client receives a response only after its request.
         """
         return forall(
             all_of(
@@ -328,11 +328,10 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def pending_records_are_of_the_newest_epoch(s) -> Bool:
-        """A partition with pending records of a transaction has seen no larger epoch of this
-        producer id, and has no marker of the transaction.
+        """A partition with pending records of a transaction has no marker of this transaction.
 
-        True because a partition refuses records of a smaller epoch, and after a marker no records
-        are pending.
+        The partition has also seen no larger epoch of the transaction's producer id. True because a
+        partition refuses records of a smaller epoch, and after a marker no records are pending.
         """
         return forall(
             implies(
@@ -351,7 +350,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def a_marked_partition_has_seen_the_marker(s) -> Bool:
         """If a partition has a transaction's marker, the partition has seen the marker's epoch.
 
-        The transaction is then committed or aborted.
+        Also, the partition was added to the transaction, and the transaction is committed or
+        aborted.
         """
         return forall(
             implies(
@@ -370,7 +370,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def partitions_see_no_newer_epoch(s) -> Bool:
         """No partition has seen a larger epoch of a producer id than the coordinator's log has.
 
-        If the log has prepared a commit or abort, the epoch of its markers is the upper limit.
+        Also, if the log has prepared a commit or abort, no partition has seen a larger epoch than
+        that of the markers.
         """
         return forall(
             all_of(

@@ -99,7 +99,7 @@ class BeforeKip903(BeforeElr):
         return true
 
     def may_commit(s, leader: Replica) -> Bool:
-        """Always true: the ISR may be smaller than min.insync.replicas."""
+        """Always true: in this version, the ISR may have fewer than min.insync.replicas members."""
         return true
 
 

@@ -169,7 +169,7 @@ class GroupOffsetsClaims(GroupOffsetsActions):
     def a_later_commit_outranks_a_pending_one(s) -> Bool:
         """Reachable: a commit is still in effect after the marker of an earlier commit has arrived.
 
-        The earlier commit was pending when the later commit was appended.
+        In such a run, the earlier commit was pending when the later commit was appended.
         """
         known = s.cache.committed
         return all_of(s.serves(), known.offset != nothing) & exists(

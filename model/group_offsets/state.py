@@ -105,7 +105,7 @@ class Generation(Int):
 
 
 class Group(Record):
-    """The group's generation, its owner of the partition, and whether it rebalances."""
+    """The group's generation, the owner of the partition, and whether the group rebalances."""
 
     generation: Generation
     owner: Member | Nothing  # of the partition; nothing: the group is empty

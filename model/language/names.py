@@ -35,8 +35,9 @@ def collecting_names(names: dict[t.Node, str]) -> Generator[None]:
 
 @contextmanager
 def watching_returns() -> Generator[None]:
-    """While the context is open, collects in `returned_nothing` the functions of the spec that
-    return None.
+    """While the context is open, adds each spec function that returns None to `returned_nothing`.
+
+    This list is a variable of the module, and is empty after the context.
     """
 
     def keep(frame: FrameType, returned: object) -> None:

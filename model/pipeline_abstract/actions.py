@@ -84,7 +84,7 @@ class PipelineActions(PipelineState):
         return all_of(s.uses[i] == x, s.is_newest(i, x))
 
     def is_newest(s, i: Instance, x: TransactionalId) -> Bool:
-        """True if no other instance has initialized the id since: the producer epoch is the newest.
+        """True if `i` was the last instance to initialize `x`, so `i` has the newest epoch.
 
         Without this rule, the variant `ignores-epoch` breaks the claim `each_input_at_most_once` in
         13 steps.
@@ -100,7 +100,10 @@ class PipelineActions(PipelineState):
         return ~s.is_decided(x) & ~s.has_content(x)
 
     def begin_with(s, i: Instance) -> None:
-        """Makes an instance read from the committed offsets, after it has initialized an id."""
+        """Stops the reads of an instance that initializes a transactional id.
+
+        Later, the instance starts to read again at the committed offsets.
+        """
         s.stop_reading(i)
 
     @action
@@ -108,8 +111,9 @@ class PipelineActions(PipelineState):
         """An instance initializes a transactional id, which fences the id's earlier instances.
 
         Kafka: TransactionCoordinator.handleInitProducerId. Simplified: the spec stores the newest
-        instance instead of producer epochs; any instance may use any id. The action has no guard;
-        without the rule `may_hand_over`, a claim breaks.
+        instance instead of producer epochs; any instance may use any id. The only guard
+        is `may_hand_over`: the variant `inherits-transaction` lacks this guard, and breaks the
+        claim `each_input_at_most_once` in 10 steps.
         """
         when(s.may_hand_over(x))
         s.begin_with(i)

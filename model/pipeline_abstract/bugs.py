@@ -180,9 +180,9 @@ class SkipsMarker(Pipeline):
     (KAFKA-20734).
 
     Kafka 4.3.0 does so if a partition of `__consumer_offsets` has no leader. The output records are
-    committed, and the position is not. If the next transaction of the id aborts, its marker drops
-    the position, and the inputs are processed again. The claim `position_is_exact` breaks at the
-    action `complete`.
+    committed, and the position is not. If the next transaction of the transactional id aborts, its
+    marker drops the position, and the inputs are processed again. The claim `position_is_exact`
+    breaks at the action `complete`.
     """
 
     def may_complete(s, x: TransactionalId) -> Bool:
@@ -236,10 +236,11 @@ class FetchesBeforeInit(IdPerPartition):
     in_force=UNRELEASED,
 )
 class KeepsProducer(IdPerPartition):
-    """An instance keeps its producer in a rebalance, and does not initialize the id again.
+    """In a rebalance, an instance keeps its producer: it does not initialize its transactional id.
 
-    If it gets the same partition back, it may fetch the offset before the marker of its own last
-    transaction. The action `fetch_offset` breaks the lemma `only_the_reader_sends_offsets`.
+    If the instance gets the same partition back, it may fetch the offset before the marker of its
+    own last transaction. The action `fetch_offset` breaks the lemma
+    `only_the_reader_sends_offsets`.
     """
 
     def may_fetch(s, i: Instance, p: TopicPartition) -> Bool:

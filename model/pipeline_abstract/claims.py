@@ -98,8 +98,8 @@ class PipelineClaims(PipelineActions):
         """Reachable: a later owner of a partition has read beyond an input whose output record was
         received.
 
-        The later owner may commit offsets of the partition. Another instance owned the partition
-        in the first generation.
+        In such a state, the group coordinator would accept offsets of the later owner, and another
+        instance owned the partition in the first generation.
         """
         first = Generation.least()
         return exists(

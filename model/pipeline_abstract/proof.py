@@ -3,10 +3,11 @@
 The argument: at most one offset of a partition is pending, so positions follow each other. An
 instance is *current* for a partition if its next offset for the partition would be accepted. A
 current reader began at the committed offset, when no offset was pending. From then on only this
-instance can send an offset for the partition. So between the committed offset and its position lie
-exactly the inputs whose output records are in its open transaction. The transaction commits these
-output records and this position together. An instance that is not current may write output records,
-but it cannot send a position for them; and without a position, its transaction cannot commit.
+instance can send an offset for the partition. So the inputs between the committed offset and its
+position are exactly those whose output records are in its open transaction. The transaction commits
+these output records and this position together. An instance that is not current may write output
+records, but it cannot send a position for them; and without a position, its transaction cannot
+commit.
 """
 
 from __future__ import annotations
@@ -135,8 +136,8 @@ class PipelineProof(PipelineClaims):
         the inputs from the committed offset up to the pending offset.
 
         After the coordinator has committed, the output records that await a marker still belong to
-        inputs between these two offsets. True because the sender's position is just above these
-        inputs.
+        inputs between these two offsets. True because the instance that sent the pending offset had
+        its position just above these inputs.
         """
         return forall(
             implies(

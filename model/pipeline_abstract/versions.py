@@ -63,21 +63,19 @@ class IdPerPartition(Pipeline):
         s.id_of[p] = x
 
     def is_current(s, i: Instance, p: TopicPartition) -> Bool:
-        """True if the instance has initialized the partition's id, and no other instance has
-        initialized the id since.
-        """
+        """True if `i` was the last instance to initialize the transactional id of the partition."""
         return exists((s.id_of[p] == x) & s.may_use(i, x) for x in TransactionalId)
 
     def accepts_offset(s, i: Instance, p: TopicPartition) -> Bool:
         return true
 
     def may_fetch(s, i: Instance, p: TopicPartition) -> Bool:
-        """True if the instance has initialized the partition's id, and the transactions of this id
-        are complete.
+        """True if the instance has initialized the transactional id of the partition, and the
+        transactions of this id are complete.
 
         An instance closes its producer in a rebalance, and fetches only after it has initialized
-        the id again. The variant `keeps-producer` breaks the claim `each_input_at_most_once` in 18
-        steps.
+        the transactional id again. The variant `keeps-producer` breaks the claim
+        `each_input_at_most_once` in 18 steps.
         """
         return exists(
             all_of(s.id_of[p] == x, s.may_use(i, x), s.may_hand_over(x)) for x in TransactionalId
@@ -85,9 +83,9 @@ class IdPerPartition(Pipeline):
 
     @lemma
     def readers_use_the_id(s) -> Bool:
-        """An instance that reads a partition uses the partition's id.
+        """An instance that reads a partition uses the transactional id of the partition.
 
-        True because it initializes the id before it fetches the committed offset.
+        True because the instance initializes this id before it fetches the committed offset.
         """
         return forall(
             implies(s.reads[i][p], (s.uses[i] != nothing) & (s.id_of[p] == s.uses[i]))

@@ -95,12 +95,13 @@ class NeverResigns(Quorum):
     in_force=UNRELEASED,
 )
 class ObserverDoesNotFlush(Quorum):
-    """A replica that is no voter by its own log does not flush what it fetches (KAFKA-17332).
+    """A replica that is no voter before a fetch does not flush the fetched records (KAFKA-17332).
 
-    The leader adds an observer to the voters, and appends a record. The observer fetches both
-    records at once: it becomes a voter, but has flushed nothing. Leader and new voter are a
-    majority, so the record is committed. The new voter restarts without it, and elects a leader
-    that lacks the record. This bug breaks the claim `leaders_have_committed_records`.
+    The leader appends a record that makes an observer a voter, and then another record. The
+    observer fetches both records at once: it becomes a voter, but has flushed nothing. The leader
+    and the new voter are a majority, so the second record is committed. The new voter restarts
+    without this record, and elects a leader that lacks it too. This bug breaks the claim
+    `leaders_have_committed_records`.
     """
 
     def flushed_after_fetch(s, f: Replica, end: Offset) -> Offset:

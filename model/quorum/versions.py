@@ -58,5 +58,5 @@ class WithoutPreVote(Kafka43):
     """
 
     def has_enough_pre_votes(s, r: Replica) -> Bool:
-        """Always true: there is no pre-vote."""
+        """Always true: this version has no pre-votes."""
         return true

@@ -193,7 +193,7 @@ class AbstractQuorumActions(AbstractQuorumState):
         return s.led[own].start_offset < mark
 
     def has_up_to(s, leader: Replica, x: Replica) -> Offset:
-        """Returns the end of the records that the replica has flushed and acknowledged."""
+        """Returns the end of the records that `x` has flushed and acknowledged to the leader."""
         return s.led[s.replica[leader].epoch].fetched[x]
 
     # ---- followers

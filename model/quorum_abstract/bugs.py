@@ -1,8 +1,8 @@
 """Bugs of the abstract quorum: each class replaces one rule, and a claim breaks.
 
-Exploration would take too long to find another bug: a leader commits records of former epochs
-without a record of its own. With this bug, one test breaks a claim by a run of 22 steps. Another
-test shows that the induction proof fails.
+One bug has no class, because an exploration would take too long to find it: a leader commits
+records of former epochs without a record of its own. With this bug, one test breaks a claim by a
+run of 22 steps. Another test shows that the induction proof fails.
 """
 
 from __future__ import annotations

@@ -100,9 +100,7 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def a_leader_has_the_log_of_its_epoch(s) -> Bool:
-        """A replica that leads was elected, and its log equals the log that the variable `led` has
-        for its epoch.
-        """
+        """A leader was elected, and has the log that the variable `led` keeps for its epoch."""
         return all_of(
             forall(
                 implies(
@@ -128,7 +126,7 @@ class QuorumLogLemmas(AbstractQuorum):
     def a_leadership_is_well_formed(s) -> Bool:
         """The start offset and all acknowledged offsets of a leader are at most the end of its log.
 
-        No replica has flushed beyond the end of its log.
+        Also, no replica has flushed beyond the end of its log.
         """
         return all_of(
             forall(s.led[e].start_offset <= s.led[e].end_offset for e in Epoch),
@@ -142,8 +140,9 @@ class QuorumLogLemmas(AbstractQuorum):
     def no_record_is_of_a_later_epoch(s) -> Bool:
         """A replica's log has no record of an epoch later than the replica's own epoch.
 
-        The variable `led` has the log of each epoch's leader. This log has no record of a later
-        epoch either. From the offset at which the epoch began, all its records have this epoch.
+        The variable `led` keeps the log of each epoch's leader. In such a log, no record has a
+        later epoch than the leader's. From the start offset of the leader's epoch on, all records
+        have exactly this epoch.
         """
         return all_of(
             forall(
@@ -184,7 +183,7 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def epoch_logs_share_a_prefix(s) -> Bool:
-        """If the log of an epoch's leader has a record of an earlier epoch, it equals the log of
+        """If the log of an epoch's leader has a record of an earlier epoch, the log equals that of
         the earlier epoch's leader up to this record.
         """
         return forall(

@@ -210,8 +210,9 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         """The leader restarts cleanly, and leads again with the same log.
 
         Kafka: ProducerStateManager.writeSnapshot and loadProducerEntry. Simplified: the leader
-        keeps its high watermark. The action has no guard; without the rule `is_restored`, a claim
-        breaks.
+        keeps its high watermark. The action has no guard. The rule `is_restored` decides what the
+        leader remembers: the variant `kafka-4.3` lacks this rule, and breaks the claim
+        `stable_offset_never_goes_back` in 8 steps.
         """
         for x in Transaction:
             s.unreplicated[x] = s.unreplicated[x] & s.is_restored(x)
@@ -248,8 +249,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         )
 
     def is_listed(s, x: Transaction, o: Offset) -> Bool:
-        """True if the fetch response lists the aborted transaction, and `o` is between its first
-        record and its marker.
+        """True if the fetch response lists the aborted transaction `x`, and `o` is between the
+        first record and the marker of `x`.
 
         Kafka: TransactionIndex.collectAbortedTxns. The response must also list transactions that
         began before the fetch offset: the variant `lists-from-fetch-offset` does not, and breaks
@@ -271,7 +272,7 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
 
     @action
     def read(s, after: Offset) -> None:
-        """The reader receives the record at its position, unless it is a marker or dropped.
+        """The reader receives the record at its position, except a marker or a dropped record.
 
         Kafka: CompletedFetch.nextFetchedRecord. Simplified: each fetch returns one record. Without
         the guard that the position is below the last stable offset (`is_stable`), the claim

@@ -63,8 +63,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
     def stable_offset_stops_at_open(s) -> Bool:
         """The last stable offset never passes a record of an open transaction.
 
-        Below the last stable offset, a marker of the producer follows every record of a
-        transaction.
+        That is, a marker of the producer follows each transactional record below the last stable
+        offset.
         """
         return forall(
             implies(

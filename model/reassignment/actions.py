@@ -53,7 +53,7 @@ def without(members: Set[Replica], others: Set[Replica]) -> Set[Replica]:
 
 
 class Reassignments(ReassignedPartition):
-    """The actions of reassignments, and the actions of elections that they change."""
+    """The actions of reassignments, and the actions of elections that reassignments change."""
 
     # ---- rules that versions replace
 
@@ -145,8 +145,8 @@ class Reassignments(ReassignedPartition):
     def write_replicas(
         s, isr: Set[Replica], replicas: Set[Replica], adding: Set[Replica], removing: Set[Replica]
     ) -> None:
-        """Writes the ISR and the replicas, and elects another leader if the present one is not
-        eligible any more.
+        """Writes the ISR, the replicas and the reassignment, and elects another leader if the
+        present one is not eligible any more.
         """
         before = s.assignment
         differs = any_of(

@@ -120,7 +120,7 @@ class ReassignmentClaims(Reassignments):
 
     @liveness
     def everybody_is_in_sync(s) -> Temporal:
-        """Eventually the ISR has exactly the replicas, and keeps them."""
+        """Eventually the ISR equals the set of replicas, and stays equal to this set."""
         return eventually_always(
             forall(iff(s.partition_registration.isr[r], s.assignment.replicas[r]) for r in Replica)
         )

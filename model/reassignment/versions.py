@@ -38,7 +38,7 @@ class Kafka43(ElrOfReplicas):
     """
 
     def leaves_elr(s, r: Replica, replicas: Set[Replica]) -> Bool:
-        """Always false: a removed replica stays in the ELR.
+        """Always false: in Kafka 4.3, a removed replica stays in the ELR.
 
         Kafka: PartitionChangeBuilder.maybePopulateTargetElr.
         """

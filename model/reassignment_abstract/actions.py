@@ -186,8 +186,8 @@ class AbstractPartitionActions(Registration):
     def send_fetch(s, r: Replica) -> None:
         """The leader learns the records of a follower whose log agrees with the leader's.
 
-        The follower may have stopped since it sent the fetch. While it is
-        stopped, its log does not change.
+        The follower may have stopped since it sent the fetch. The fetch still describes its log,
+        because the log of a stopped broker does not change.
         """
         own = s.broker[r].leader_epoch
         when(
@@ -208,13 +208,12 @@ class AbstractPartitionActions(Registration):
         s.send_fetch(r)
 
     def has_caught_up(s, r: Replica, e: LeaderEpoch) -> Bool:
-        """True if the replica has every record that the leader committed, or had when its epoch
-        began.
+        """True if the replica has every record that the leader of the epoch committed.
 
-        If only the committed records count, the variant `joins-before-epoch` breaks the claim
-        `eligible_replicas_have_committed_records` in 10 steps. If only the records that the leader
-        had at the start of its epoch count, the variant `joins-below-high-watermark` breaks it in 7
-        steps.
+        The replica must also have every record that the leader had when the epoch began. Without
+        this second condition, the variant `joins-before-epoch` breaks the claim
+        `eligible_replicas_have_committed_records` in 10 steps. Without the first condition, the
+        variant `joins-below-high-watermark` breaks the same claim in 7 steps.
         """
         led = s.led[e]
         return forall(

@@ -52,10 +52,10 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def epochs_are_elected(s) -> Bool:
-        """The newest epoch is the largest one that the controller has started, and its leader is in
-        its ISR.
+        """The newest epoch is the largest one that the controller has started.
 
-        Only started epochs have an ISR, an ELR and a leader, and no broker is in a newer epoch.
+        Also, the leader of an epoch, if one exists, is in the epoch's ISR. Only started epochs have
+        an ISR, an ELR and a leader. No broker is in a newer epoch than the newest one.
         """
         return all_of(
             s.elected[s.newest],
@@ -76,7 +76,7 @@ class PartitionLemmas(AbstractPartition):
     def the_last_to_join_ends_an_epoch(s) -> Bool:
         """If a replica joined the ISR in the step that ended an epoch, the epoch has had a leader.
 
-        This epoch is not the newest one.
+        Also, this epoch is older than the newest one.
         """
         return forall(
             implies(s.joined_last[e][r], s.led[e].begun & (e != s.newest))
@@ -110,9 +110,7 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_leader_has_the_log_of_its_epoch(s) -> Bool:
-        """The log of a broker that leads equals the log that the variable `led` has for its
-        epoch.
-        """
+        """A leader's log equals the log that the variable `led` keeps for the leader's epoch."""
         return forall(
             implies(
                 s.broker[r].is_leader,
@@ -124,10 +122,10 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_leadership_is_well_formed(s) -> Bool:
-        """A leader's log has the records that it had at the start of its epoch, and those that it
-        committed.
+        """A leader's log still has all records that the log had when the leader's epoch began.
 
-        If an epoch has not begun, its leader's log is empty.
+        The log also has each record that the leader committed. Before an epoch begins, the log of
+        its leader is empty.
         """
         return forall(
             all_of(
@@ -183,10 +181,9 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def proposals_are_of_the_known_isr(s) -> Bool:
-        """A leader that proposes to add a replica to the ISR commits only records that this replica
-        has.
+        """A leader that proposes a replica for the ISR commits only records that this replica has.
 
-        If this leader is the newest one, it knows the present ISR.
+        Also, if the proposing leader is that of the newest epoch, it knows the present ISR.
         """
         return forall(
             implies(
@@ -204,8 +201,10 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def proposed_replicas_have_caught_up(s) -> Bool:
-        """A replica that the newest leader proposes has acknowledged every record that this leader
-        committed, or had when its epoch began.
+        """A replica that the newest leader proposes has acknowledged each record that this leader
+        committed.
+
+        The replica has also acknowledged each record that the leader had when its epoch began.
         """
         return forall(
             implies(
@@ -253,10 +252,9 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def members_keep_what_they_acknowledged(s) -> Bool:
-        """While a member stays in its epoch, it keeps the records that it acknowledged in this
-        epoch.
+        """A member of an epoch keeps the records that it acknowledged, until it leaves the epoch.
 
-        A replica that the newest leader proposes to add keeps these records too.
+        The same is true of a replica that the newest leader proposes to add to the ISR.
         """
         return forall(
             implies(

@@ -132,8 +132,8 @@ class Registration(AbstractPartitionState):
     def elect_eligible(s, leader: Replica, newer: LeaderEpoch) -> None:
         """The last member leaves the ISR, and a replica of the ELR leads as the only member.
 
-        Kafka: PartitionChangeBuilder.electLeader. Simplified: this may happen at any time. The
-        ISR may also be empty before. Without the guard that the leader is in the ELR, the claim
+        Kafka: PartitionChangeBuilder.electLeader. Simplified: this may happen at any time,
+        also if the ISR is empty already. Without the guard that the leader is in the ELR, the claim
         `eligible_replicas_have_committed_records` breaks in 7 steps.
         """
         members = s.isr[s.newest]
@@ -204,10 +204,9 @@ class Registration(AbstractPartitionState):
     # ---- the operator
 
     def disturb(s, number: Disturbance) -> None:
-        """Counts a request of the operator or an unclean stop: `number` is larger than all earlier
-        numbers.
+        """Gives a request of the operator or an unclean stop a number above all earlier numbers.
 
-        A scope limits these numbers.
+        In a finite scope, the largest number limits the requests and unclean stops together.
         """
         when(s.last_disturbance < number)
         s.last_disturbance = number
@@ -236,8 +235,7 @@ class Registration(AbstractPartitionState):
 
     @action
     def remove_replica(s, old: Replica, request: Disturbance) -> None:
-        """An operator requests the removal of a replica, which ends when the reassignment
-        completes.
+        """An operator requests to remove a replica, which stays until the reassignment completes.
 
         Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: a request names
         one replica; it extends a reassignment that is in progress.

@@ -48,7 +48,7 @@ class RecordId(Sort):
 
 
 class Disturbance(Ordered):
-    """The number of an operator's request or of an unclean stop; a scope limits these numbers."""
+    """A serial number of operator requests and unclean stops; a scope has a largest number."""
 
 
 class Leadership(Record):

@@ -1,4 +1,4 @@
-"""The versions of the abstract partition: both proposed rules, one of them, and Kafka's rules.
+"""The versions of the abstract partition: with two proposed rules, with one of them, with none.
 
 Source: Vanlightly's kip-966 specification for the rules; Kafka's PartitionChangeBuilder,
 PartitionReassignmentReplicas and ReplicationControlManager.
@@ -60,9 +60,9 @@ class Kafka43(ElrOfReplicas):
 
     The broker deletes its log. When it is a replica again, it may be elected with an empty log. The
     actions `complete_reassignment` and `cancel_reassignment` break the claim
-    `members_are_replicas`. The shortest run of 11 steps cancels a reassignment. A test replays
-    a run of 12 steps without a cancellation. The page docs/findings/stale-elr-member.md has both on
-    real brokers.
+    `members_are_replicas`. The shortest run to a violation has 11 steps, and cancels a
+    reassignment. A test replays a run of 12 steps without a cancellation. The page
+    docs/findings/stale-elr-member.md has both runs on real brokers.
     """
 
     def leaves_elr(s, r: Replica, replicas: Set[Replica]) -> Bool:

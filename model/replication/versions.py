@@ -309,9 +309,9 @@ class Kip320(Kip279):
         """True if the replica already leads in this leader epoch. Only then does it answer
         OffsetForLeaderEpoch.
 
-        Without this guard, an elected replica answers although it does not lead yet. It may then
-        truncate its own log as a follower, before it begins to lead: the variant `truncates-early`
-        breaks the claim `strong_isr` in 13 steps.
+        Without this guard, an elected replica answers although it does not lead yet. This replica
+        may then truncate its own log as a follower, before it begins to lead: the variant
+        `truncates-early` breaks the claim `strong_isr` in 13 steps.
         """
         return s.presumes_leadership(leader) & (s.replica[leader].leader_epoch == leader_epoch)
 

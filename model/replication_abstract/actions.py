@@ -247,8 +247,7 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def follower_high_watermark(s, r: Replica, latest: Offset, mark: Offset) -> None:
-        """A follower sets its high watermark to its leader's high watermark, or to an earlier value
-        of it.
+        """A follower adopts the present or an earlier high watermark of its leader.
 
         Kafka: ReplicaFetcherThread.processPartitionData. Simplified: this is a separate step, and
         the follower's high watermark may also fall. Without the guard that the high watermark is at
@@ -294,8 +293,8 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def advance_high_watermark(s, r: Replica, mark: Offset) -> None:
-        """A leader commits the records that every member of its maximal ISR has fetched in its
-        epoch.
+        """A leader commits the records that every member of its maximal ISR has fetched in the
+        leader's epoch.
 
         Kafka: Partition.maybeIncrementLeaderHW. Simplified: min.insync.replicas is 1. Without the
         guard that the members have fetched the records, the claim `isr_has_what_is_committed`

@@ -68,9 +68,10 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def a_leader_is_its_leadership(s) -> Bool:
-        """The variable `led` has the end offset and high watermark of each leader, for its epoch.
+        """A leader's end offset and high watermark equal those in `led` for the leader's epoch.
 
-        In `led`, the offset that the leader itself has fetched is its end offset.
+        The variable `led` keeps the history of each epoch's leader. It also keeps how far each
+        replica has fetched; for the leader itself, this is the end of its log.
         """
         return forall(
             implies(
@@ -86,9 +87,7 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def a_leader_has_the_log_of_its_epoch(s) -> Bool:
-        """The log of a replica that leads equals the log that the variable `led` has for its
-        epoch.
-        """
+        """A leader's log equals the log that the variable `led` keeps for the leader's epoch."""
         return forall(
             implies(
                 s.replica[r].is_leader & s.in_log(r, o),
@@ -136,7 +135,7 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def epoch_logs_share_a_prefix(s) -> Bool:
-        """If the log of an epoch's leader has a record of an earlier epoch, it equals the log of
+        """If the log of an epoch's leader has a record of an earlier epoch, the log equals that of
         the earlier epoch's leader up to this record.
 
         True because a leader only appends records.
@@ -206,7 +205,7 @@ class SharedHistory(AbstractReplication):
     def fetchers_have_the_epoch(s) -> Bool:
         """A replica that has fetched in a leader epoch is in this epoch or a newer one.
 
-        It has fetched nothing beyond the end of the leader's log.
+        Also, it has fetched nothing beyond the end of the leader's log.
         """
         return forall(
             all_of(

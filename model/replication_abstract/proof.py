@@ -206,7 +206,8 @@ class ReplicationLemmas(SharedHistory):
     def high_watermarks_are_within_logs(s) -> Bool:
         """A replica's high watermark is not above the end of its log.
 
-        Each record below the high watermark was committed in the replica's leader epoch or earlier.
+        Also, each record below the high watermark was committed in the replica's leader epoch or
+        an earlier one.
         """
         return all_of(
             forall(
@@ -234,11 +235,10 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_is_of_a_member(s) -> Bool:
-        """A replica that the variable `departure` records for a leader epoch was in the epoch's
-        ISR, and has since moved to a newer epoch.
+        """For each epoch, the replica in `departure` was in the ISR, and moved to a newer epoch.
 
-        For each leader epoch, `departure` records one ISR member that has moved to a newer epoch.
-        `bound` is the offset up to which this replica fetched in the old epoch.
+        The variable `departure` keeps at most one such replica for each leader epoch. Its field
+        `bound` is the offset up to which this replica fetched in that epoch.
         """
         return forall(
             implies(

@@ -58,8 +58,8 @@ class Departure(Record):
     """The ISR member with the smallest fetched offset, among those that have moved to a newer
     epoch.
 
-    Each leader epoch has its own record. If no ISR member of the epoch has moved, `happened` is
-    false.
+    The state has one such value for each leader epoch. If no ISR member of the epoch has moved,
+    `happened` is false.
     """
 
     happened: Bool

@@ -44,5 +44,5 @@ class Kafka43(Retention):
     """
 
     def has_heard_log_start(s, r: Replica) -> Bool:
-        """Always true: the leader does not compare log starts (Partition.isFollowerInSync)."""
+        """Always true: Kafka 4.3 does not compare log starts (Partition.isFollowerInSync)."""
         return true

@@ -33,11 +33,10 @@ ONE_RECORD = {"members": 1, "records": 1, "max_leader_epoch": 0, "max_deleted": 
     in_force=kafka("4.0", "4.0"),
 )
 class SkipsGaps(ShareGroup):
-    """A new leader does not deliver a record without a stored state, if a later record has a stored
-    state (KAFKA-18494).
+    """A new leader skips a record without a stored state, if a later record has a stored state.
 
-    The old leader had delivered these records, and nobody had acknowledged them. The start offset
-    moves past them. This bug breaks the claim `no_record_is_skipped`.
+    The old leader had delivered the skipped record, and nobody had acknowledged it (KAFKA-18494).
+    The start offset moves past this record. This bug breaks the claim `no_record_is_skipped`.
     """
 
     def is_gap(s, x: Offset) -> Bool:

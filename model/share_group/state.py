@@ -83,7 +83,7 @@ class Slot(Int):
 
 
 class Changes(Int):
-    """The number of writes that have failed."""
+    """The number of writes that have failed; the constant `max_failures` limits it."""
 
 
 class RecordState(Int):

@@ -26,8 +26,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """The coordinator knows the epoch of the present leader if and only if this leader has read
         the stored state.
 
-        Otherwise the coordinator knows an older epoch. No write in flight has a newer epoch than
-        the coordinator knows.
+        Otherwise the coordinator knows an older epoch. Also, no write in flight has a newer epoch
+        than the coordinator knows.
 
         True because a leader sends nothing before it has read the stored state.
         """
@@ -64,8 +64,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def locks_are_the_leaders(s) -> Bool:
         """A member has a lock on a record only if the leader has given the record to this member.
 
-        While a member has acquired a record, the record is not final, and no acknowledgement of the
-        record is being written.
+        Also, while a member has acquired a record, the record is not final, and no acknowledgement
+        of the record is being written.
 
         True because a record in transition is not delivered.
         """
@@ -113,8 +113,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def counts_grow(s) -> Bool:
         """A write of the present leader has at most the delivery count of its record.
 
-        If a timeout caused the write, and a member has the record again, the write has a smaller
-        count than the record.
+        The write has an even smaller count than the record if a timeout caused the write and a
+        member has the record again.
 
         True because each delivery increases the count.
         """
@@ -138,7 +138,7 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """While an acknowledgement is in flight, all other writes of its leader for the same record
         have smaller delivery counts.
 
-        Earlier timeouts caused these other writes.
+        Also, timeouts caused all these other writes.
 
         True because the leader neither delivers the record nor lets its lock time out while an
         acknowledgement is written.
@@ -165,8 +165,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def stored_counts_are_reached(s) -> Bool:
         """The stored delivery count of a record is at most the leader's count.
 
-        If an acknowledgement in flight has the leader epoch that the coordinator knows, the stored
-        count is also at most the count of this acknowledgement.
+        Also, if an acknowledgement in flight has the leader epoch that the coordinator knows, the
+        stored count is at most the count of this acknowledgement.
 
         True because the leader began with the stored count.
         """
@@ -192,9 +192,9 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         start offset.
 
         A record is confirmed if a member has received the answer that its accept or reject is
-        stored. No write in flight with the coordinator's leader epoch has a larger delivery count
-        of such a record. True because the stored start offset never goes back. In Kafka 4.3 a late
-        write moves it back.
+        stored. Also, no write that the coordinator would accept has a larger delivery count for
+        such a record than the stored count. True because the stored start offset never goes back;
+        in Kafka 4.3, a late write moves this offset back.
         """
         return forall(
             implies(
@@ -242,8 +242,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def available_is_below_the_limit(s) -> Bool:
         """A record that is neither final nor acquired was delivered less often than the limit.
 
-        A write or a stored state that is not final has a delivery count below the limit. All writes
-        have at most the limit.
+        Also, each write has a delivery count of at most the limit. The count of a write or a stored
+        state that is not final is below the limit.
 
         True because a release or a timeout at the limit archives the record.
         """
@@ -273,7 +273,7 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """If a write makes its record final, the record is decided or deleted.
 
         A record is decided if a member has accepted or rejected it, or if it reached the limit of
-        deliveries. True because this happens before the leader sends the write.
+        deliveries. True because one of these happens before the leader sends the write.
         """
         return forall(
             implies(
@@ -300,9 +300,9 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def stored_start_follows_the_leader(s) -> Bool:
         """The stored start offset is at most the start offset of a leader that has read it.
 
-        The start offset of each write of the present leader is at most the leader's start offset.
-        True because the leader began with the stored start offset, and its own start offset only
-        grows.
+        Also, the start offset of each write of the present leader is at most the leader's start
+        offset. True because the leader began with the stored start offset, and its own start offset
+        only grows.
         """
         return all_of(
             implies(s.is_active, s.stored_start <= s.start),

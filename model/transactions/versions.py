@@ -83,7 +83,7 @@ class Version1(Transactions):
     # ---- partitions
 
     def may_append(s, p: TopicPartition, k: Transaction) -> Bool:
-        """Always true: leaders verify nothing."""
+        """Always true: before KIP-890, leaders verify no transaction."""
         return true
 
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
@@ -187,17 +187,18 @@ class Version1(Transactions):
         return s.has_added(k, p)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the transaction is not empty, so the client may request its end.
+        """True if the transaction has a record or an added partition.
 
-        A transaction is empty if it has no record and no added partition. The other versions let a
-        client end an empty transaction.
+        Otherwise the client does not request to end the transaction. In transaction version 2, a
+        client may also abort a transaction without records and partitions.
         """
         return exists(s.sent[k][p] | s.has_added(k, p) for p in TopicPartition)
 
     def may_end(s, k: Transaction, outcome: Outcome) -> Bool:
         """True if the producer id and epoch are current and a transaction is open.
 
-        The client's request does not name the transaction.
+        The open transaction may be another one than `k`, because the client's request names no
+        transaction.
         """
         return s.is_current(k) & (s.metadata.state == ONGOING)
 

@@ -21,7 +21,7 @@ MOST = 3  # bound variables of a repeated term
 
 
 class Definitions(Prepared):
-    """Writes definitions of one spec, each with a comment that explains it."""
+    """Writes the TLA+ definitions of one spec, each with a comment that explains it."""
 
     @staticmethod
     def _remark(summary: str) -> list[str]:
@@ -106,8 +106,8 @@ class Definitions(Prepared):
 
         `in_spec` has the names that the spec gives to terms. `params` has the variables that the
         terms may use; other free variables of a term become parameters of its definition.
-        Until the next `start`, the writer writes the names of the definitions in place of these
-        terms.
+        Until the method `start` is called, the writer writes the names of the definitions in place
+        of these terms.
         """
         taken = self.writer.taken | set(names.values())
         constants = list(self.lifting.atoms.values())

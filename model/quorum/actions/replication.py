@@ -1,9 +1,9 @@
 """Replication of the quorum's log: appends, fetches, commits, changes of voters, and failures.
 
 The leader appends records; the other replicas fetch them. A follower fetches from the offset of its
-log end. So the leader learns that the follower has flushed all records before this offset. The
-leader commits a record of its own epoch, with all records before it, when a majority of the voters
-has it.
+log end. So the leader learns that the follower has flushed all records before this offset. When a
+majority of the voters has a record of the leader's own epoch, the leader commits this record and
+all records before it.
 
 Source: KIP-595, KIP-853; KafkaRaftClient, LeaderState, AddVoterHandler and RemoveVoterHandler of
 Kafka 4.3.
@@ -185,7 +185,7 @@ class QuorumActions(Elections):
 
     @action
     def change_voters(s, r: Replica, x: Replica) -> None:
-        """A leader removes a voter, or adds a replica that has its whole log.
+        """A leader removes a voter, or adds a replica that has the leader's whole log.
 
         Kafka: RemoveVoterHandler, AddVoterHandler. The new set is in force at once. Simplified:
         `max_voter_changes` limits the number of changes; a change that is lost counts too. Without

@@ -36,8 +36,8 @@ class ShareGroupActions(Writes):
         s.start = start
 
     def start_after_deletion(s) -> Offset:
-        """Returns the first offset from the log start on whose record is neither acknowledged nor
-        archived.
+        """Returns the offset of the first record, at or after the log start, that is neither
+        acknowledged nor archived.
         """
         return first(Offset, lambda x: (s.log_start <= x) & ~s.is_passed(x), default=s.end_offset)
 

@@ -159,9 +159,9 @@ class Writes(Deliveries):
         """Returns the state of a record whose acknowledgement failed.
 
         If the lock has timed out meanwhile, the record is available, or archived at the delivery
-        limit. A leader that forgets the timeout is the variant `keeps-expired-lock`, and one that
-        forgets the limit is `available-after-the-limit` (KAFKA-19476). Kafka:
-        InFlightState.completeStateTransition.
+        limit. Otherwise the member has the record again. The variant `keeps-expired-lock` ignores
+        the timeout, and the variant `available-after-the-limit` ignores the limit (KAFKA-19476).
+        Kafka: InFlightState.completeStateTransition.
         """
         return ite(s.record[x].expired, s.state_after_delivery(x), ACQUIRED)
 
@@ -180,8 +180,8 @@ class Writes(Deliveries):
         return s.is_final(x)
 
     def start_after(s, x: Offset, is_final: Bool) -> Offset:
-        """Returns the first offset from the start offset on whose record is neither acknowledged
-        nor archived.
+        """Returns the offset of the first record, at or after the start offset, that is neither
+        acknowledged nor archived.
 
         `is_final` is true if the record `x` is acknowledged or archived. For the other records, the
         function reads this from the state.

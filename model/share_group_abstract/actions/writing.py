@@ -140,7 +140,7 @@ class Writes(Deliveries):
     def is_archived_after(s, x: Offset) -> Bool:
         """True if a failed acknowledgement archives the record.
 
-        A leader that forgets the limit is the variant `available-after-the-limit`, which breaks the
+        The variant `available-after-the-limit` ignores the limit of deliveries, and breaks the
         claim `delivery_count_is_limited` in 5 steps (KAFKA-19476).
         """
         return s.record[x].expired & s.is_archived_next(x)

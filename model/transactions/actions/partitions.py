@@ -91,7 +91,7 @@ class Partitions(State):
     # ---- rules that versions and bugs replace
 
     def is_ongoing(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if a transaction of this producer id and epoch is open in the partition.
+        """True if the partition has an open transaction with the producer id and epoch of `k`.
 
         Then the leader needs no verification. Without the comparison of epochs, the variant
         `ongoing-by-id` breaks the claim `markers_close_their_own` in 12 steps.
