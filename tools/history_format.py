@@ -147,7 +147,7 @@ def _lines() -> Iterator[str]:
         "`enum`. A column that may be null is a union with `null`. The fields may be in any order.",
         f"- The codec is one of {_codecs()}. A block has at most 64 MiB, before and after "
         "decompression.",
-        "- A type is written where it is used: a schema that refers to a type by its name is "
+        "- A type is written where it is used. A schema that refers to a type by its name is "
         "refused, and so is an array whose items take no bytes.",
         "- The value of a Kafka record begins with a zero byte and the id of its schema in four "
         "bytes, the highest first. Then follows the row. [A topic of operations]"
@@ -162,8 +162,8 @@ def _lines() -> Iterator[str]:
         "```",
         "",
         "`--check-only` exits with 2 if a row breaks the format, and names file, row, column and "
-        "what to do; else it counts the operations by `f` and the rows by `kind`. `convert` writes "
-        "Parquet, leaves unknown columns out and counts them.",
+        "what to do. Otherwise it counts the operations by `f` and the rows by `kind`. `convert` "
+        "writes Parquet, leaves unknown columns out and counts them.",
         "",
         "What single rows cannot show is checked by the analysis: "
         "[a history of your own](how-to/your-history.md) has these assumptions.",

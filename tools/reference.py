@@ -223,8 +223,8 @@ def served_settings() -> Iterator[str]:
     yield from (
         "# Settings of the served broker",
         "",
-        "Settings of a topic. A broker is started with the default of all topics by"
-        " `--broker-config NAME=VALUE`, and a request changes it for all brokers.",
+        "Settings of a topic. `urteil broker --broker-config NAME=VALUE` sets the default of all"
+        " topics, and a request changes it for all brokers.",
         "",
         "| Topic | Default | Brokers |",
         "|---|---|---|",

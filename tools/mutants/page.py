@@ -15,18 +15,18 @@ TOP: Final = """<!-- Written by tools/mutants: do not edit. -->
 # Mutants
 
 A test suite that passes says little until it is seen to fail. `python -m tools.mutants` changes one
-point of the product at a time. It runs the tests of the changed part, and then what judges the part
-from outside: the simulation and the property suites, the counts and verdicts of a spec, or the
-agreement of a kernel with its definition. A seed draws the points, and the parts with the fewest
-mutants tried come first.
+point of the product at a time. It runs the tests of the changed part, and then tests that judge the
+part from outside. These are the simulation and the property suites, the counts and verdicts of a
+spec, or the agreement of a kernel with its definition. A seed draws the points. The parts with the
+fewest mutants tried come first.
 
 A mutant is *killed* if a test fails by an assertion, or by a line such as `(row,) = rows`, which
 asserts that there is one row. A *crash* (another exception, or an assertion of the product itself)
 and a *timeout* are counted apart and are no kills. The *score* is the share of killed mutants among
 those that were killed or survived.
 
-Open survivors are tried again when tests are added, so the score is that of the tests of today, and
-it is higher than the share that was killed at first. An *explained* survivor has a reason in the
+Open survivors are tried again when tests are added. So the score is that of the tests of today, and
+higher than the share that was killed at first. An *explained* survivor has a reason in the
 list below; it counts as survived.
 
 One process imports the product and collects the tests of a part once. For each mutant it forks, and
