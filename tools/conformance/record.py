@@ -48,8 +48,8 @@ class Outcome:
 def outcome(system: str, seed: int, found: Found, rows: Sequence[Reason], day: str) -> Outcome:
     """Returns a system's entry of `record.json`: counts of answers, and reasons for differences.
 
-    The answers were compared with those of the reference broker. A reason is included only if it
-    explains at least one difference.
+    The answers were compared with those of the reference broker. `rows` has the known reasons; a
+    reason is included only if it explains at least one difference.
     """
     names = dict.fromkeys(row.name for row in rows if found.explained[row.name])
     by_name = {row.name: row for row in reversed(rows)}

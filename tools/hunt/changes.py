@@ -82,6 +82,7 @@ class Changer:
         """Requests one change of the cluster, and adds the change and its error to `done`.
 
         The kind `configure` changes a random topic; all other kinds change the partition `place`.
+        `replicas` has the brokers of this partition.
         """
         of, request = CHANGES[kind](self, place, replicas)
         try:

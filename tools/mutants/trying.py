@@ -135,7 +135,7 @@ def preload() -> None:
 
 
 def wait_for(child: int, folder: Path) -> Verdict:
-    """Returns the verdict of a process that runs tests; then kills the process and its children."""
+    """Waits for a process that runs tests, kills what is left of it, and returns its verdict."""
     result = folder / RESULT
     result.unlink(missing_ok=True)
     until = time.monotonic() + LIMIT_S

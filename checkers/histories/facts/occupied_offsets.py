@@ -49,10 +49,13 @@ KEY_WORDS: Final = OFFSET_WORDS.append(pa.field("clean", pa.bool_()))
 def occupied_offsets(committed: Ints, aborted: Pairs) -> Stage[pa.Table]:
     """Returns a query-plan stage that collects the offsets at which the history proves a record.
 
-    A record is proven by a poll, or by a send that must have taken effect. The offsets of a key
-    (topic partition) are a bitset, cut into words of 64 bits. Bit i of word n stands for the offset
-    64n + i. Each row of the table has a key, n, the bits and the flag `clean`. If `clean` is true,
-    every reader at `read_committed` must get the row's records.
+    A record is proven by a poll, or by a send that must have taken effect. `committed` has the
+    operations that took effect although they ended `info`; `aborted` has the values whose sends all
+    failed.
+
+    The offsets of a key (topic partition) are a bitset, cut into words of 64 bits. Bit i of word n
+    stands for the offset 64n + i. Each row of the table has a key, n, the bits and the flag
+    `clean`. If `clean` is true, every reader at `read_committed` must get the row's records.
     """
     # The sends of the operations in `committed` prove their records, although they ended `info`.
     title = "packing the offsets of records"

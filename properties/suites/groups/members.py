@@ -96,7 +96,10 @@ class Worker:
         epoch: int,
         commit: Callable[[Positions], Generator[Call | Pause, Response | None, bool]],
     ) -> Steps:
-        """Commits the positions; adds them to `committed` if the coordinator accepts them."""
+        """Commits the positions; adds them to `committed` if the coordinator accepts them.
+
+        The function `commit` sends the positions, and returns True if they are accepted.
+        """
         positions, requested_ns = dict(self.positions), self.app.now_ns
         if positions and (yield from commit(positions)):
             self.committed += [

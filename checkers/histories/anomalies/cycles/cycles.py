@@ -213,7 +213,11 @@ def _row(
 
 
 def cycle_of(ops: tuple[int, ...], component: int, observed: list[Step]) -> Cycle:
-    """Returns the cycle: its operations, and for each a dependency on the next."""
+    """Returns the cycle of the operations `ops`, with a dependency from each to the next one.
+
+    `observed` has these dependencies. `component` is the number of operations in the strongly
+    connected component of the cycle.
+    """
     kinds, keys, values, following = zip(*observed, strict=True)
     return Cycle(
         first_op=ops[0],

@@ -47,7 +47,8 @@ def intermediate_reads(context: Context, steps: Batch, observations: int) -> Pla
 
     Example: a transaction sent a and b to a topic partition; a process polled a, then a later
     record c, and never b. `steps` has pairs such as (a, c), which a process polled one directly
-    after the other.
+    after the other. `observations` is the number of all steps that begin at a part of a
+    transaction.
     """
     unconfirmed, schema = context.unconfirmed, schema_of(IntermediateRead)
     nothing = Finding(id=ID, rows=schema.empty_table(), observations=observations)

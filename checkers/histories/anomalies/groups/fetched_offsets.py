@@ -181,7 +181,7 @@ def _after_an_offset(fetches: Batch, firsts: Batch) -> int:
     """Returns the number of fetches that began when their group surely had a committed offset.
 
     A group surely has an offset for a topic partition after a commit ended, or after a fetch
-    returned an offset.
+    returned an offset. `firsts` has the first commits of each group and topic partition.
     """
     everything = _with_fetches(firsts, fetches)
     known = everything.where(everything.ints("offset") != NONE)

@@ -179,7 +179,8 @@ def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table
 
     A transaction whose polls are not in the history may have consumed any input. So a commit can
     prove a skipped input only if it ended before the group's first such transaction began. Then the
-    column `good` is 1, otherwise 0.
+    column `good` is 1, otherwise 0. For the group `groups[i]`, this transaction began at
+    `unreported_ns[i]`; any other group has no such transaction.
 
     Of consecutive commits with the same `good`, only the last one is returned. For example, the
     commits of 3, 5 and 9 have `good` 1, and the commit of 12 has `good` 0: the result has the

@@ -40,7 +40,9 @@ def steps_across_batches(
     """Returns the steps between batches that skip records or go back, and the number of all steps.
 
     A step is two records of one log that a process polled (or sent) one directly after the other.
-    Rows of the type `COUNTED` have the number of all steps between batches, correct or wrong.
+    `observed` has the first and the last record of each process and log in each batch (`HEAD` and
+    `TAIL`). `assigned` has the assignments of keys to processes. In the result, rows of the type
+    `COUNTED` have the number of all steps between batches, correct or wrong.
     """
     made = [STEPS.empty_table()]
     step_rows = Batch(observed)

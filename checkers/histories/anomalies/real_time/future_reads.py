@@ -92,6 +92,7 @@ def future_reads(
 
     The plan examines all polls of unconfirmed values, and the polls in `polls`. A value is
     unconfirmed if it was polled at an offset where no send of it was acknowledged.
+    `unconfirmed_times` has the times of the operations that sent or polled unconfirmed values.
     """
     confirmed = polls.where(~unconfirmed.among(polls.ints("key"), polls.ints("value")))
     keys, values = confirmed.ints("key"), confirmed.ints("value")
