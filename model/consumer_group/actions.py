@@ -131,9 +131,10 @@ class ConsumerGroupActions(ConsumerGroupState):
     def may_rejoin(s, m: Member) -> Bool:
         """True if the member's heartbeat has epoch 0.
 
-        The member was fenced, or the answer to its join was lost. The coordinator must accept this
-        heartbeat. If it refuses the heartbeat, as the variant `refuses-return` does, the claims
-        `converges` and `who_is_fenced_comes_back` break (KAFKA-19233).
+        A member sends epoch 0 after it was fenced, or if the answer to its join was lost. The
+        coordinator must accept this heartbeat. If it refuses the heartbeat, as the variant
+        `refuses-return` does, the claims `converges` and `who_is_fenced_comes_back` break
+        (KAFKA-19233).
         """
         return s.consumer[m].epoch == 0
 

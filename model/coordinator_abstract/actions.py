@@ -77,7 +77,7 @@ class AbstractCoordinatorActions(Coordinator):
         s.abort_requested[x] = True
 
     def answers_from(s, x: Transaction) -> Metadata:
-        """Returns the last committed record: the coordinator's answer to EndTxn depends on it.
+        """Returns the record from which the coordinator answers EndTxn: the last committed one.
 
         If the coordinator answers before its commit or abort is committed to the log, the variant
         `answers-early` breaks the claim `an_acknowledged_commit_stays` in 8 steps.

@@ -45,8 +45,8 @@ class Coordinator(AbstractCoordinatorState):
     def write(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
         """Appends a record to the log; the previous record must be committed.
 
-        The instance `answering`, if any, receives its producer id and epoch when the record is
-        committed.
+        When the record is committed, the instance `answering`, if any, receives the producer id and
+        epoch of the record.
         """
         when(~s.is_appending[i])
         s.is_appending[i] = True

@@ -62,11 +62,10 @@ class IgnoresBrokerEpochs(Election):
     in_force=kafka("3.5", "3.6"),
 )
 class ReadsReplicaTwice(Election):
-    """A leader combines a follower's offset from before a restart with its broker epoch after the
-    restart.
+    """A leader combines a follower's offset from before a restart with the new broker epoch.
 
-    Between the two reads, the follower has restarted with an empty disk and has fetched again
-    (KAFKA-15221). This bug breaks the claim `leader_completeness`.
+    Between the leader's reads of the two values, the follower has restarted with an empty disk and
+    has fetched again (KAFKA-15221). This bug breaks the claim `leader_completeness`.
     """
 
     @action

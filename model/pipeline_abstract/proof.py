@@ -247,8 +247,8 @@ class PipelineProof(PipelineClaims):
     def only_owners_read(s) -> Bool:
         """An instance reads only partitions that it owns in the generation that it knows.
 
-        True because an instance stops reading when it learns a new generation. A generation gives
-        each partition to one owner.
+        True because an instance stops reading when it learns a new generation, and the owner of a
+        partition never changes within a generation.
         """
         return forall(
             implies(s.reads[i][p], s.owner[s.known_generation[i]][p] == i)

@@ -113,8 +113,8 @@ class AbstractPartitionActions(Registration):
     def may_commit(s, e: LeaderEpoch) -> Bool:
         """True if the ISR that the leader knows has at least min.insync.replicas members.
 
-        Kafka has this rule since 3.7. Without it, the variant `commits-below-min-isr` breaks the
-        claim `eligible_replicas_have_committed_records` in 4 steps.
+        Kafka has this rule since 3.7. Without this rule, the variant `commits-below-min-isr` breaks
+        the claim `eligible_replicas_have_committed_records` in 4 steps.
         """
         return s.is_enough(s.led[e].isr)
 
@@ -178,8 +178,8 @@ class AbstractPartitionActions(Registration):
     def is_same_registration(s, r: Replica) -> Bool:
         """True if the broker has not registered again since it sent the fetch.
 
-        Kafka has this rule since KIP-903. Without it, the variant `ignores-broker-epochs` breaks
-        the claim `eligible_replicas_have_committed_records` in 10 steps.
+        Kafka has this rule since KIP-903. Without this rule, the variant `ignores-broker-epochs`
+        breaks the claim `eligible_replicas_have_committed_records` in 10 steps.
         """
         return ~s.broker[r].is_starting
 

@@ -38,7 +38,7 @@ class Registration(AbstractPartitionState):
     def leaves_elr(s, r: Replica, replicas: Set[Replica]) -> Bool:
         """True if the broker must leave the ELR, because it is not a replica any more.
 
-        Kafka lacks this rule. Without it, the version `kafka-4.3` breaks the claim
+        Kafka lacks this rule. Without this rule, the version `kafka-4.3` breaks the claim
         `eligible_replicas_have_committed_records` in 11 steps.
         """
         return ~replicas[r]
@@ -54,7 +54,7 @@ class Registration(AbstractPartitionState):
         """True if a reassignment may be cancelled: the ISR `isr` that remains has enough members to
         commit.
 
-        Kafka lacks this rule. Without it, the version `elr-of-replicas` breaks the claim
+        Kafka lacks this rule. Without this rule, the version `elr-of-replicas` breaks the claim
         `enough_members_remain` in 5 steps.
         """
         return s.is_enough(isr)

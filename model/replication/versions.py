@@ -171,9 +171,9 @@ class Kip320FirstTry(Kip279):
 
         At or above the high watermark, the leader's log must have only records of the leader's own
         epoch (`has_reached_its_epoch`). Kafka: Partition.maybeExpandIsr. Simplified: the ISR
-        changes at the leader and the controller in one step. Without this guard, a new leader's
-        lagging high watermark lets an empty follower join. The bug `joins-before-epoch` is KIP-320
-        without this guard.
+        changes at the leader and the controller in one step. Without the guard
+        `has_reached_its_epoch`, a new leader's lagging high watermark lets an empty follower join.
+        The bug `joins-before-epoch` is KIP-320 without this guard.
         """
         when(s.has_reached_its_epoch(leader))
         super().leader_expand_isr(leader, follower)
@@ -207,8 +207,8 @@ class Kip320FirstTry(Kip279):
     def follower_replicate(s, follower: Replica, leader: Replica) -> None:
         """A follower copies the leader's next record if the leader has the follower's last record.
 
-        Kafka: never shipped. Simplified: one record. This guard replaces the comparison of epochs
-        in `Kip320`.
+        Kafka: never shipped. Simplified: one record. The comparison of records replaces the
+        comparison of epochs in `Kip320`.
         """
         when(
             s.presumes_leadership(leader),

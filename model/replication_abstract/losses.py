@@ -296,8 +296,9 @@ class LossyReplication(AbstractReplication):
         ISR.
 
         In Kafka, a member of a larger ISR can lose records too, but the controller removes it from
-        the ISR before it can lead. The last member stays in the ISR (before KIP-966). Without this
-        rule, the variant `lost-tail-in-isr` breaks the claim `isr_has_what_is_committed`.
+        the ISR before it can lead. The last member stays in the ISR (before KIP-966). Without the
+        limit to these two kinds of replicas, the variant `lost-tail-in-isr` breaks the claim
+        `isr_has_what_is_committed`.
         """
         members = s.isr[s.newest]
         return ~members[r] | forall(implies(members[x], x == r) for x in Replica)

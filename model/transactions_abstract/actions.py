@@ -192,7 +192,7 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         """A partition receives a marker that it has already written, and changes nothing
         (KAFKA-19999).
 
-        This happens only while the partition has no pending record of the producer. Kafka:
+        The action is enabled only while the partition has no pending record of the producer. Kafka:
         WriteTxnMarkers, repeated by a new coordinator. Simplified: a repeated marker leaves no
         trace in the state. The partition must have written the marker before. If not, the marker
         would be lost, and the claim `no_hanging_transaction` would break in 6 steps.

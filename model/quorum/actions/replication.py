@@ -130,8 +130,8 @@ class QuorumActions(Elections):
         """A follower fetches from the end of its log; so the leader learns this end offset.
 
         Kafka: LeaderState.updateReplicaState. Simplified: the leader learns nothing from other
-        fetches. The leader handles a fetch after it has flushed; the version `kafka-4.3` needs this
-        guard.
+        fetches. The leader handles a fetch only after it has flushed its log; the version
+        `kafka-4.3` needs this guard.
         """
         end = s.log[f].end_offset
         when(
