@@ -1,8 +1,8 @@
 """Observations in a history: which value the log of a key has at which offset.
 
-A send proves its offset if its operation must have taken effect. This is so if the operation ended
-`ok`. It is also so if the operation ended `info`, and a poll at `read_committed` ended `ok` and
-returned one of the operation's records.
+A send proves its offset if its operation must have taken effect. An operation must have taken
+effect if it ended `ok`. It must also have taken effect if it ended `info`, and a poll at
+`read_committed` ended `ok` and returned one of its records.
 
 A poll at `read_committed` proves the offsets of its values, because a consumer must receive only
 committed records. A poll at `read_uncommitted` may return records that are aborted later. So it

@@ -1,9 +1,10 @@
 """The spec `share-group` takes only steps of `share-group-abstract`.
 
-So the proof of the abstract spec also covers the safety of the detailed spec, `share-group`. There
-a record has one of five states, the leader delivers in the order of the log, and the start offset
-moves in the step that makes this possible. So a result of a write is two abstract steps: the
-result, and the move of the start offset. An accept and a reject are the same abstract step.
+So the proof of the abstract spec also covers the safety of the detailed spec, `share-group`. In the
+detailed spec, a record has one of five states, and the leader delivers in the order of the log. The
+start offset moves in the step that makes the move possible. So a result of a write is two abstract
+steps: the result, and the move of the start offset. An accept and a reject are the same abstract
+step.
 
 The abstract state has the largest start offset that was ever stored; the detailed state of Kafka
 4.3 may have forgotten it. So both specs are explored together (`history_mapping`).

@@ -4,7 +4,8 @@ The abstract spec has no messages, so it would accept a node that acts on a fact
 rules prevent this:
 
 - A response arrives after its request. The response states only facts that are already true: the
-  result of a transaction, a topic partition added to it, or a record or marker committed to a log.
+  result of a transaction, a topic partition added to the transaction, or a record or marker
+  committed to a log.
 - A WriteTxnMarker request carries a decision that a coordinator has made.
 - A transaction commits only if a client requested this. An abort that no client requested fences
   the producer.

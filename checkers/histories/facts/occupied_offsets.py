@@ -1,7 +1,8 @@
 """The offsets of each key (topic partition) at which the history proves a record, as a bitset.
 
-With the bitset, the records between two offsets of a key are counted quickly. It is small enough
-for every Spark task: an offset takes one bit, and 64-bit words without a record are not stored.
+With the bitset, the records between two offsets of a key are counted quickly. The bitset is small
+enough for every Spark task: an offset takes one bit, and 64-bit words without a record are not
+stored.
 
 An offset is clean if every reader at `read_committed` must get its record. Two conditions make it
 clean. First, a send or a poll at `read_committed` proves the record. Second, not every send of the
@@ -196,8 +197,8 @@ class OccupiedOffsets:
         """Returns the union of the bitsets in `words`, which come from all batches of the history.
 
         Each row of the table has a key (topic partition), a number n and 64 bits: bit i stands for
-        the offset 64n + i of this key. Its column `clean` is True if every reader at read_committed
-        must get the records.
+        the offset 64n + i of this key. The column `clean` is True if every reader at read_committed
+        must get the records of the row.
         """
         everything = OffsetCounts.of(words)
         clean = words.filter(words["clean"])

@@ -1,7 +1,7 @@
 """Parquet files of an Iceberg table, whose columns are found by id instead of name.
 
 A column keeps its id when it is renamed, so an old file may have another name for it. A file lacks
-a column that was added later, and may have one that was dropped. It still has rows that were
+a column that was added later, and may have one that was dropped. A file still has rows that were
 deleted later.
 
 Source: the Iceberg table spec, "Column Projection".

@@ -2,7 +2,8 @@
 
 Each transaction committed an offset above the record, so the later one should have begun above the
 record. But another commit may have moved the group's offset back to the record, or below it,
-between the two transactions. Then the pair is not reported. Commits that failed cannot do this.
+between the two transactions. Then the pair is not reported. A commit that failed cannot move the
+offset.
 """
 
 from __future__ import annotations

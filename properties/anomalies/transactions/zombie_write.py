@@ -36,7 +36,7 @@ INIT: Final = "init_producer"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class ZombieWrite:
-    """A write of a producer after another one has replaced it.
+    """A write by a producer that a newer producer had replaced before.
 
     The row also has the init_producer operations of both producers.
     """
@@ -105,7 +105,7 @@ def _replaced_by(history: History, name: str, made: int, asked: int) -> int | No
 
 
 def _writes_of_replaced(history: History) -> Iterator[tuple[int, str, int, int]]:
-    """Yields each write of a producer after another one has replaced it.
+    """Yields each write by a producer that a newer producer had replaced before.
 
     A row is (operation, transactional id, the producer's `init_producer`, that of the newer
     producer).

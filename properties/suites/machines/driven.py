@@ -109,7 +109,7 @@ class PausesBrokers(Protocol):
 class Administers(Protocol):
     """A cluster in real time on which an administrator moves replicas and changes topics.
 
-    Rules of a Hypothesis machine call its methods. They never change internal topics.
+    Rules of a Hypothesis machine call its methods. These methods never change internal topics.
     """
 
     def move_away(self, broker: BrokerId) -> None: ...

@@ -182,8 +182,8 @@ def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Ta
 
     A pair is two transactions of a group that consumed the same input. The third operation may have
     moved the group back between them: it commits an offset of the same group and topic partition.
-    It overlaps the time between the invocation of the first transaction and the completion of the
-    second. A pair without such a commit has no row.
+    This operation overlaps the time between the invocation of the first transaction and the
+    completion of the second. A pair without such a commit has no row.
     """
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)
