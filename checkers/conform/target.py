@@ -131,7 +131,9 @@ class Target:
             for topic in topics
         ]
         body = {"topics": new, "timeout": 20_000}
-        answer = fields_of(connection.send(Api.CREATE_TOPICS, 5, body, within_s=READY_WITHIN_S))
+        answer = self._fields_of(
+            connection.send(Api.CREATE_TOPICS, 5, body, within_s=READY_WITHIN_S)
+        )
         for topic in answer["topics"]:
             if topic["error_code"] not in ("NONE", TOPIC_EXISTS):
                 raise NotReady(
@@ -147,7 +149,7 @@ class Target:
             while True:
                 creates = not self.creates_topics
                 body = {"topics": [{"name": name}], "allow_auto_topic_creation": creates}
-                (found,) = fields_of(connection.send(Api.METADATA, 12, body))["topics"]
+                (found,) = self._fields_of(connection.send(Api.METADATA, 12, body))["topics"]
                 partitions = range(topic.partitions, topic.partitions + 1)
                 if not self.creates_topics:
                     partitions = range(1, SOME_PARTITIONS)
@@ -168,13 +170,19 @@ class Target:
             index, leader = partition["partition_index"], connections[partition["leader_id"]]
             wanted = [{"partition_index": index, "current_leader_epoch": -1, "timestamp": LATEST}]
             body = {"topics": [{"name": name, "partitions": wanted}]}
-            while _error(fields_of(leader.send(Api.LIST_OFFSETS, 4, body))) in NOT_YET:
+            while _error(self._fields_of(leader.send(Api.LIST_OFFSETS, 4, body))) in NOT_YET:
                 if time.monotonic() > until:
                     raise NotReady(
                         f"{self.name}: the leader of {name}-{index} refuses to lead; "
                         "check that every broker runs"
                     )
                 time.sleep(AGAIN_AFTER_S)
+
+    def _fields_of(self, answer: Answer) -> dict[str, Any]:
+        try:
+            return fields_of(answer)
+        except NotReady as fault:
+            raise NotReady(f"{self.name}: {fault}; check that every broker runs") from fault
 
 
 def fields_of(answer: Answer) -> dict[str, Any]:

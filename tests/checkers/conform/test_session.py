@@ -111,6 +111,14 @@ def test_a_refused_connection_is_an_answer_and_an_unusable_cluster_an_error() ->
         Target.opened("x", f"{place[0]}:{place[1]}", "run-", 0)
 
 
+def test_a_broker_that_does_not_answer_later_is_an_error_with_the_next_move() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        host, port = listening.getsockname()
+    cluster = Target(name="x", bootstrap_servers="", run="", begun_ms=0, brokers={1: (host, port)})
+    with pytest.raises(NotReady, match=r"^x: the connection is closed; check that every"):
+        cluster.create([Topic(name="~t")], {"~t": "t"})
+
+
 # ------------------------------------------------------------ clusters
 
 
