@@ -1,7 +1,7 @@
 """The interface between a search and a cluster: levels of partitioned data, and tasks on them.
 
-The newest level is divided into partitions. In a round, one task for each partition runs `spread`,
-which sends bytes to partitions. Then one task for each partition runs `gather`, which reads the
+The newest level is divided into partitions. In a round, one task for each partition runs `send`,
+which sends bytes to partitions. Then one task for each partition runs `collect`, which reads the
 bytes sent to its partition, and returns this partition of the next level. All levels stay on the
 workers. Tasks return reports to the driver.
 """
@@ -15,10 +15,10 @@ from typing import Final, Protocol
 REPORT: Final = -1  # instead of a partition: the driver
 Sent = tuple[int, bytes]  # a partition, or REPORT, and what is sent there
 
-Spread = Callable[[Iterable[bytes]], Iterator[Sent]]  # from a partition of a level
+Send = Callable[[Iterable[bytes]], Iterator[Sent]]  # from a partition of a level
 # From what was sent to a partition and from all its levels, the newest last. What the function
 # sends is kept in the partition, as the next level, unless it is a report.
-Gather = Callable[[Iterable[bytes], Iterable[bytes]], Iterator[Sent]]
+Collect = Callable[[Iterable[bytes], Iterable[bytes]], Iterator[Sent]]
 
 
 class Rounds(Protocol):
@@ -35,21 +35,21 @@ class Rounds(Protocol):
         """Sends a file to all workers; returns a function that returns its path on a worker."""
         ...
 
-    def begin(self, sent: Sequence[Sent], gather: Gather) -> list[bytes]:
-        """Computes the first level from the data `sent`; returns the reports of `gather`."""
+    def begin(self, sent: Sequence[Sent], collect: Collect) -> list[bytes]:
+        """Computes the first level from the data `sent`; returns the reports of `collect`."""
         ...
 
-    def advance(self, title: str, spread: Spread, gather: Gather) -> list[bytes]:
-        """Runs `spread` on the newest level, and `gather` on the data that `spread` sends.
+    def advance(self, title: str, send: Send, collect: Collect) -> list[bytes]:
+        """Runs `send` on the newest level, and `collect` on the data that `send` sends.
 
-        The data that `gather` returns becomes the next level. Returns the reports that both
+        The data that `collect` returns becomes the next level. Returns the reports that both
         functions send. `title` names the round, for example in Spark's UI.
         """
         ...
 
-    def visit(self, title: str, level: int, spread: Spread) -> list[bytes]:
-        """Runs `spread` on the level with the number `level`; returns the reports that it sends.
+    def visit(self, title: str, level: int, send: Send) -> list[bytes]:
+        """Runs `send` on the level with the number `level`; returns the reports that it sends.
 
-        All other data that `spread` sends is ignored.
+        All other data that `send` sends is ignored.
         """
         ...

@@ -20,7 +20,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from checkers.rounds import REPORT, Gather, Sent, Spread
+from checkers.rounds import REPORT, Collect, Send, Sent
 from checkers.spark.run import errors_of_tasks
 from checkers.spark.tasks import prepare_worker
 from checkers.spark.watching import described
@@ -69,25 +69,25 @@ class SparkRounds:
         self.context.addFile(file.as_uri())
         return partial(SparkFiles.get, file.name)
 
-    def begin(self, sent: Sequence[Sent], gather: Gather) -> list[bytes]:
+    def begin(self, sent: Sequence[Sent], collect: Collect) -> list[bytes]:
         items = [(to, (_SENT, (0, n), data)) for n, (to, data) in enumerate(sent)]
-        return self._gathered("level 1", self.context.parallelize(items, 1), gather)
+        return self._collected("level 1", self.context.parallelize(items, 1), collect)
 
-    def advance(self, title: str, spread: Spread, gather: Gather) -> list[bytes]:
-        work = partial(_spread, spread, self.count - 1)
+    def advance(self, title: str, send: Send, collect: Collect) -> list[bytes]:
+        work = partial(_send, send, self.count - 1)
         sent = self.levels[-1].mapPartitionsWithIndex(work)
-        return self._gathered(title, sent, gather)
+        return self._collected(title, sent, collect)
 
-    def visit(self, title: str, level: int, spread: Spread) -> list[bytes]:
+    def visit(self, title: str, level: int, send: Send) -> list[bytes]:
         later = level - len(self.copies) * self.copied_together
         rdd = self.copies[level // self.copied_together] if later < 0 else self.levels[later]
-        visited = rdd.mapPartitionsWithIndex(partial(_spread, spread, level))
+        visited = rdd.mapPartitionsWithIndex(partial(_send, send, level))
         return self._reports(title, visited)
 
-    def _gathered(self, title: str, sent: RDD[_Element], gather: Gather) -> list[bytes]:
+    def _collected(self, title: str, sent: RDD[_Element], collect: Collect) -> list[bytes]:
         arrived = self._partitioned(sent)
         every = self.context.union([arrived, *self.copies, *self.levels])
-        work = partial(_gather, gather, self.count)
+        work = partial(_collect, collect, self.count)
         level = every.mapPartitionsWithIndex(work, preservesPartitioning=True)
         self.levels.append(_on_disk(level))
         reports = self._reports(title, level)
@@ -150,13 +150,11 @@ def _only_reports(_number: int, elements: Iterable[_Element]) -> Iterator[tuple[
     return ((kind, data) for _, (kind, _, data) in elements if kind in (_REPORT, _FAULT))
 
 
-def _spread(
-    spread: Spread, level: int, number: int, elements: Iterable[_Element]
-) -> Iterator[_Element]:
+def _send(send: Send, level: int, number: int, elements: Iterable[_Element]) -> Iterator[_Element]:
     prepare_worker(len(sys.modules))
 
     def sent() -> Iterator[Sent]:
-        return spread(d for _, (kind, of, d) in elements if kind == _KEPT and of == level)
+        return send(d for _, (kind, of, d) in elements if kind == _KEPT and of == level)
 
     for n, (to, kind, data) in enumerate(_faults_as_items(sent)):
         yield (
@@ -166,14 +164,14 @@ def _spread(
         )
 
 
-def _gather(
-    gather: Gather, level: int, number: int, elements: Iterable[_Element]
+def _collect(
+    collect: Collect, level: int, number: int, elements: Iterable[_Element]
 ) -> Iterator[_Element]:
     prepare_worker(len(sys.modules))
     arrived, earlier = _in_turn(elements)
 
     def kept() -> Iterator[Sent]:
-        return gather((data for kind, _, data in arrived if kind == _SENT), earlier)
+        return collect((data for kind, _, data in arrived if kind == _SENT), earlier)
 
     yield from ((number, (kind, level, data)) for kind, _, data in arrived if kind != _SENT)
     for _, kind, data in _faults_as_items(kept):

@@ -24,8 +24,8 @@ from checkers.explicit.diagnose import diagnose_init
 from checkers.explicit.distributed.tasks import (
     Kernel,
     Report,
+    collect,
     expand,
-    gather,
     partition_of,
     sources,
 )
@@ -89,12 +89,12 @@ class Search(RunningSearch):
         hashes = np.array([self.library.c.search_fingerprint(s) for s in states], np.uint64)
         targets = partition_of(hashes, self.rounds.partitions).tolist()
         sent = list(zip(targets, states, strict=True))
-        self._add(self.rounds.begin(sent, partial(gather, self._kernel())))
+        self._add(self.rounds.begin(sent, partial(collect, self._kernel())))
         while self.level:
             self.report(distinct=self.distinct, generated=self.generated, queue=self.level)
             title = f"level {self.depth} with {self.level:,} states"
             kernel = self._kernel()
-            self._add(self.rounds.advance(title, partial(expand, kernel), partial(gather, kernel)))
+            self._add(self.rounds.advance(title, partial(expand, kernel), partial(collect, kernel)))
 
     def _kernel(self) -> Kernel:
         claims = range(len(self.library.claims))

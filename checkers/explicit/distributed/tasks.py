@@ -196,7 +196,7 @@ def partition_of(hashes: NDArray[np.uint64], partitions: int) -> NDArray[np.uint
     return (low * np.uint64(partitions) >> np.uint64(32)).astype(np.uint16)
 
 
-def gather(kernel: Kernel, sent: Iterable[bytes], earlier: Iterable[bytes]) -> Iterator[Sent]:
+def collect(kernel: Kernel, sent: Iterable[bytes], earlier: Iterable[bytes]) -> Iterator[Sent]:
     """Yields the states in `sent` that are not in `earlier`, then a report on these states.
 
     The report has the claims that the states violate.

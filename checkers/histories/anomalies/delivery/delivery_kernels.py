@@ -80,9 +80,9 @@ def _made_polls(batch: Batch) -> _Polls:
     code, _ = codes(of_run)
     seen = first_occurrences(code)
     owner = np.repeat(code, run_lengths(starts, len(rows)))
-    narrow, texts = batch.narrow_codes("key")
+    code_of_key, texts = batch.narrow_codes("key")
     keys = np.r_[fingerprints(texts, batch.hash_seed), NULL]
-    key = narrow.take(rows).astype(np.int64) % len(keys)
+    key = code_of_key.take(rows).astype(np.int64) % len(keys)
     return _Polls(rows, owner, key, of_run[seen], keys, rows[starts[seen]])
 
 

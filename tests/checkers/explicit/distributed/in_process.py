@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from checkers.rounds import REPORT, Gather, Sent, Spread
+from checkers.rounds import REPORT, Collect, Send, Sent
 
 
 @dataclass
@@ -19,25 +19,25 @@ class InProcess:
     def on_workers(self, file: Path) -> Callable[[], str]:
         return lambda: str(file)
 
-    def begin(self, sent: Sequence[Sent], gather: Gather) -> list[bytes]:
+    def begin(self, sent: Sequence[Sent], collect: Collect) -> list[bytes]:
         reports: list[bytes] = []
         made: list[list[bytes]] = []
         for partition in range(self.partitions):
             own = [data for to, data in sent if to == partition]
             earlier = (data for level in self.levels for data in level[partition])
-            made.append(list(self._kept(gather(own, earlier), reports)))
+            made.append(list(self._kept(collect(own, earlier), reports)))
         self.levels.append(made)
         return reports
 
-    def advance(self, title: str, spread: Spread, gather: Gather) -> list[bytes]:
+    def advance(self, title: str, send: Send, collect: Collect) -> list[bytes]:
         del title
-        sent = [one for level in self.levels[-1] for one in spread(level)]
+        sent = [one for level in self.levels[-1] for one in send(level)]
         reports = [data for to, data in sent if to == REPORT]
-        return reports + self.begin(sent, gather)
+        return reports + self.begin(sent, collect)
 
-    def visit(self, title: str, level: int, spread: Spread) -> list[bytes]:
+    def visit(self, title: str, level: int, send: Send) -> list[bytes]:
         del title
-        sent = [one for partition in self.levels[level] for one in spread(partition)]
+        sent = [one for partition in self.levels[level] for one in send(partition)]
         return [data for to, data in sent if to == REPORT]
 
     def _kept(self, sent: Iterator[Sent], reports: list[bytes]) -> Iterator[bytes]:
