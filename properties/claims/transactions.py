@@ -112,17 +112,26 @@ def _torn(run: Transacted) -> Iterator[str]:
     shown = run.shown()
     fetched = {offset for _, offset in run.fetched() if offset is not None}
     for transaction in run.transactions():
-        values = [send.value for send in sends(transaction)]
-        there = [value for value in values if value in shown]
-        missing = [value for value in values if value not in shown]
-        if there and (is_void(transaction) or missing):
-            rest = f"{missing[0]} is not" if missing else "but was not committed"
-            yield f"{there[0]} is read, {rest}"
+        there = [send for send in sends(transaction) if send.value in shown]
+        missing = [send for send in sends(transaction) if send.value not in shown]
+        if there and missing:
+            yield (
+                f"transaction of {transaction.transactional_id}: its record {_at(there[0])} is "
+                f"read at {run.isolation}, its record {_at(missing[0])} is not"
+            )
+        elif there and is_void(transaction):
+            yield f"{there[0].value} is read, but was not committed"
         elif missing and transaction.outcome == "ok" and transaction.end_asked_ns is not None:
-            yield f"{missing[0]} was committed, but is not read"
+            yield f"{missing[0].value} was committed, but is not read"
         elif missing and (offsets := fetched.intersection(_commits(transaction))):
-            offset = min(offsets)
-            yield f"offset {offset} was fetched, and {missing[0]} of its transaction is not read"
+            yield (
+                f"offset {min(offsets)} was fetched, "
+                f"and {missing[0].value} of its transaction is not read"
+            )
+
+
+def _at(send: Send) -> str:
+    return f"{send.value} of {send.key}"
 
 
 def _commits(transaction: Operation) -> tuple[int, ...]:

@@ -250,11 +250,15 @@ class Cluster(Machines):
         known = sorted(self._controller().topic_partitions)
         return tuple(place for place in known if topic is None or place.topic == topic)
 
-    def is_led(self) -> bool:
-        """Returns True if the leader of each topic partition is running and acts as leader."""
+    def is_led(self, *places: TopicPartition) -> bool:
+        """Returns True if the leader of each topic partition is running and acts as leader.
+
+        `places` are the topic partitions; by default, all of them.
+        """
         return all(
             isinstance(node := self._nodes.get(NodeId(state.leader)), Broker) and node.leads(place)
             for place, state in self._controller().topic_partitions.items()
+            if not places or place in places
         )
 
     def all_moved(self) -> bool:

@@ -48,6 +48,7 @@ class DeliveryMachine(ClusterMachine):
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
     SETTINGS = SETTINGS
+    TEARDOWN = "ends all faults, lets the application read to the end and judges the run"
     SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {
         **ClusterMachine.SIMPLER,
         "steps": (1, 2, 3, 4),

@@ -39,6 +39,7 @@ class GroupsMachine(ClusterMachine):
     SOMETIMES = SOMETIMES
     SETTINGS = SETTINGS
     SETTING_NEEDS: ClassVar[Mapping[str, Power]] = {"KIP-848, soon forgotten": Power.EXPIRE}
+    TEARDOWN = "ends all faults, waits until each partition has an owner and judges the run"
     SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {
         **ClusterMachine.SIMPLER,
         "number": (0, 1, 2, 3),

@@ -42,6 +42,7 @@ class LogMachine(LeaderFaultsMachine):
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
     SETTINGS = SETTINGS
+    TEARDOWN = "ends all faults, lets writers and then readers come to an end, and judges the run"
     SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {
         **LeaderFaultsMachine.SIMPLER,
         "writer": (0, 1),

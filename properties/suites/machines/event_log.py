@@ -3,33 +3,44 @@
     broker 1 crashes
     broker 2 is elected leader of orders-0 in leader epoch 1
     producer 1 gets v0, v1 acknowledged at offset 0, 1 of orders-0
+    output-0 gets commit marker at offset 1
 
-The events come from the state of the cluster, its trace, and the history of its clients. They are
-grouped by kind, not ordered by time. Clients are numbered in the order of their start: process 2000
-of a history belongs to client 2.
+The events come from the state of the cluster, its logs and trace, and the history of its clients.
+They are grouped by kind, not ordered by time. Clients are numbered in the order of their start:
+process 2000 of a history belongs to client 2.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from model.histories import (
     CommitOffset,
     EndOffset,
     FetchOffset,
+    Isolation,
     MicroOperation,
     Operation,
     Poll,
     Send,
 )
 from model.vocabulary import BrokerId, LeaderEpoch, TopicPartition
+from reference_impl.log import transaction_marker
+from reference_impl.log.record_batch import header
 from reference_impl.protocol.messages import CONTROLLER, FIRST_CLIENT, NO_BROKER, NodeId
 from reference_impl.simulation import faults
 from reference_impl.simulation.cluster import Cluster
 from reference_impl.simulation.producer import PROCESSES_PER_CLIENT
 
 Leadership = tuple[BrokerId, LeaderEpoch]
+# The end offset of a log that a client receives, by its isolation level.
+_END_OF: Final[Mapping[Isolation | None, str]] = {
+    "read_committed": "last stable offset",
+    "read_uncommitted": "high watermark",
+    None: "end offset",
+}
 
 
 class EventLog:
@@ -44,6 +55,7 @@ class EventLog:
         self._leaders: dict[TopicPartition, Leadership] = {}
         self._in_sync: dict[TopicPartition, tuple[BrokerId, ...]] = {}
         self._ends: dict[tuple[int, str, str | None], int] = {}
+        self._markers: set[tuple[TopicPartition, bytes]] = set()
 
     def new_events(self) -> tuple[str, ...]:
         """Returns sentences on the events since the last call; joins events of one kind."""
@@ -120,18 +132,35 @@ class EventLog:
             name = self._name(NodeId(FIRST_CLIENT + number))
             for event in (*_effects(operations), *self._end_offsets(number, operations)):
                 yield f"{name} {event}"
+            if any(operation.f == "txn" for operation in operations):
+                yield from self._new_markers()
+        yield from self._new_markers()
+
+    def _new_markers(self) -> Iterator[str]:
+        appended: defaultdict[tuple[TopicPartition, str], list[int]] = defaultdict(list)
+        for place in self._cluster.topic_partitions():
+            for batch in self._cluster.batches(place) if self._cluster.is_led(place) else ():
+                if (place, batch) not in self._markers and header(batch).is_control:
+                    self._markers.add((place, batch))
+                    result = transaction_marker.read(batch).result.value
+                    appended[place, result].append(header(batch).base_offset)
+        for (place, result), offsets in appended.items():
+            yield f"{place} gets {result} marker at offset {shortened(offsets)}"
 
     def _end_offsets(self, client: int, operations: list[Operation]) -> Iterator[str]:
-        received: defaultdict[str, list[int]] = defaultdict(list)
+        received: defaultdict[str, defaultdict[str, list[int]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
         for operation in operations:
             for did in operation.did:
                 if isinstance(did, EndOffset):
                     place = client, did.key, operation.isolation
                     if self._ends.get(place) != did.offset:
                         self._ends[place] = did.offset
-                        received[did.key].append(did.offset)
-        for key, offsets in received.items():
-            yield f"receives end offset {shortened(offsets)} of {key}"
+                        received[did.key][_END_OF[operation.isolation]].append(did.offset)
+        for key, ends in received.items():
+            listed = " and ".join(f"{end} {shortened(offsets)}" for end, offsets in ends.items())
+            yield f"receives {listed} of {key}"
 
     def _name(self, node: NodeId) -> str:
         if node == CONTROLLER:

@@ -86,6 +86,7 @@ class JudgedMachine(RuleBasedStateMachine):
     ] = {}  # only of trials: name, condition
     CLAIM_NEEDS: ClassVar[Mapping[str, Power]] = {}  # without it, a run says nothing about a claim
     SETTING_NEEDS: ClassVar[Mapping[str, Power]] = {}  # what every run in a setting needs
+    TEARDOWN: ClassVar[str] = "ends all faults, waits for recovery and judges the run"
 
     def __init__(
         self,

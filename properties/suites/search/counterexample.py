@@ -11,8 +11,8 @@
     # Broken: exactly_once_publish: v0 is at offsets 0, 1
 
 A call runs a rule, which is a method of the machine. The comment on the call is the first sentence
-of the rule's docstring. The comments below the call are the events that it caused. To find these
-events, the program is run again.
+of the rule's docstring; on `teardown` it is the machine's `TEARDOWN`. The comments below the call
+are the events that it caused. To find these events, the program is run again.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from reference_impl.node.bugs import Bugs, bugs_named
 from reference_impl.node.seeded_bugs import SEEDED_BUGS
 
 _WIDTH: Final = 100
-_EVENTS: Final = 12  # of one call; more are counted
+_EVENTS: Final = 16  # of one call; more are counted
 _TEARDOWN: Final = "state.teardown()"
-_ENDS: Final = "ends all faults, waits for recovery and judges the run"
+_NO_RULE: Final = "the shrunk run needs no other step; teardown() "
 
 
 def program(machine: type[JudgedMachine], found: Found, setting: str, bugs: Bugs) -> str:
@@ -70,7 +70,7 @@ def _story(state: JudgedMachine, calls: tuple[Call, ...]) -> Iterator[str]:
         yield _line(str(call), _first_sentence(getattr(type(state), call.rule).__doc__))
         call.run(state)
         yield from _events(state)
-    yield _line(_TEARDOWN, _ENDS)
+    yield _line(_TEARDOWN, ("" if calls else _NO_RULE) + state.TEARDOWN)
     with suppress(Shown):
         state.teardown()
     yield from _events(state)

@@ -62,6 +62,10 @@ class OneIdMachine(LeaderFaultsMachine):
         "stable": (0, 1),
         "output": (0, 1),
     }
+    TEARDOWN = (
+        "ends all faults; a new application commits one more transaction, with a record in each "
+        "output, and the outputs are read and judged"
+    )
 
     def __init__(
         self,

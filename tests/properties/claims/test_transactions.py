@@ -124,7 +124,8 @@ BROKEN = {
     "half of a committed transaction is read": (
         "atomic_commit",
         replace(KEPT, read={A: KEPT.read[A], B: ()}),
-        "x:1 is read, y:1 is not",
+        "transaction of t: its record x:1 of output-0 is read at read_committed, "
+        "its record y:1 of output-1 is not",
     ),
     "no record of a committed transaction is read": (
         "atomic_commit",

@@ -9,6 +9,7 @@ from properties.suites.replication.rules import ReplicationMachine
 from properties.suites.search.counterexample import parse, program, reprint
 from properties.suites.search.programs import Call
 from properties.suites.search.searching import Found
+from properties.suites.transactions.rules import TransactionsMachine
 from reference_impl.node.bugs import bugs_named
 
 NO_DEDUP = bugs_named("no-dedup")
@@ -46,6 +47,30 @@ def test_the_comments_list_the_events_of_the_failure() -> None:
     ]
     places = [text.index(event) for event in story]
     assert places == sorted(places)
+
+
+TORN = Found(name="atomic_commit", how="torn", calls=())
+LAST_TRANSACTION = [
+    "application 5 commits transaction of t: end output-1:0 at offset 0",
+    "output-0 gets commit marker at offset 1",
+    "application 6 reads end output-0:0 at offset 0 of output-0",
+    "application 6 receives last stable offset 0 of output-1",
+]
+
+
+def test_a_run_without_calls_has_its_story_in_the_comments_on_teardown() -> None:
+    text = program(TransactionsMachine, TORN, "V2", bugs_named("marker-on-one-partition"))
+    explained, _, story = text.partition("\nstate.teardown()\n")
+    assert "# the shrunk run needs no other step; teardown() ends all faults; a new" in explained
+    places = [story.index(event) for event in LAST_TRANSACTION]
+    assert places == sorted(places)
+    assert "output-1 gets commit marker" not in story
+
+
+def test_without_the_bug_each_partition_gets_its_marker() -> None:
+    story = program(TransactionsMachine, TORN, "V2", bugs_named())
+    assert "output-0 gets commit marker at offset 1" in story
+    assert "output-1 gets commit marker at offset 1" in story
 
 
 def test_the_last_comment_names_the_broken_claim_and_its_evidence() -> None:
