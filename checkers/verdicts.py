@@ -60,6 +60,15 @@ MEANINGS: Final[Mapping[Verdict, Meaning]] = {  # the worst first
 }
 
 
+# The words for a verdict in a list of runs; a baseline makes a violation known or permitted.
+LISTED_AS: Final = (
+    "violated",
+    "known",
+    "permitted",
+    *(word for word in MEANINGS if word != "violated"),
+)
+
+
 def verdict_on(found: int, observations: int) -> Verdict:
     """Returns the verdict on a rule from the numbers of its violations and its observations."""
     if found:

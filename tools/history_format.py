@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from checkers.histories.avro.containers import CODECS
+from checkers.histories.io.avro.containers import CODECS
 from checkers.histories.io.row_rules import ENUMERATIONS, NEEDED
 from model.histories import COLUMNS, NEW_IN_2, SCHEMA_VERSION
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from checkers.client_config import Acks
 from checkers.histories.analysis import Analysis, analyze
 from checkers.histories.io.assumptions import assumptions_of
 from checkers.histories.io.faults import Step, paired, write_faults
 from checkers.histories.io.recorded import metadata
 from checkers.java import choose
-from checkers.record.client_config import Acks
 from checkers.record.options import RecordOptions, Workload
 from checkers.record.recording import record
 from checkers.systems import rounds

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from checkers.cli import check, selection
+from checkers.cli import selection
+from checkers.cli.exploring import check
 from checkers.cli.run import Run
 from checkers.cli.search_options import SearchOptions
 from checkers.events import ReleaseDecided
@@ -167,7 +168,7 @@ def _decided(
     claims: Sequence[str],
     options: ReleaseOptions,
 ) -> Mapping[str, Discovery]:
-    found = check.check(
+    found = check(
         run,
         variant,
         variant.make(constants),

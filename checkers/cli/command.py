@@ -32,8 +32,8 @@ from checkers.events import (
 from checkers.report.document import Document
 from checkers.report.folder import RunFolder, command_line
 from checkers.report.killed_runs import killed_runs
-from checkers.report.run_files import STORE
 from checkers.report.terminal import Terminal
+from checkers.run_files import STORE
 from checkers.scratch import temporary_files
 from model.faults import InputFault
 

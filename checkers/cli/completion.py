@@ -168,10 +168,10 @@ def _decided_names(context: click.Context) -> Iterable[str]:
 
 
 def _verdict_words(context: click.Context) -> Iterable[str]:
-    from checkers.cli.runs import WORDS
+    from checkers.verdicts import LISTED_AS
 
     del context
-    return WORDS
+    return LISTED_AS
 
 
 def _runs(context: click.Context) -> Iterable[str]:

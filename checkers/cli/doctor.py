@@ -50,7 +50,7 @@ def doctor_command(run: Run, spark_archive: bool) -> None:
     from checkers import java
 
     if spark_archive:
-        from checkers.spark.class_archive import make_archive
+        from checkers.spark.making_archive import make_archive
 
         run.progress("starting Spark, and keeping its classes: a minute or less")
         make_archive()

@@ -21,8 +21,8 @@ import click
 
 from checkers.cache import cache
 from checkers.cli import selection
-from checkers.cli.check import expectations, explored, show_counterexamples
 from checkers.cli.command import command, replay_command
+from checkers.cli.exploring import expectations, explored, show_counterexamples
 from checkers.cli.run import Interrupted, Run
 from checkers.events import Measured, PropertyDecided
 from checkers.verdicts import Verdict

@@ -16,12 +16,12 @@ from checkers.cli.command import command
 from checkers.cli.run import Run
 from checkers.cli.system_options import RUNNING, broker_settings, bug_option, system_options
 from checkers.events import Measured
-from checkers.report.run_files import HISTORY
+from checkers.run_files import HISTORY
 from model.faults import InputFault, UnknownName
 
 if TYPE_CHECKING:
+    from checkers.client_config import Acks
     from checkers.histories.io.faults import Step
-    from checkers.record.client_config import Acks
     from checkers.record.options import RecordOptions, Workload
     from checkers.record.recording import RecordResult
     from checkers.systems.opening import SystemName
@@ -143,7 +143,7 @@ def record_command(
     urteil record --on kafka:9093 --client-config client.properties
     urteil record --workload transactions --sends 500
     """
-    from checkers.record.client_config import ClientConfig, read
+    from checkers.client_config import ClientConfig, read
     from checkers.record.options import RecordOptions
     from checkers.systems.opening import named
 

@@ -14,7 +14,7 @@ from checkers.cli import completion
 from checkers.cli.command import FILE, command
 from checkers.cli.run import Run
 from checkers.events import Listed, Measured
-from checkers.verdicts import MEANINGS
+from checkers.verdicts import LISTED_AS
 from model.faults import InputFault, UnknownName
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from checkers.over_time.flaky import Flaky
     from checkers.over_time.kept_run import KeptRun
-
-WORDS = ("violated", "known", "permitted", *(word for word in MEANINGS if word != "violated"))
 
 
 @click.command("runs")
@@ -39,7 +37,7 @@ WORDS = ("violated", "known", "permitted", *(word for word in MEANINGS if word !
     "--verdict",
     metavar="WORD",
     shell_complete=completion.verdict_words,
-    help=f"Only runs with such a verdict: {', '.join(WORDS)}.",
+    help=f"Only runs with such a verdict: {', '.join(LISTED_AS)}.",
 )
 @click.option("--since", metavar="DAY", help="Only runs since a day: 2026-11-21, or 7d.")
 @click.option("--html", type=FILE, help="Write a page with the history of each claim.")
@@ -66,8 +64,8 @@ def runs_command(
     from checkers.over_time.choosing import since as day
     from checkers.over_time.flaky import flaky
 
-    if verdict is not None and verdict not in WORDS:
-        raise UnknownName("verdict", verdict, WORDS)
+    if verdict is not None and verdict not in LISTED_AS:
+        raise UnknownName("verdict", verdict, LISTED_AS)
     kept = Filter(
         command=of,
         spec=spec,

@@ -21,10 +21,10 @@ from model.faults import InputFault
 if TYPE_CHECKING:
     from collections import Counter
 
+    from checkers.client_config import ClientConfig
     from checkers.histories.topics.address import Topic
     from checkers.histories.topics.copying import TopicCopy
     from checkers.histories.topics.value_schemas import ValueSchemas
-    from checkers.record.client_config import ClientConfig
 
 TOPICS: Final = "topics"  # a folder below the parent of the runs
 FOLLOW_INTERVAL_S: Final = 5.0  # least time between two analyses of a followed topic
@@ -113,7 +113,7 @@ def topic_growths(run: Run, copy: TopicCopy) -> Iterator[None]:
 
 
 def _config(path: Path | None) -> ClientConfig:
-    from checkers.record.client_config import ClientConfig, read
+    from checkers.client_config import ClientConfig, read
 
     return read(path) if path else ClientConfig()
 

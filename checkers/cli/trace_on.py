@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from checkers.cli.record import emit_result, record, subject_of
 from checkers.cli.run import Run
-from checkers.report.run_files import HISTORY
+from checkers.run_files import HISTORY
 from model.faults import InputFault
 
 if TYPE_CHECKING:

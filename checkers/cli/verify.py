@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from checkers import demo
-from checkers.cli import analyze, check, completion, prove, record, selection, test
+from checkers.cli import analyze, completion, exploring, prove, record, selection, test
 from checkers.cli.check_release import EVERY, ReleaseOptions, check_release
 from checkers.cli.command import command
 from checkers.cli.run import Run
@@ -165,7 +165,7 @@ def model(run: Run) -> None:
         variant, spec = selected(expectation)
         names = tuple(expectation.expected) or selection.properties(spec, ())
         again = f"urteil check {expectation.command}"
-        check.check(run, variant, spec, names, expected=expectation.expected, command=again)
+        exploring.check(run, variant, spec, names, expected=expectation.expected, command=again)
 
 
 def proof(run: Run) -> None:

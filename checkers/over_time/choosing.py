@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from checkers.over_time.kept_run import KeptRun, KeptVerdict, read_run
-from checkers.report.run_files import DESCRIPTION
+from checkers.run_files import DESCRIPTION
 from model.faults import InputFault, UnknownName
 
 _LAST: Final = re.compile(r"last(?:~(\d+))?")

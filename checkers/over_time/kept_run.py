@@ -20,8 +20,8 @@ from checkers.events import (
     RunStarted,
 )
 from checkers.report.decisions import Decision, claim, is_known, judged, subject
-from checkers.report.run_files import DESCRIPTION, EVENTS
 from checkers.report.saved_run import description, lines_of
+from checkers.run_files import DESCRIPTION, EVENTS
 from checkers.saved_events import UnreadableEvents, from_json
 from checkers.verdicts import MEANINGS, Verdict
 

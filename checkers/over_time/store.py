@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from checkers.over_time.kept_run import KeptRun, KeptVerdict, read_run, run_folders
-from checkers.report.run_files import EVENTS, STORE
 from checkers.report.saved_run import NoRun
+from checkers.run_files import EVENTS, STORE
 from checkers.saved_events import UnreadableEvents
 from model.faults import InputFault
 

@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, libv
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from checkers.record.client_config import (
+from checkers.client_config import (
     ACKS_1,
     CONSUMER,
     MEMBER,

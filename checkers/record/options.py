@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from checkers.record.client_config import Acks, ClientConfig
+from checkers.client_config import Acks, ClientConfig
 from model.histories import Isolation
 
 Workload = Literal["append-and-read", "transactions"]

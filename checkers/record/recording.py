@@ -16,9 +16,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from checkers.client_config import ClientConfig
 from checkers.histories.io.recorded import tables
 from checkers.record import append_and_read, transactions
-from checkers.record.client_config import ClientConfig
 from checkers.record.clients import LIBRARIES, Clients
 from checkers.record.options import RecordOptions, Workload
 from checkers.record.processes import Shared, Topic

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from checkers.events import AnomalyDecided, Event, PropertyDecided, RunFinished
-from checkers.over_time.repository import commit_of
-from checkers.report.run_files import DESCRIPTION, EVENTS, REPORT, RUNNING
+from checkers.report.repository import commit_of
+from checkers.run_files import DESCRIPTION, EVENTS, REPORT, RUNNING
 from checkers.scratch import locked
 from model.faults import InputFault
 

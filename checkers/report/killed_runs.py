@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from checkers.report.run_files import EVENTS, HISTORY, RUNNING
+from checkers.run_files import EVENTS, HISTORY, RUNNING
 from checkers.scratch import locked
 
 VERDICTS = (b'"property_decided"', b'"anomaly_decided"')

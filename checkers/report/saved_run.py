@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from checkers.events import Event
 from checkers.report.html import report
-from checkers.report.run_files import DESCRIPTION, EVENTS, REPORT
 from checkers.report.run_result import run_result
+from checkers.run_files import DESCRIPTION, EVENTS, REPORT
 from checkers.saved_events import UnreadableEvents, from_json
 from model.faults import InputFault
 

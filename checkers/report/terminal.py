@@ -31,7 +31,7 @@ from checkers.plan_events import PassExplained, PassMeasured
 from checkers.report.decisions import MARKS, Decision, claim, grounds, heading, many, verdict
 from checkers.report.query_plan import pass_explained
 from checkers.report.release_table import release_table
-from checkers.report.run_files import REPORT
+from checkers.run_files import REPORT
 from checkers.verdicts import EXIT_CODES, UNUSABLE_INPUT
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from checkers.record.client_config import Acks
+from checkers.client_config import Acks
 from checkers.reproduce.stage import Stage
 from checkers.reproduce.transactions import RawTransactions
 from checkers.systems.administration import BROKER_RESOURCE, accept

@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaException
 
+from checkers.client_config import Acks, ClientConfig
 from checkers.histories.io.faults import Step as Fault
 from checkers.record import outcomes
-from checkers.record.client_config import Acks, ClientConfig
 from checkers.record.clients import Clients
 from checkers.record.processes import Shared, Topic
 from checkers.record.reading import read_to_the_end

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaException
 
+from checkers.client_config import ClientConfig
 from checkers.record import outcomes
-from checkers.record.client_config import ClientConfig
 from checkers.record.clients import Clients
 from checkers.record.processes import Shared, Topic
 from model.histories import Outcome, Send

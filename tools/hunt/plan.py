@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from checkers.record.client_config import Acks
+from checkers.client_config import Acks
 from checkers.record.options import Workload
 from checkers.systems.apache_kafka.settings import SAFE, UNSAFE
 from checkers.systems.system import Layout, Settings

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from checkers.histories.avro.containers import Container
-from checkers.histories.avro.schemas import AvroFault
+from checkers.histories.io.avro.containers import Container
+from checkers.histories.io.avro.schemas import AvroFault
 from checkers.histories.io.locations import Place
 from checkers.histories.io.recorded import UnreadableHistory, shown
 

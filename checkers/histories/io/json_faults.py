@@ -7,9 +7,9 @@ line, up to the first wrong line.
 from __future__ import annotations
 
 import json
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
+from checkers.histories.io.columns import unknown_column
 from checkers.histories.io.recorded import SHOWN, shown
 from model.histories import COLUMNS
 
@@ -60,15 +60,3 @@ def fault_of(line: bytes) -> str:
         if isinstance(value, int) and not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
             return f": column {name} is {shown(value)}, more than {bits} bits; fix that value"
     return ""
-
-
-def unknown_column(name: str) -> str:
-    """Returns the error text for a column that histories do not have, with the most similar name.
-
-    >>> unknown_column("offest")
-    'a history has no column offest; if you mean offset, rename it; else delete it'
-    """
-    short = name[:SHOWN]
-    nearest = get_close_matches(short, COLUMNS, n=1)
-    meant = f"if you mean {nearest[0]}, rename it; else delete it" if nearest else "delete it"
-    return f"a history has no column {short}; {meant}"

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checkers.histories.io import recorded
+from checkers.histories.io.columns import check_columns
 from checkers.histories.io.field_ids import FieldIds
 from checkers.histories.io.locations import (
     Location,
@@ -32,7 +33,7 @@ from checkers.histories.io.recorded import (
     reading_parquet,
 )
 from checkers.histories.io.row_rules import cast, odd_rows, refuse
-from checkers.histories.io.sources import FORMATS, ROWS_AT_ONCE, Reader, check_columns, sources
+from checkers.histories.io.sources import FORMATS, ROWS_AT_ONCE, Reader, sources
 from checkers.histories.plan.batch import Batch
 
 if TYPE_CHECKING:

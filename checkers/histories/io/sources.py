@@ -26,7 +26,8 @@ import pyarrow.json as paj
 import pyarrow.parquet as pq
 
 from checkers.histories.io import delta, iceberg, recorded
-from checkers.histories.io.json_faults import LONGEST_LINE, first_fault, unknown_column
+from checkers.histories.io.columns import check_columns
+from checkers.histories.io.json_faults import LONGEST_LINE, first_fault
 from checkers.histories.io.locations import FileSet, Location, Place, Remote, readable
 from checkers.histories.io.recorded import (
     SCHEMA,
@@ -35,8 +36,7 @@ from checkers.histories.io.recorded import (
     as_table,
     reading_parquet,
 )
-from checkers.report.run_files import DESCRIPTION, HISTORY
-from model.histories import COLUMNS, NEW_IN_2
+from checkers.run_files import DESCRIPTION, HISTORY
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -230,7 +230,7 @@ def _avro(path: Place) -> Iterator[pa.Table]:
 
 def avro(path: Place, *, known_only: bool = True) -> Iterator[pa.Table]:
     """Yields the tables of an Avro file; with `known_only`, an unknown field is an error."""
-    from checkers.histories.avro import rows  # late: other formats start faster
+    from checkers.histories.io.avro import rows  # late: other formats start faster
 
     yield from rows.tables(path, known_only=known_only)
 
@@ -249,19 +249,6 @@ FORMATS: Final[dict[Reader, str]] = {
     _parquet: "parquet",
 }
 _SUFFIXES_IN_FOLDERS: Final = (".avro", ".parquet", ".ndjson", ".jsonl")
-
-
-def check_columns(names: list[str], path: Place) -> None:
-    """Raises UnreadableHistory for a column that is missing or that the format does not have."""
-    unknown = [name for name in names if name not in COLUMNS]
-    if unknown:
-        raise UnreadableHistory(f"{path}: {unknown_column(unknown[0])}")
-    missing = [name for name in COLUMNS if name not in (*names, *NEW_IN_2)]
-    if missing:
-        raise UnreadableHistory(
-            f"{path}: no column {', '.join(missing)}; add it: a history has the columns "
-            f"{', '.join(COLUMNS)}"
-        )
 
 
 def first_line(error: BaseException) -> str:

@@ -24,8 +24,8 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 
+from checkers.client_config import ClientConfig
 from checkers.histories.topics.address import Topic
-from checkers.record.client_config import ClientConfig
 from model.faults import InputFault
 
 RECORDS_AT_ONCE: Final = 5_000

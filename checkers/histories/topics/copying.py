@@ -29,6 +29,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from checkers.client_config import ClientConfig
 from checkers.histories.io.parquet_layout import write_part
 from checkers.histories.io.recorded import SCHEMA, part_path, reading_parquet
 from checkers.histories.topics.address import Topic
@@ -36,7 +37,6 @@ from checkers.histories.topics.consuming import TopicReader, reading
 from checkers.histories.topics.rows import RowReader
 from checkers.histories.topics.value_schemas import ValueSchemas
 from checkers.progress import Progress, Watcher, unwatched
-from checkers.record.client_config import ClientConfig
 from model.faults import InputFault
 
 ROWS_PER_PART: Final = 200_000

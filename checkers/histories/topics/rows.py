@@ -23,9 +23,9 @@ from typing import Any, Final, Protocol
 import pyarrow as pa
 import pyarrow.json as paj
 
-from checkers.histories.avro import rows as avro
-from checkers.histories.avro.containers import only
-from checkers.histories.avro.schemas import AvroFault
+from checkers.histories.io.avro import rows as avro
+from checkers.histories.io.avro.containers import only
+from checkers.histories.io.avro.schemas import AvroFault
 from checkers.histories.io.json_faults import LONGEST_LINE, fault_of
 from checkers.histories.io.recorded import SCHEMA, UnreadableHistory
 from checkers.histories.io.row_rules import broken_rules, known

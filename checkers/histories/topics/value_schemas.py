@@ -20,7 +20,7 @@ from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
-from checkers.histories.avro.schemas import AvroFault, parsed
+from checkers.histories.io.avro.schemas import AvroFault, parsed
 from checkers.histories.io.recorded import SHOWN
 from model.faults import InputFault
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.record.client_config import Acks
+from checkers.client_config import Acks
 from checkers.reproduce.actions import begin_send, create_topic, nothing, read, rules, send, to
 from checkers.reproduce.checks import acknowledged, acted, done, partition, unanswered, was_read
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step

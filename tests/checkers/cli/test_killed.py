@@ -21,7 +21,7 @@ import pytest
 from checkers.cli.verify import DEMO
 from checkers.report.folder import RunFolder
 from checkers.report.killed_runs import killed_runs
-from checkers.report.run_files import EVENTS, RUNNING
+from checkers.run_files import EVENTS, RUNNING
 from checkers.scratch import PREFIX, remove_abandoned, scratch, temporary_files
 from tests.checkers.cli.conftest import Call
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
+from checkers.client_config import ClientConfig
 from checkers.histories.io.assumptions import assumptions_of
 from checkers.histories.io.recorded import METADATA, metadata, operations
 from checkers.record import reading, sending
-from checkers.record.client_config import ClientConfig
 from checkers.record.clients import UnreachableCluster
 from checkers.record.options import RecordOptions
 from checkers.record.recording import RecordResult, record

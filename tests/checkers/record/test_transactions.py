@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
+from checkers.client_config import ClientConfig
 from checkers.histories.io.recorded import operations
 from checkers.record import outcomes, pipeline, transactions
-from checkers.record.client_config import ClientConfig
 from checkers.record.clients import Clients, UnreachableCluster
 from checkers.record.options import RecordOptions
 from checkers.record.processes import Shared, Topic

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from checkers.events import Measured, RunStarted
 from checkers.explore import traces
 from checkers.report.folder import RunFolder
-from checkers.report.run_files import DESCRIPTION, RUNNING
+from checkers.run_files import DESCRIPTION, RUNNING
 from model.faults import InputFault
 
 

@@ -18,7 +18,7 @@ from checkers.histories.io import reading
 from checkers.histories.io.faults import faults
 from checkers.histories.io.parquet_layout import write_part
 from checkers.histories.io.recorded import METADATA, UnreadableHistory, operations, tail_path
-from tests.checkers.histories.avro.avro_histories import in_avro
+from tests.checkers.histories.io.avro.avro_histories import in_avro
 
 DEMO = Path(demo).with_name("three-anomalies.edn")
 MEGABYTE = 1_000_000

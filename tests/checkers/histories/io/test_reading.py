@@ -22,7 +22,7 @@ from checkers.histories.io.recorded import (
 )
 from model.histories import COLUMNS, NEW_IN_2, SCHEMA_VERSION
 from model.history_notation import history
-from tests.checkers.histories.avro.avro_histories import in_avro
+from tests.checkers.histories.io.avro.avro_histories import in_avro
 from tests.checkers.histories.io.refusals import assert_refused
 
 HISTORY = history("""

@@ -12,10 +12,10 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from checkers.client_config import ClientConfig
 from checkers.histories.topics.address import Topic, topic
 from checkers.histories.topics.copying import TopicCopy, copying
 from checkers.progress import Progress
-from checkers.record.client_config import ClientConfig
 from checkers.testing.broker import Broker
 from model.faults import InputFault
 

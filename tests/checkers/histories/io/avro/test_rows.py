@@ -17,15 +17,15 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from checkers.histories.avro import containers, rows
-from checkers.histories.avro.containers import CODECS, MAGIC
+from checkers.histories.io.avro import containers, rows
+from checkers.histories.io.avro.containers import CODECS, MAGIC
 from checkers.histories.io.checking import check
 from checkers.histories.io.converting import convert
 from checkers.histories.io.reading import whole
 from checkers.histories.io.recorded import UnreadableHistory, as_table
 from model.histories import NEW_IN_2
 from model.history_notation import history
-from tests.checkers.histories.avro.avro_histories import block, header, in_avro, long
+from tests.checkers.histories.io.avro.avro_histories import block, header, in_avro, long
 from tools.history_format import avro_schema
 
 TABLE = as_table(

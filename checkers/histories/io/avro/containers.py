@@ -20,7 +20,7 @@ from typing import IO, Any, Final
 
 from fastavro import schemaless_reader
 
-from checkers.histories.avro.schemas import AvroFault, parsed, takes_no_bytes
+from checkers.histories.io.avro.schemas import AvroFault, parsed, takes_no_bytes
 from checkers.histories.io.recorded import SHOWN, shown
 from reference_impl.log.compression import BadCompression, decompress
 

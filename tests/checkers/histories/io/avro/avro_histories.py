@@ -10,7 +10,7 @@ import cramjam
 import fastavro
 import pyarrow as pa
 
-from checkers.histories.avro.containers import MAGIC
+from checkers.histories.io.avro.containers import MAGIC
 from tools.history_format import avro_schema
 
 MARKER = b"sixteen bytes ok"

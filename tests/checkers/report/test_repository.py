@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.over_time.repository import commit_of
+from checkers.report.repository import commit_of
 
 
 def git(folder: Path, *words: str) -> str:

@@ -13,12 +13,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from checkers.histories.avro.containers import MAX_BLOCK, Container
-from checkers.histories.avro.schemas import AvroFault
-from checkers.histories.io.json_faults import unknown_column
+from checkers.histories.io.avro.containers import MAX_BLOCK, Container
+from checkers.histories.io.avro.schemas import AvroFault
+from checkers.histories.io.columns import check_columns, unknown_column
 from checkers.histories.io.locations import Place
 from checkers.histories.io.recorded import SCHEMA, UnreadableHistory, shown
-from checkers.histories.io.sources import check_columns
 from model.histories import COLUMNS
 
 ROWS_AT_ONCE: Final = 10_000  # as Python objects

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from checkers.record.client_config import PRODUCER, BadClientConfig, ClientConfig, read
+from checkers.client_config import PRODUCER, BadClientConfig, ClientConfig, read
 
 
 def write(path: Path, text: str) -> Path:
