@@ -6,14 +6,16 @@ Results go to stdout, progress and notes to stderr. The last event is always `ru
 
 from __future__ import annotations
 
+import _weakrefset
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from checkers.over_time.baseline import Baseline
 
 Reporter = Callable[[Event], None]
+_WEAK_REFERENCES: Final = {weakref.__file__, _weakrefset.__file__}
 
 
 class Interrupted(Exception):
@@ -129,13 +132,12 @@ class Run:
     def interrupt(self, number: int, frame: FrameType | None) -> None:
         """Notes that the user pressed Ctrl-C, and raises KeyboardInterrupt.
 
-        The note is needed because Python ignores an exception during garbage collection.
+        Inside a destructor, only the note is made, and `poll` raises KeyboardInterrupt later.
         """
         del number
         self.interrupted = True
-        if frame is not None and frame.f_code.co_name == "__del__":
-            return  # Python would print the exception and go on; `poll` raises it later
-        raise KeyboardInterrupt
+        if not _is_destroying(frame):
+            raise KeyboardInterrupt
 
     def folders(self) -> Iterator[Path]:
         """Yields the folders that this run writes to."""
@@ -150,3 +152,16 @@ class Run:
             return "every violation is known"
         table = verdicts.AS_EXPECTED if self.judged_by_expectation else {}
         return {**verdicts.EXIT_CODES, **table}[code]
+
+
+def _is_destroying(frame: FrameType | None) -> bool:
+    """True if the frame, or one that called it, is a destructor or a callback of a weak reference.
+
+    Python prints an exception of such a function and goes on.
+    """
+    while frame is not None:
+        name, file = frame.f_code.co_name, frame.f_code.co_filename
+        if name == "__del__" or (file in _WEAK_REFERENCES and name in ("remove", "_remove")):
+            return True
+        frame = frame.f_back
+    return False

@@ -18,6 +18,8 @@ from typing import Any, Final, Literal
 
 import z3
 
+from checkers.symbolic.interruptible import interruptible
+
 Expr = Any  # z3 has no type annotations
 Model = Any
 Options = Mapping[str, object]
@@ -26,9 +28,6 @@ MILLION: Final = 1_000_000
 LARGEST_UNITS: Final = 2**32 - 1  # of Z3's option
 UNITS: Final = 100 * MILLION  # for one condition, over all of its attempts
 LIMIT_MS: Final = 600_000  # for one condition too
-
-# With `ctrl_c`, Z3 handles the signal and stops; Python would handle it only after the query.
-INTERRUPTED: Final = ("interrupted from keyboard", "interrupted")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +68,13 @@ class Solver:
         seed: int = 0,
         options: Options | None = None,
     ) -> None:
+        self._context = context
         self._solver = z3.Solver(ctx=context)
         self._solver.set(
             timeout=max(1, limit_ms),  # for Z3, 0 is no limit
             rlimit=min(max(1, units), LARGEST_UNITS),
             random_seed=seed,
-            ctrl_c=True,
+            ctrl_c=False,  # the signal is Python's: see `interruptible`
             **(options or {}),
         )
 
@@ -84,18 +84,18 @@ class Solver:
     def check(self, *assumptions: Expr) -> Answer:
         """Returns whether formulas and `assumptions` can be true together: sat, unsat or unknown.
 
-        The answer is `unknown` at a limit. Raises KeyboardInterrupt if the user interrupts Z3.
+        The answer is `unknown` at a limit. Raises KeyboardInterrupt if the user presses Ctrl-C.
         """
         started, before = time.perf_counter(), self._units()
-        verdict = str(self._solver.check(*assumptions))
+        verdict = str(
+            interruptible(lambda: self._solver.check(*assumptions), self._context.interrupt)
+        )
         seconds, units = time.perf_counter() - started, self._units() - before
         match verdict:
             case "sat" | "unsat":
                 return Answer(verdict=verdict, seconds=seconds, units=units)
             case _:
                 reason = self._solver.reason_unknown()
-                if reason in INTERRUPTED:
-                    raise KeyboardInterrupt
                 return Answer(verdict="unknown", seconds=seconds, units=units, reason=reason)
 
     def _units(self) -> int:

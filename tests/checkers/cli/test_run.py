@@ -202,3 +202,23 @@ def test_an_interrupt_that_python_drops_ends_the_run_at_its_next_progress(
     assert result.exit_code == 130
     assert steps == ["interrupted", "went on"]
     assert "Traceback" not in result.stderr
+
+
+class Destroyed:
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interrupt_in_a_destructor_ends_the_run_at_its_next_progress(tmp_path: Path) -> None:
+    steps: list[str] = []
+
+    def body(run: Run) -> None:
+        Destroyed()
+        steps.append("went on")
+        run.progress("on it")
+        steps.append("not reached")
+
+    result = ran(body, tmp_path)
+    assert result.exit_code == 130
+    assert steps == ["went on"]
+    assert "Traceback" not in result.stderr
