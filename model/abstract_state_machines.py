@@ -219,7 +219,7 @@ ABSTRACT_STATE_MACHINES: Final[Mapping[str, tuple[StateMachine, ...]]] = {  # by
                 "ELR": "it is in the ELR: not in sync, but it has every committed record",
                 "OUT_OF_SYNC": "a replica that may lack committed records",
             },
-            at=[{"brokers": 2, "min_isr": 1}, {"brokers": 2}, {"leader_epochs": 1}],
+            at=[{"brokers": 2, "min_isr": 1}, {"disturbances": 0}, {"leader_epochs": 1}],
             steps=(
                 ("NO_REPLICA", "add_replica | replace_replica", "OUT_OF_SYNC"),
                 ("OUT_OF_SYNC", "complete_reassignment | expand_isr", "ISR"),
