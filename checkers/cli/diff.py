@@ -23,7 +23,7 @@ def diff_command(run: Run, before: str, after: str) -> None:
     urteil diff c3f1 runs/2026-11-23T0142-9a0e
 
     A run is a folder, an id or its last four digits, last, or last~N: N runs before the last.
-    Exits 1 if a violation is new and not known, else 0.
+    Exits 1 if AFTER has a violation that BEFORE lacks and that no baseline lists, else 0.
     """
     from checkers.over_time.choosing import named
     from checkers.over_time.comparing import compared, is_failure

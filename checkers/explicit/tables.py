@@ -68,7 +68,7 @@ class Transition:
 
 
 class Table:
-    """A batch of states as columns, and the cached results of operations."""
+    """A batch of states as columns, and the cached results of the expressions evaluated on them."""
 
     def __init__(self, rows: Array, ops: Sequence[Op]) -> None:
         self.size = len(rows)

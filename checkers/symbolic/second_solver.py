@@ -75,7 +75,7 @@ def opinion(script: Script, *, limit_ms: int) -> Opinion:
 
 
 def _attempts(script: Script) -> Iterator[tuple[Method, str, frozenset[str]]]:
-    """Yields a method, a script, and the answers that decide the condition, for each attempt."""
+    """Yields for each attempt a method, a script, and which answers to it are conclusive."""
     proves = frozenset({"unsat"})
     decides = proves if script.lacks_claims else proves | {"sat"}
     for method in METHODS:

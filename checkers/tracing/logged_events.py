@@ -85,8 +85,8 @@ def row(
 def nothing(logger: str, *begins: str) -> Iterator[Row]:
     """Yields one table row for each kind of log line that is ignored, because it reports no event.
 
-    `begins` has the first words of the message of each such line. A line that fits no row counts as
-    unknown if some row has its logger.
+    `begins` has the first words of the message of each such line. A line that fits no row is
+    unknown if the table has a row for its logger, and is ignored otherwise.
     """
     return (Row(logger, text) for text in begins)
 

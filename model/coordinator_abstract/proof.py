@@ -117,8 +117,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def the_log_has_no_last_epoch(s) -> Bool:
         """Each record of the coordinator's log has a producer epoch below the last possible epoch.
 
-        True because a commit or abort whose markers have the last epoch gives the producer another
-        producer id.
+        True because the coordinator changes the producer id when it commits or aborts with markers
+        of the last epoch.
         """
         return forall(
             all_of(

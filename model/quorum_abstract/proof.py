@@ -63,9 +63,9 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def within_an_epoch_nothing_is_lost(s) -> Bool:
-        """While a replica stays in an epoch, it keeps all acknowledged records of this epoch.
+        """A replica that stays in an epoch keeps each record of the epoch that it acknowledged.
 
-        These are the records that the replica has acknowledged to the leader that appended them.
+        A replica acknowledges a record to the leader that appended it, by a fetch.
         """
         return forall(
             implies(

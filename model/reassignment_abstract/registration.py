@@ -204,9 +204,10 @@ class Registration(AbstractPartitionState):
     # ---- the operator
 
     def disturb(s, number: Disturbance) -> None:
-        """Gives a request of the operator or an unclean stop a number above all earlier numbers.
+        """Counts a disturbance: a request of the operator, or an unclean stop of a broker.
 
-        In a finite scope, the largest number limits the requests and unclean stops together.
+        Its number is above all earlier ones. In a finite scope, the largest number limits how many
+        disturbances there are.
         """
         when(s.last_disturbance < number)
         s.last_disturbance = number

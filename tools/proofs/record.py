@@ -53,7 +53,10 @@ class Row:
 
 
 def kept(file: Path = KEPT) -> tuple[dict[str, str], dict[Proved, Row]]:
-    """Returns the machine of the record, and its results: proof -> row; empty without a file."""
+    """Returns the computer on which the proofs were timed, and the result of each proof.
+
+    Both are empty without a file.
+    """
     if not file.exists():
         return {}, {}
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))

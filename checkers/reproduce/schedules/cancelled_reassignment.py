@@ -1,8 +1,8 @@
 """A cancelled reassignment leaves one copy of an acknowledged record, with min.insync.replicas=2.
 
-An operator adds two brokers to a partition. One of them joins the ISR, the other is down. Then a
-replica of the partition stops. The ISR still has two members, so records are acknowledged. The
-operator cancels the reassignment, and the added broker deletes its log. Now one broker has the
+An operator adds two brokers to a partition of two replicas. One of them joins the ISR, the other is
+down. Then one of the two old replicas stops. The ISR has two members, so records are acknowledged.
+The operator cancels the reassignment, and the added broker deletes its log. Now one broker has the
 records, and no other replica is eligible. When this broker loses its disk, the records are lost.
 
 The control does not cancel the reassignment. There the added broker is elected.

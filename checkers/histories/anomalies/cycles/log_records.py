@@ -52,7 +52,7 @@ class LogRecords:
     last: Mask  # True at the last location of the value
 
     def groups(self) -> tuple[Ints, Ints]:
-        """Returns the first row of each offset, and its number of rows, as two arrays.
+        """Returns two arrays: for each offset the index of its first row, and how many rows it has.
 
         The offsets are ordered by log and offset. A row is one value observed at the offset.
         """
