@@ -98,7 +98,7 @@ def _compiler() -> Iterator[Measured]:
 
 
 def _proofs() -> Measured:
-    files = list(cache(prove.PROVED).glob("*"))
+    files = list(cache(prove.PROVED).glob("*.json"))
     size = f"{len(files):,} conditions, {sum(map(_size, files)) / MEGABYTE:,.1f} MB"
     return Measured(metric="cache of proofs", value=f"{cache(prove.PROVED)}, {size}")
 

@@ -65,15 +65,15 @@ DEFAULTS = ProofOptions()
 @selection.spec_options(default="transactions-abstract")
 @click.option(
     "--limit",
-    default=100,
+    default=DEFAULTS.limit,
     show_default=True,
     help="Work of Z3 for each condition, in millions of its units; the same on every machine.",
 )
 @click.option(
     "--limit-ms",
-    default=600_000,
+    default=DEFAULTS.limit_ms,
     show_default=True,
-    help="Wall time of each solver for each condition, in milliseconds: a last resort.",
+    help="Wall time for each condition, in milliseconds: a last resort. cvc5: at most 20,000.",
 )
 @click.option(
     "--smtlib",
@@ -197,7 +197,7 @@ def prove(
     right = expectations(variant, properties, {}, expected)
     runs = None
     if proof.failed and not proof.interrupted:
-        show_failures(run, variant, spec, proof, expected="violated" in right.values())
+        show_failures(run, variant, spec, proof, options, expected="violated" in right.values())
         runs = explored(run, variant, spec, properties, RUN_BUDGET)
         show_counterexamples(
             run, variant, spec, runs, command or replay_command(), right, heading="a real run: "
@@ -292,10 +292,19 @@ def verdict_on(
     return "undecided", why, None
 
 
-def show_failures(run: Run, variant: Variant, spec: Spec, proof: Proof, *, expected: bool) -> None:
+def show_failures(
+    run: Run,
+    variant: Variant,
+    spec: Spec,
+    proof: Proof,
+    options: ProofOptions,
+    *,
+    expected: bool,
+) -> None:
     """Emits a counterexample for each failed condition.
 
     A counterexample has one step: all claims are true before this step, and one is false after it.
+    Its search may take a fifth of the work that the condition may take.
     """
     from checkers import symbolic
 
@@ -303,7 +312,12 @@ def show_failures(run: Run, variant: Variant, spec: Spec, proof: Proof, *, expec
         if failed.how.startswith(DECLINED):
             continue  # Z3 cannot express it: the verdict has the reason
         found = symbolic.counterexample_to_induction(
-            spec, failed.action, failed.claim, seed=run.seed
+            spec,
+            failed.action,
+            failed.claim,
+            seed=run.seed,
+            units=options.limit * MILLION // 5,
+            limit_ms=options.limit_ms,
         )
         title = f"✗ {failed.action} does not preserve {failed.claim} ({failed.verdict})"
         file = f"{variant.spec}-{variant.name}-{failed.action}-{failed.claim}.txt"

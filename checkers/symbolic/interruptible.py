@@ -1,16 +1,22 @@
-"""Ctrl-C during a call of C code: Python notices the signal at once, not after the call.
+"""Ctrl-C during a call of C code, such as a query of Z3.
 
-Z3 can handle the signal itself, but it loses one that arrives at the end of a query. A signal
-handler of Python runs only between two instructions of the main thread. So the call runs in another
-thread, and the main thread waits.
+Python notes a signal at once, but runs its handler only after the call. Z3 can handle the signal
+itself, but it loses one that arrives at the end of a query. So another thread waits for the note,
+and stops the call. Then Python runs the handler, which raises KeyboardInterrupt.
+
+    main thread    calls Z3 ............................ returns, raises KeyboardInterrupt
+    signal              noted in a pipe
+    watcher        waits for the pipe    stops Z3
 """
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
+import time
 from collections.abc import Callable
-from concurrent.futures import Future
-from threading import Thread
+from functools import cache
 from typing import Final, TypeVar
 
 T = TypeVar("T")
@@ -18,34 +24,39 @@ STOP_AGAIN_S: Final = 0.01
 
 
 def interruptible(task: Callable[[], T], stop: Callable[[], None]) -> T:
-    """Returns the result of the task, or raises its error.
+    """Returns the result of the task, during which Ctrl-C calls `stop` until the task ends.
 
-    If the user presses Ctrl-C, calls `stop` until the task ends, and raises KeyboardInterrupt. The
-    task may ignore a call of `stop` that comes too early.
+    A call of `stop` that comes too early or too late must do no harm. Outside the main thread,
+    which alone gets KeyboardInterrupt, the task just runs.
     """
-    result = Future[T]()
-
-    def run() -> None:
-        try:
-            result.set_result(task())
-        except BaseException as error:
-            result.set_exception(error)
-
-    thread = Thread(target=run, daemon=True)
+    if threading.current_thread() is not threading.main_thread():
+        return task()
+    watcher = _watcher(os.getpid())
+    before = signal.set_wakeup_fd(watcher.writing, warn_on_full_buffer=False)
+    watcher.stop = stop
     try:
-        _start(thread)
-        return result.result()
+        return task()
     finally:
-        while thread.is_alive():
-            if not result.done():
+        watcher.stop = None
+        signal.set_wakeup_fd(before)
+
+
+class _Watcher:
+    def __init__(self) -> None:
+        self.stop: Callable[[], None] | None = None
+        self.reading, self.writing = os.pipe()
+        os.set_blocking(self.writing, False)
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        while numbers := os.read(self.reading, 64):
+            while signal.SIGINT in numbers and (stop := self.stop) is not None:
                 stop()
-            thread.join(STOP_AGAIN_S)
+                time.sleep(STOP_AGAIN_S)
 
 
-def _start(thread: Thread) -> None:
-    """Starts the thread; Ctrl-C waits until it has started, and never interrupts the thread."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        thread.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+@cache
+def _watcher(pid: int) -> _Watcher:
+    """Returns the watcher of this process; a forked process has none of its parent's threads."""
+    del pid
+    return _Watcher()

@@ -30,6 +30,9 @@ UNITS: Final = 100 * MILLION  # for one condition, over all of its attempts
 LIMIT_MS: Final = 600_000  # for one condition too
 
 
+INTERRUPTED: Final = "interrupted"  # Z3's word
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
     """The seed of Z3's search, and its limits for one condition or one query."""
@@ -96,6 +99,8 @@ class Solver:
                 return Answer(verdict=verdict, seconds=seconds, units=units)
             case _:
                 reason = self._solver.reason_unknown()
+                if reason == INTERRUPTED:  # and Python's handler ran in a destructor
+                    raise KeyboardInterrupt
                 return Answer(verdict="unknown", seconds=seconds, units=units, reason=reason)
 
     def _units(self) -> int:

@@ -60,13 +60,6 @@ AT_LENGTH: Final = (
     ),
     Strategy(name="model-based instantiation", options={}, part=0.6),
 )
-STRATEGIES: Final = (
-    AT_FIRST_SIGHT,
-    AT_A_FINITE_SCOPE,
-    OF_INSTANCES,
-    OF_FEW_INSTANCES,
-    *AT_LENGTH,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -2,8 +2,9 @@
 
 A proof is found only by the key of its condition. The key is a hash of everything that decides the
 proof: the formulas as Z3 prints them in SMT-LIB, the names of the action and of the claims, the
-solver and its version, the seed, the limits, and the configurations of Z3. So a condition with
-another guard, lemma, seed or solver has another key, and is decided again.
+solver and its version, the seed, the limits, and the source code of this package. So a condition
+with another guard, lemma, seed or solver has another key, and is decided again. So is every
+condition after a change of how Urteil translates, instantiates or tries formulas.
 
 Only proofs are stored. A refuted condition needs its counterexample and an unknown one needs more
 time, so both are decided again. An entry that is damaged or belongs to another key is ignored and
@@ -16,6 +17,8 @@ import hashlib
 import json
 import os
 import re
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -23,10 +26,9 @@ import z3
 
 from checkers.symbolic.induction import Goal
 from checkers.symbolic.limits import Effort, Expr, Solver, solver_version
-from checkers.symbolic.portfolio import STRATEGIES, Outcome
+from checkers.symbolic.portfolio import Outcome
 from checkers.symbolic.sorts import Sorts
 
-FORM: Final = 1  # of an entry, and of the text that a key is made of
 FRESH: Final = re.compile(r"!(\d+)")  # Z3 numbers fresh variables, and shared terms of a printout
 
 
@@ -38,7 +40,7 @@ class ConditionKeys:
 
     def __init__(self, sorts: Sorts, effort: Effort) -> None:
         self.sorts = sorts
-        self.settings = [FORM, solver_version(), repr(effort), repr(STRATEGIES)]
+        self.settings = [solver_version(), repr(effort), sources()]
         self._hashes: dict[int, tuple[str, Expr]] = {}
 
     def key(self, name: str, goal: Goal) -> str:
@@ -66,6 +68,13 @@ class ConditionKeys:
             # The formula is kept too, so that no other formula gets its number.
             self._hashes[number] = _sha256(printed(formula, self.sorts)), formula
         return self._hashes[number][0]
+
+
+@cache
+def sources() -> str:
+    """Returns a hash of the modules of this package."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return _sha256("".join(file.read_text(encoding="utf-8") for file in files))
 
 
 def printed(formula: Expr, sorts: Sorts) -> str:
@@ -121,6 +130,9 @@ class ProofCache:
             partial.replace(file)
         except OSError as fault:
             self.fault = str(fault)
+        finally:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
 
     def _file(self, key: str) -> Path:
         return self.folder / f"{key}.json"

@@ -20,10 +20,10 @@ from checkers.histories.io.recorded import UnreadableHistory, shown
 
 COPY: Final = "copy the whole table again"
 REWRITE: Final = "write its current rows as Parquet files and pass their folder"
-_DELETED: Final = 2
 # content of a file
-_DELETES: Final = 1  # positions of deleted rows
-_REFUSED: Final = {2: "deleted rows (equality deletes)"}
+_ROWS: Final = 0
+_POSITIONS: Final = 1  # of deleted rows
+_EQUALITY_DELETES: Final = 2
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -68,7 +68,7 @@ def _files_in(manifest: Place, sequence: int) -> Iterator[TableFile]:
                     )
                 own = _number(entry.get("sequence_number"))
                 yield TableFile(
-                    path, sequence if own is None else own, file.get("content") == _DELETES
+                    path, sequence if own is None else own, file.get("content") == _POSITIONS
                 )
             case _:
                 raise UnreadableHistory(
@@ -81,9 +81,10 @@ def _number(found: object) -> int | None:
 
 
 def _obstacles(file: dict[str, Any], kind: str) -> Iterator[tuple[str, str]]:
-    content = file.get("content") or 0
-    if content not in (0, _DELETES):
-        what = _REFUSED.get(content, f"content {shown(content)}")
+    content = file.get("content") or _ROWS
+    if content not in (_ROWS, _POSITIONS):
+        is_known = content == _EQUALITY_DELETES
+        what = "deleted rows (equality deletes)" if is_known else f"content {shown(content)}"
         yield f"it has {what}", f"rewrite the data files of the table, or {REWRITE}"
     if kind.upper() != "PARQUET":
         yield f"its format is {kind}", REWRITE

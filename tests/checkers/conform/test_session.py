@@ -93,6 +93,14 @@ def test_a_closed_connection_is_an_answer() -> None:
         assert ask(connection) == CLOSED
 
 
+@contextmanager
+def refusing_port() -> Iterator[int]:
+    """Yields a port that refuses connections: it is bound, so nobody else listens on it."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
 def test_silence_is_an_answer() -> None:
     with server(lambda stream: time.sleep(1)) as connection:
         assert ask(connection) == SILENT
@@ -104,19 +112,18 @@ def test_a_response_without_its_schema_is_an_answer() -> None:
 
 
 def test_a_refused_connection_is_an_answer_and_an_unusable_cluster_an_error() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        place = listening.getsockname()
-    assert ask(Connection(*place)) == CLOSED
-    with pytest.raises(NotReady, match="name a broker that runs"):
-        Target.opened("x", f"{place[0]}:{place[1]}", "run-", 0)
+    with refusing_port() as port:
+        assert ask(Connection("127.0.0.1", port)) == CLOSED
+        with pytest.raises(NotReady, match="name a broker that runs"):
+            Target.opened("x", f"127.0.0.1:{port}", "run-", 0)
 
 
 def test_a_broker_that_does_not_answer_later_is_an_error_with_the_next_move() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        host, port = listening.getsockname()
-    cluster = Target(name="x", bootstrap_servers="", run="", begun_ms=0, brokers={1: (host, port)})
-    with pytest.raises(NotReady, match=r"^x: the connection is closed; check that every"):
-        cluster.create([Topic(name="~t")], {"~t": "t"})
+    with refusing_port() as port:
+        brokers = {1: ("127.0.0.1", port)}
+        cluster = Target(name="x", bootstrap_servers="", run="", begun_ms=0, brokers=brokers)
+        with pytest.raises(NotReady, match=r"^x: the connection is closed; check that every"):
+            cluster.create([Topic(name="~t")], {"~t": "t"})
 
 
 # ------------------------------------------------------------ clusters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -14,7 +15,6 @@ import z3
 
 from checkers.symbolic import Proof, ProofCache, proof_cache, prove
 from checkers.symbolic.condition import Condition
-from checkers.symbolic.portfolio import STRATEGIES
 from checkers.symbolic.proof_cache import printed
 from checkers.symbolic.sorts import Unbounded
 from model.language import Bool, Spec, action, forall, implies, lemma, when
@@ -129,7 +129,7 @@ def test_a_changed_lemma_misses_at_every_action(cache: ProofCache) -> None:
     }
 
 
-def test_another_seed_limit_solver_or_configuration_misses(
+def test_another_seed_limit_solver_or_code_misses(
     cache: ProofCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prove(Registration(), cache=cache)
@@ -140,7 +140,7 @@ def test_another_seed_limit_solver_or_configuration_misses(
         changed.setattr(proof_cache, "solver_version", lambda: "Z3 1.2.3")
         assert kept(prove(Registration(), cache=cache)) == 0
     with monkeypatch.context() as changed:
-        changed.setattr(proof_cache, "STRATEGIES", STRATEGIES[1:])
+        changed.setattr(proof_cache, "sources", lambda: "other code of this package")
         assert kept(prove(Registration(), cache=cache)) == 0
     assert kept(prove(Registration(), cache=cache)) == SOLVED
 
@@ -222,3 +222,15 @@ def test_a_folder_that_cannot_be_written_fails_no_proof(tmp_path: Path) -> None:
     cache = ProofCache(tmp_path / "file" / "proved")
     assert prove(Registration(), cache=cache).holds
     assert "Not a directory" in cache.fault
+
+
+def test_a_disk_that_is_full_leaves_no_partial_entry(
+    cache: ProofCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_file: Path, _target: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "replace", full)
+    prove(Registration(), cache=cache)
+    assert "No space left" in cache.fault
+    assert list(cache.folder.iterdir()) == []
