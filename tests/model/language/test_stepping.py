@@ -100,11 +100,13 @@ def test_the_initial_states_are_those_of_the_interpreter() -> None:
         interpreter = Interpreter.of(spec)
         stepper = Stepper.of(spec, interpreter.ranges)
         blank = dict(stepper.blank())
-        for values in interpreter.calls(spec.initial)[:3]:
+        begun = 0
+        for values in interpreter.calls(spec.initial)[:30]:
             expected = interpreter.step(spec.initial, blank, values)
             found = stepper.step(spec.initial, stepper.blank(), values)
-            assert found is not None
-            assert dict(found) == expected
+            assert (None if found is None else dict(found)) == expected
+            begun += expected is not None
+        assert begun > 0, variant.spec
 
 
 # ---------------------------------------------------------------- narrowing
