@@ -36,7 +36,8 @@ _TIMES: Final = {"cpu_s": "CPU", "wall_s": "wall time"}
 def measured(rows: int, runs: int) -> list[Pairing]:
     """Measures every engine on every skewed history and on the even one, `runs` times each.
 
-    Returns two pairings for each engine and skewed history: one of CPU time, one of wall time.
+    Returns two comparisons of each skewed history with the even one for each engine: of CPU time,
+    and of wall time.
     """
     found: list[Pairing] = []
     with tempfile.TemporaryDirectory(prefix="urteil-skew-") as made:

@@ -30,7 +30,7 @@ def replay_trials(
     times: int,
     **of_a_model_trace: object,
 ) -> None:
-    """Repeats the test runs in the folder `file`: on the system `on`, or on their first system."""
+    """Repeats the test runs in the folder `file`, on the system `on` or on that of the runs."""
     from checkers.systems.opening import CLUSTER, named
     from checkers.trials.layout import pace_for, started
     from checkers.trials.replaying import kept_trials

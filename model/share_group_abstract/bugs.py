@@ -65,8 +65,8 @@ class ReadsWithoutFencing(AbstractShareGroup):
     (KAFKA-17796).
 
     So the coordinator accepts a write of the old leader after this read. The new leader does not
-    learn this, and delivers the record. The action `initialize` breaks the lemma
-    `leader_epochs_are_ordered`.
+    learn this, and delivers a record that the old leader had acknowledged. The action `initialize`
+    breaks the lemma `leader_epochs_are_ordered`.
     """
 
     def epoch_after_read(s) -> LeaderEpoch:

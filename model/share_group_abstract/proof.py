@@ -285,7 +285,7 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def writes_have_a_true_start(s) -> Bool:
-        """Below the start offset of a write, each record is decided or deleted.
+        """The start offset in a write has passed only records that are decided or deleted.
 
         A record is decided if a member has accepted or rejected it, or if it reached the limit of
         deliveries. True because the leader's start offset passes only such records.

@@ -38,7 +38,7 @@ def first_reason(*reasons: Reason) -> tuple[ErrorCode, str] | None:
 
 
 def unknown_topic(topic: str, known: States) -> Reason:
-    """Returns the reason UNKNOWN_TOPIC_OR_PARTITION, which applies if `known` is empty.
+    """Returns the error UNKNOWN_TOPIC_OR_PARTITION, which applies if `known` is empty.
 
     `known` has the registrations of the topic's partitions.
     """

@@ -1,4 +1,4 @@
-"""Proves every proved version on ten seeds, and on the first seed with cvc5 too.
+"""Repeats the proof of each version of a spec on ten seeds, and once with cvc5 too.
 
     python -m tools.proofs --seconds 3600                  # continues the record
     python -m tools.proofs --spec quorum-abstract --again  # only this spec, all of it

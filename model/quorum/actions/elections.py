@@ -156,7 +156,7 @@ class Elections(QuorumState):
         s.begins(r, LEADER, only())
 
     def may_resign(s, r: Replica) -> Bool:
-        """True if the leader may resign: it always may, because its followers may stop fetching."""
+        """True in every state: a leader may resign, as its followers may stop fetching."""
         return s.leads(r)
 
     @action(fair="weak")

@@ -9,10 +9,10 @@ an older instance must fail if its end was requested after the newer instance wa
 The commit or abort of a transaction requests its end. For a send outside of transactions, the time
 of its invocation counts. A write succeeded if its operation ended `ok` with a send or an offset
 commit. A write also succeeded if a reader at read_committed received one of its records. A process
-is not checked if its last `init_producer` is missing or did not end `ok`.
+is checked only if its last `init_producer` ended `ok`.
 
 Source: KIP-98, zombie fencing; KIP-360.
-Simplified: a record that only polls at read_uncommitted returned did not take effect.
+Simplified: a write whose records were seen only at read_uncommitted counts as failed.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Call:
 
 
 def calls_in(text: str) -> tuple[Call, ...]:
-    """Returns the calls of rules in the text of a program, without the final `teardown`."""
+    """Returns the calls of a state machine's rules in a program, without the final `teardown`."""
     lines = (line.strip() for line in text.splitlines())
     calls = (_parsed(line) for line in lines if line.startswith(_STATE))
     return tuple(call for call in calls if call.rule != _TEARDOWN)
