@@ -38,7 +38,7 @@ class TraceLines:
 
     @property
     def refused(self) -> Mapping[str, Any] | None:
-        """The line that the spec forbids; None without such a line.
+        """The line of the trace that the spec forbids; None if it permits every line.
 
         Its field `why` has the reason, and `needs` the action that the spec refuses, or None.
         """

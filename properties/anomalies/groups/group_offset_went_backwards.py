@@ -70,7 +70,7 @@ def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
 
 
 def went_backwards(history: History) -> tuple[GroupOffsetWentBackwards, ...]:
-    """Returns one row per fetch of a group offset that is lower than one observed before.
+    """Returns a row for each fetch of a group offset below an offset that was observed earlier.
 
     A fetch is left out if a commit may have lowered the offset.
     """

@@ -112,7 +112,7 @@ def test_producer_state_outlives_deleted_records() -> None:
 
 
 def test_before_kip_360_a_replica_without_records_knows_no_more_than_a_new_one() -> None:
-    """The last deleted record has epoch 1 and sequence 1: neither they nor its offset stay."""
+    """The replica forgets the epoch, the sequence and the offset of the last deleted record."""
     spec = Kip98(**{**QUIET, "batches": 3, "deletes": True, "gives_up": True})
     two = "send 0 1; send 0 2; append 0 1; append 0 2; copy 0; copy 0"
     script = f"send 0 0; give_up 0 0; resolve 0; {two}; acknowledge 0 1 0; acknowledge 0 2 1"
