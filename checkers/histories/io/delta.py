@@ -36,6 +36,7 @@ from checkers.histories.io.locations import (
     readable,
 )
 from checkers.histories.io.recorded import UnreadableHistory, reading_parquet, shown
+from checkers.histories.io.unreadable_tables import COPY, REWRITE
 from model.histories import COLUMNS
 
 LOG: Final = "_delta_log"
@@ -48,8 +49,6 @@ _CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?\
 _CHECKPOINT_2: Final = re.compile(r"\d{20}\.checkpoint\.[0-9a-f-]{36}\.(json|parquet)")
 _OF_CHECKPOINT: Final = ("add.path", "add.deletionVector", "metaData", "protocol")
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
-_COPY: Final = "copy the whole table again"
-_REWRITE: Final = "write its current rows as Parquet files and pass their folder"
 
 
 @dataclass(slots=True)
@@ -114,7 +113,7 @@ def files_of(table: Place, version: int | None = None) -> FileSet:
     if missing is not None:
         raise UnreadableHistory(
             f"{table}: its log cannot give version {wanted}: it lacks version {missing}, and the "
-            f"newest is {newest}; name another by --table-version, or {_COPY}"
+            f"newest is {newest}; name another by --table-version, or {COPY}"
         )
     snapshot = Snapshot()
     for part in checkpoints.get(start, ()):
@@ -128,7 +127,7 @@ def files_of(table: Place, version: int | None = None) -> FileSet:
     try:
         files = tuple(_place(table, path) for path in sorted(snapshot.files))
     except UnreadableLocation as fault:
-        raise UnreadableHistory(f"{table}: version {wanted} refers to {fault}; {_COPY}") from fault
+        raise UnreadableHistory(f"{table}: version {wanted} refers to {fault}; {COPY}") from fault
     return FileSet(f"{table}, version {wanted}", files)
 
 
@@ -144,7 +143,7 @@ def _log(table: Place) -> tuple[dict[int, Place], dict[int, list[Place]]]:
         elif _CHECKPOINT_2.fullmatch(file.name):
             raise UnreadableHistory(
                 f"{table}: Urteil does not support the feature v2Checkpoint of {file.name}; "
-                + _REWRITE
+                + REWRITE
             )
     return commits, {at: some for (at, count), some in parts.items() if len(some) == count}
 
@@ -154,7 +153,7 @@ def _apply(snapshot: Snapshot, file: Place, actions: Iterable[object]) -> None:
         try:
             snapshot.apply(action)
         except ValueError as error:
-            raise UnreadableHistory(f"{file}, action {number}: {error}; {_COPY}") from error
+            raise UnreadableHistory(f"{file}, action {number}: {error}; {COPY}") from error
 
 
 def _committed(file: Place) -> Iterator[object]:
@@ -162,7 +161,7 @@ def _committed(file: Place) -> Iterator[object]:
         try:
             yield json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise UnreadableHistory(f"{file}, line {number}: {error}; {_COPY}") from error
+            raise UnreadableHistory(f"{file}, line {number}: {error}; {COPY}") from error
 
 
 def _checkpointed(file: Place) -> Iterator[object]:
@@ -176,24 +175,24 @@ def _obstacles(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     """Yields each reason why the data files alone do not give the table's rows, with a remedy."""
     protocol, metadata = snapshot.protocol, snapshot.metadata
     if protocol is None or metadata is None:
-        yield "its log has no protocol or no metadata", _COPY
+        yield "its log has no protocol or no metadata", COPY
         return
     needed = protocol["minReaderVersion"]
     if needed > MAX_READER_VERSION:
-        yield f"its protocol needs a reader of version {needed}", _REWRITE
+        yield f"its protocol needs a reader of version {needed}", REWRITE
     for name in protocol.get("readerFeatures") or ():
         if name not in READER_FEATURES:
-            yield f"its protocol needs the feature {name}", _REWRITE
+            yield f"its protocol needs the feature {name}", REWRITE
     mapping = metadata["configuration"].get(MAPPING) or "none"
     if mapping != "none":
-        yield f"its columns have other names in its files ({MAPPING} is {mapping})", _REWRITE
+        yield f"its columns have other names in its files ({MAPPING} is {mapping})", REWRITE
     for path, vector in snapshot.files.items():
         if vector is not None:
-            purge = f"run REORG TABLE … APPLY (PURGE), or {_REWRITE}"
+            purge = f"run REORG TABLE … APPLY (PURGE), or {REWRITE}"
             yield f"{path} has deleted rows (feature deletionVectors)", purge
     for name in COLUMNS:
         if name in metadata["partitionColumns"]:
-            yield f"it is partitioned by {name}, so its files lack this column", _REWRITE
+            yield f"it is partitioned by {name}, so its files lack this column", REWRITE
     if not snapshot.files:
         yield "it has no rows", "name an earlier version by --table-version"
 

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.io.locations import Place, readable
 from checkers.histories.io.recorded import UnreadableHistory, reading_parquet
+from checkers.histories.io.unreadable_tables import COPY
 
 ROWS_AT_ONCE: Final = 200_000
 _ID: Final = b"PARQUET:field_id"
@@ -93,7 +94,7 @@ def _refuse_beyond(deleted: Ints, rows: int, path: Place) -> None:
         odd = deleted[0] if deleted[0] < 0 else deleted[-1]
         raise UnreadableHistory(
             f"{path}: a position delete of the table deletes row {odd}, and the file has {rows} "
-            "rows; copy the whole table again"
+            f"rows; {COPY}"
         )
 
 

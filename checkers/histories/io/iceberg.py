@@ -33,14 +33,13 @@ from checkers.histories.io.locations import (
     file_or_folder,
 )
 from checkers.histories.io.recorded import UnreadableHistory, shown
+from checkers.histories.io.unreadable_tables import COPY, REWRITE
 
 METADATA: Final = re.compile(r"v?(\d{1,18})(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
 FORMATS: Final = (1, 2)
 MAX_METADATA: Final = 256 << 20  # bytes
 _GZIP: Final = b"\x1f\x8b"
 _FILE: Final = re.compile(r"file:(?://[^/]*)?(?=/)")
-_COPY: Final = "copy the whole table again"
-_REWRITE: Final = "write its current rows as Parquet files and pass their folder"
 
 
 def is_table(place: Place) -> bool:
@@ -67,14 +66,14 @@ def files_of(table: Place, snapshot: int | None = None) -> FileSet:
         raise UnreadableHistory(f"{file}: Urteil cannot read this Iceberg table: {what}; {move}")
     fields = _fields(_schema(metadata, wanted, is_current=snapshot is None) or {})
     if not fields:
-        raise UnreadableHistory(f"{file}: its metadata has no schema of the snapshot; {_COPY}")
+        raise UnreadableHistory(f"{file}: its metadata has no schema of the snapshot; {COPY}")
     columns = tuple((field["id"], field["name"]) for field in fields)
 
     def place(path: str) -> Place:
         try:
             return _place(folder, str(metadata["location"]), path)
         except UnreadableLocation as fault:
-            raise UnreadableHistory(f"{file}: the table refers to {fault}; {_COPY}") from fault
+            raise UnreadableHistory(f"{file}: the table refers to {fault}; {COPY}") from fault
 
     files = sorted(iceberg_manifests.files(place(wanted["manifest-list"]), place))
     found = [file.path for file in files if not file.has_deletes]
@@ -117,14 +116,14 @@ def _metadata(file: Place) -> Mapping[str, Any]:
             data = decompress("gzip", data, MAX_METADATA)
         found: Any = json.loads(data)
     except (OSError, ValueError, RecursionError) as error:
-        raise UnreadableHistory(f"{file}: {str(error)[:200]}; {_COPY}") from error
+        raise UnreadableHistory(f"{file}: {str(error)[:200]}; {COPY}") from error
     match found:
         case {"format-version": int(), "location": str()}:
             return {"snapshots": (), **found}
         case _:
             raise UnreadableHistory(
                 f"{file}: this is no metadata of an Iceberg table: it needs format-version and "
-                f"location; {_COPY}"
+                f"location; {COPY}"
             )
 
 
@@ -146,10 +145,10 @@ def _obstacles(
 ) -> Iterator[tuple[str, str]]:
     version = metadata["format-version"]
     if version not in FORMATS:
-        yield f"its format version is {version}", _REWRITE
+        yield f"its format version is {version}", REWRITE
     path = snapshot.get("manifest-list")
     if not (isinstance(path, str) and path.isprintable()):
-        yield "the snapshot has no manifest list", _REWRITE
+        yield "the snapshot has no manifest list", REWRITE
 
 
 def _schema(

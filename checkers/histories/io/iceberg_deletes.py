@@ -19,9 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checkers.histories.columnar.fingerprints import Ints
-from checkers.histories.io.iceberg_manifests import COPY, TableFile
+from checkers.histories.io.iceberg_manifests import TableFile
 from checkers.histories.io.locations import Place, readable
 from checkers.histories.io.recorded import UnreadableHistory, reading_parquet
+from checkers.histories.io.unreadable_tables import COPY
 
 _COLUMNS: Final = pa.schema([("file_path", pa.string()), ("pos", pa.int64())])
 

@@ -17,9 +17,8 @@ from checkers.histories.io.avro.containers import Container
 from checkers.histories.io.avro.schemas import AvroFault
 from checkers.histories.io.locations import Place
 from checkers.histories.io.recorded import UnreadableHistory, shown
+from checkers.histories.io.unreadable_tables import COPY, REWRITE
 
-COPY: Final = "copy the whole table again"
-REWRITE: Final = "write its current rows as Parquet files and pass their folder"
 # content of a file
 _ROWS: Final = 0
 _POSITIONS: Final = 1  # of deleted rows

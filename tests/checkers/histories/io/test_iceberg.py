@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -23,11 +24,6 @@ from checkers.histories.io.locations import FileSet
 from checkers.histories.io.reading import parquet_parts, whole
 from checkers.histories.io.recorded import UnreadableHistory, as_table
 from model.history_notation import history
-from tests.checkers.histories.io.damaged_metadata import (
-    assert_never_a_crash,
-    damaged_bytes,
-    with_odd_values,
-)
 from tests.checkers.histories.io.iceberg_tables import (
     Tables,
     delete_rows,
@@ -414,44 +410,6 @@ def test_a_missing_file_is_named(table: Table, pattern: str, why: str) -> None:
         whole(folder_of(table))
 
 
-@pytest.fixture
-def recorded(tmp_path: Path) -> tuple[Path, int]:
-    """Returns a copy of the table that Spark wrote, and a snapshot that can be read.
-
-    Its bytes are the same in each run, so damages by a seed are the same too.
-    """
-    shutil.copytree(RECORDED, tmp_path / "recorded")
-    metadata = json.loads((RECORDED / "metadata" / "v5.metadata.json").read_bytes())
-    return tmp_path / "recorded", metadata["snapshots"][1]["snapshot-id"]
-
-
-def test_damaged_metadata_is_refused_or_read_but_never_a_crash(recorded: tuple[Path, int]) -> None:
-    rng, folder = random.Random(1), recorded[0] / "metadata"
-    (manifest_list,) = folder.glob(f"snap-{recorded[1]}-1-*.avro")
-    manifest = folder / f"{manifest_list.stem.split('-1-')[1]}-m0.avro"
-    for file in (folder / "v5.metadata.json", manifest_list, manifest):
-        contents = [damaged_bytes(rng, file.read_bytes()) for _ in range(150)]
-        assert_never_a_crash(partial(iceberg.files_of, *recorded), file, contents)
-
-
-def test_a_delete_file_with_damaged_bytes_is_refused_or_read_but_never_a_crash(
-    recorded: tuple[Path, int],
-) -> None:
-    rng, folder = random.Random(3), recorded[0]
-    (deletes,) = folder.glob("data/*/*-deletes.parquet")
-    contents = [damaged_bytes(rng, deletes.read_bytes()) for _ in range(150)]
-    assert_never_a_crash(partial(whole, folder), deletes, contents)
-
-
-def test_metadata_with_an_odd_value_is_refused_or_read_but_never_a_crash(
-    recorded: tuple[Path, int],
-) -> None:
-    file = recorded[0] / "metadata" / "v5.metadata.json"
-    odd = [*with_odd_values(json.loads(file.read_bytes()))]
-    contents = [json.dumps(document).encode() for document in random.Random(1).sample(odd, 500)]
-    assert_never_a_crash(partial(iceberg.files_of, *recorded), file, contents)
-
-
 def test_a_table_that_refers_to_an_unknown_store_is_refused(table: Table) -> None:
     metadata = json.loads(newest(table).read_bytes())
     metadata["snapshots"][0]["manifest-list"] = "ftp://a/b.avro"
@@ -462,6 +420,22 @@ def test_a_table_that_refers_to_an_unknown_store_is_refused(table: Table) -> Non
         f"{newest(table)}: the table refers to ftp://a/b.avro: unknown scheme ftp://; "
     )
     assert str(fault.value).endswith("; copy the whole table again")
+
+
+def test_a_content_of_another_type_is_refused(table: Table) -> None:
+    (manifest,) = (folder_of(table) / "metadata").glob("*-m0.avro")
+    with manifest.open("rb") as stream:
+        reader = fastavro.reader(stream)
+        schema: Any = json.loads(reader.metadata["avro.schema"])
+        entries: list[Any] = [*reader]
+    (file,) = [field["type"] for field in schema["fields"] if field["name"] == "data_file"]
+    (content,) = [field for field in file["fields"] if field["name"] == "content"]
+    content["type"] = {"type": "array", "items": "int"}
+    entries[0]["data_file"]["content"] = [1]
+    with manifest.open("wb") as stream:
+        fastavro.writer(stream, schema, entries)
+    with pytest.raises(UnreadableHistory, match=r"it has content \[1\]; rewrite the data files"):
+        whole(folder_of(table))
 
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b"[]", b"\x1f\x8b", b"{}", b"\xff"])

@@ -1,0 +1,8 @@
+"""The next move of a user whose Delta or Iceberg table cannot be read."""
+
+from __future__ import annotations
+
+from typing import Final
+
+COPY: Final = "copy the whole table again"
+REWRITE: Final = "write its current rows as Parquet files and pass their folder"
