@@ -57,6 +57,6 @@ def kept() -> Mapping[tuple[str, str], Counterexample]:
 
 
 def keep(record: Iterable[Counterexample]) -> None:
-    """Writes the record with one step a line, so that a changed trace makes a small diff."""
+    """Writes the counterexamples to the file, one step per line, so diffs of it stay small."""
     rows = [asdict(found) for found in record]
     KEPT.write_text(json.dumps(rows, indent=1) + "\n")

@@ -13,7 +13,7 @@ ROWS = 1_000_000
 
 
 def run() -> list[Pairing]:
-    """Measures the analysis of a million rows, and the first verdict on a small history."""
+    """Measures the analysis of a large history, and the time to a verdict on a small history."""
     from benchmarks.analyze import first_verdict
     from benchmarks.analyze.measuring import OURS, PEERS, measured
 

@@ -1,11 +1,13 @@
 """Compares `--engine spark` on this machine with the compiled engine, in memory and on disk.
 
 The model is KIP-320 on three brokers with epochs 0..2. Each run is a process of its own. Its CPU
-time is that of the search on all processes, without the start of Python and Spark. On one machine
-Spark has no more memory than the compiled engine. So a small memory limit of the engine on disk
-stands for a machine that is too small. The result has measured figures. A separate part has
-estimates, such as the number of cores from which Spark is faster. This benchmark is not part of
-`make bench`: `python -m benchmarks.explore.on_spark`.
+time is that of the search on all processes, without the start of Python and Spark.
+
+Spark helps if the states do not fit into the memory of one machine. Here all engines have the same
+machine. So the engine on disk runs with a small memory limit, as on a smaller machine. The result
+has the measured figures. A separate part has estimates, such as the number of cores from which
+Spark is faster. This benchmark is not part of `make bench`; run it with
+`python -m benchmarks.explore.on_spark`.
 """
 
 from __future__ import annotations

@@ -108,9 +108,9 @@ def _check(run: Run, found: Shipped, options: ReleaseOptions) -> None:
 
 
 def _decisive(rows: Sequence[ReleaseDecided]) -> list[ReleaseDecided]:
-    """Returns the first violation in each variant, in the order of `rows`.
+    """Returns, for one claim, the first violation in each variant (version or bug) of the spec.
 
-    If no variant violates the claim, the result is only the first of all rows.
+    If no variant violates the claim, the result is only the first verdict in `rows`.
     """
     violated = {row.variant: row for row in reversed(rows) if row.verdict == "violated"}
     return list(reversed(violated.values())) or [rows[0]]

@@ -27,10 +27,7 @@ class UnreadableRecording(InputFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """A recorded sequence of requests, as one of the two systems of a comparison.
-
-    It returns the recorded answers.
-    """
+    """One of the two compared systems, if its answers come from a recording."""
 
     sequence: Steps
     answers: Mapping[int, Any]

@@ -41,7 +41,7 @@ After = Mapping[int, Code]  # cell -> its value after an action
 
 
 def literal(value: Code) -> Any:
-    """Converts an int to `uint8` if it fits, else to `int16`; returns an operation unchanged."""
+    """Converts an int to `uint8` if it fits, else to `int16`; an `Op` is returned unchanged."""
     if isinstance(value, Op):
         return value
     return np.uint8(value) if 0 <= value < 256 else np.int16(value)

@@ -189,8 +189,9 @@ class Fairness:
     ) -> tuple[frozenset[int], frozenset[int]] | None:
         """Returns the states and the edges that make a cycle in `inside` fair to `instance`.
 
-        A cycle is fair to the instance if it contains at least one of these states or edges.
-        Returns None if every cycle in `inside` is fair to the instance.
+        An instance is a fair action with values of its parameters. A cycle is fair to it if the
+        cycle contains at least one of these states or edges. Returns None if every cycle in
+        `inside` is fair to the instance.
         """
         source, target = self.graph.source, self.graph.target
         edges = instance.edges

@@ -28,14 +28,14 @@ Formula = Literal["premise", "goal"]
 
 
 class States(Protocol):
-    """The nodes of a state graph, in breadth-first order; the initial states are the first."""
+    """The states of a state graph, in breadth-first order; the initial states are the first."""
 
     @property
     def ranges(self) -> Ranges: ...
 
     @property
     def initial(self) -> int:
-        """Returns the number of initial nodes."""
+        """Returns the number of initial states."""
         ...
 
     def where(self, claim: Liveness, formula: Formula, values: Sequence[int]) -> Mask:
@@ -46,7 +46,7 @@ class States(Protocol):
         ...
 
     def trace(self, start: int, edges: Sequence[int]) -> Trace:
-        """Returns the trace from the initial node `start` along the transitions `edges`."""
+        """Returns the trace from the initial state `start` along the transitions `edges`."""
         ...
 
 
@@ -54,7 +54,7 @@ class Cycles(Protocol):
     """The transitions of a state graph, numbered; a path is a list of their numbers."""
 
     def resting(self) -> Mask:
-        """Returns a mask of the nodes in which no fair action can change the state."""
+        """Returns a mask of the graph's states that no fair action can change."""
         ...
 
     def fair(self, within: Mask, through: Mask) -> Mask:

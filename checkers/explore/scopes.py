@@ -1,8 +1,9 @@
-"""A scope as text, such as `Replica=3,Offset=185`, and the argument values to try in large sorts.
+"""The sizes of a spec's sorts as text, and the elements of large sorts to try as arguments.
 
-A recorded trace needs as many offsets as its logs have, so its scope is larger than one that can be
-explored. A sort with more than `WIDE` elements is *wide*. Only some elements of a wide sort are
-tried as an argument: those near the values of the state (`near`).
+A sort is a finite type, such as `Replica`. The sizes of all sorts are the *scope* of the spec. As
+text, it is `Replica=3,Offset=185`. A recorded trace needs as many offsets as its logs have, so its
+scope is too large to be explored. A sort with more than `WIDE` elements is *wide*. Of a wide sort,
+only the elements near the values of the state are tried as an argument (`near`).
 """
 
 from __future__ import annotations

@@ -318,8 +318,8 @@ def list_offsets(timestamp: int, at: int) -> Do:
 def fetch_committed(at: int) -> Do:
     """Fetches the partition at read_committed.
 
-    The last stable offset and the values of the records are stored in the stage, for the check of
-    the same step.
+    The last stable offset and the values of the records are stored in `noted`. The check of the
+    same step reads them there.
     """
 
     def do(stage: Stage) -> None:

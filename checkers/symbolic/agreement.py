@@ -79,10 +79,10 @@ CompareProgress = Callable[[Compared, int, int], None]
 def agreement(
     conditions: Sequence[Script], *, limit_ms: int, progress: CompareProgress | None = None
 ) -> Agreement:
-    """Decides each condition again with cvc5, and compares the verdicts.
+    """Decides each condition of a proof a second time, with cvc5, and compares the verdicts.
 
-    After Ctrl-C the result has the conditions that were compared. Raises EnginesDisagree if one
-    solver proves a condition that the other one refutes.
+    A condition is a formula that the proof needs. After Ctrl-C the result has the conditions that
+    were compared. Raises EnginesDisagree if one solver proves a condition that the other refutes.
     """
     compared: list[Compared] = []
     interrupted = False

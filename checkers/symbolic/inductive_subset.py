@@ -1,9 +1,10 @@
-"""The largest set of claims that is inductive without the claims whose conditions failed.
+"""The largest set of claims that is inductive, if a proof by induction fails for some claims.
 
-One failed condition does not make every claim undecided. The claims with a failed condition are
-*dropped*. The other conditions are then decided again, without the dropped claims as assumptions.
-If another condition fails, its claim is dropped too. The claims that remain are true initially, and
-every action preserves them if they are true before it. So they are true in every reachable state.
+A proof has one *condition* for each action and claim: the action preserves the claim. If a
+condition fails, only its claim is *dropped*. The other conditions are then decided again, without
+the dropped claims as assumptions. If another condition fails, its claim is dropped too. The claims
+that remain are true initially, and every action preserves them. So they are true in every reachable
+state.
 
 A claim that needs a dropped claim is dropped in turn, so it stays undecided. A proof that assumed
 no dropped claim stays valid and is not repeated. If no invariant remains, the search ends, because

@@ -14,7 +14,7 @@ UP_TO = 6  # elements
 
 
 def assumption(sort: str) -> str:
-    """Returns the assumption of a proof about the majorities of a sort, as text."""
+    """Returns, as text, what a proof assumes about majorities of a set such as `Replica`."""
     return (
         f"any two majorities of {sort} share an element (true of all pairs up to {UP_TO} elements)"
     )

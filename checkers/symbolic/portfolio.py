@@ -116,7 +116,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The verdict on a condition of the induction, and the reason; `seconds` is the time in Z3."""
+    """The verdict on one condition of a proof, and the reason; `seconds` is the time in Z3."""
 
     verdict: Literal["proved", "refuted", "unknown"]
     how: str

@@ -70,7 +70,7 @@ class Mapping(Protocol):
 
     @property
     def elements(self) -> ElementNames:
-        """For each sort, the names of its elements in the traced run, such as `broker 1`."""
+        """The names of the spec's elements in the traced run, such as `broker 1` for a replica."""
         ...
 
     @property

@@ -47,7 +47,7 @@ class SharedTrials:
     def earlier(self, setting: str) -> Iterator[Ran]:
         """Yields the results of the trials (test runs) that were run so far in the setting.
 
-        Results of `repeated` are left out. A setting is a configuration of the cluster.
+        The repetitions by `repeated` are left out. A setting is a configuration of the cluster.
         """
         yield from [ran for (where, _, _), ran in self._ran.items() if where == setting]
 

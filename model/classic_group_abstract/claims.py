@@ -182,7 +182,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def assigned_after_the_first(s) -> Bool:
-        """A stable group, and a group with members in the log, is beyond the least generation.
+        """The generation of a stable group, and of a group with members in the log, is not the
+        least one.
 
         True because a rebalance raises the generation before the leader's assignment arrives.
         """

@@ -86,9 +86,9 @@ class ContinuationActions(AbstractCoordinator):
     def commit_append(s, i: TransactionalId) -> None:
         """The record that the coordinator appended is committed.
 
-        If an instance began without a producer epoch, it is now the newest instance. Kafka and
-        simplifications: those of the version `kip-1228`. Every claim also holds without the guard
-        of this action.
+        If an instance began without a producer epoch, it is now the newest instance. What Kafka
+        does, and what is simplified, is as in the version `kip-1228`. Every claim also holds
+        without the guard of this action.
         """
         begins = s.is_empty(s.appended[i]) & ~s.appends_last[i]
         s.newest[i] = ite(begins, s.answering[i], s.newest[i])
@@ -99,7 +99,7 @@ class ContinuationActions(AbstractCoordinator):
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
         """A new coordinator reads the log; appends that are not committed are lost.
 
-        Kafka, simplifications and guards: those of the version `kip-1228`.
+        What Kafka does, what is simplified, and the guards are as in the version `kip-1228`.
         """
         for i in TransactionalId:
             s.appends_last[i] = s.has_last[i]
@@ -202,8 +202,8 @@ class ContinuationLemmas(ContinuationActions):
         )
 
     def repeats(s, i: TransactionalId) -> Bool:
-        """True if the appended record has the present and the previous producer id and epoch of the
-        log.
+        """True if the appended record repeats the log's producer id and epoch, the present and the
+        previous ones.
         """
         m, n = s.log[i], s.appended[i]
         return all_of(
@@ -215,7 +215,9 @@ class ContinuationLemmas(ContinuationActions):
         )
 
     def continues(s, i: TransactionalId) -> Bool:
-        """True if the appended record has a new epoch, and keeps the log's as the previous one."""
+        """True if the appended record has a new epoch, and the log's present producer id and epoch
+        are the previous ones of the record.
+        """
         m, n = s.log[i], s.appended[i]
         return all_of(
             s.has_unused_stamp(m, n),

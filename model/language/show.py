@@ -115,9 +115,9 @@ class Script:
 
     @classmethod
     def of(cls, roots: Iterable[t.Node], in_spec: Names, params: Iterable[t.Local] = ()) -> Script:
-        """Returns a script that names each large term that occurs more than once in `roots`.
+        """Returns a name for each large term that occurs more than once in `roots`.
 
-        If the spec gives a name to the term (`in_spec`), the script uses this name. `params` are
+        If the spec itself names the term (`in_spec`), the result has this name. `params` are
         the parameters that a named term may contain.
         """
         parameters = frozenset(params)

@@ -249,8 +249,8 @@ class Stepper:
     def function(self, n: t.Node, free: Free) -> Eval:  # noqa: C901 - one case for each word
         """Compiles the term to a Python function of a state and of the values of variables.
 
-        `free` has the parameters whose values may be outside their sorts. The function checks each
-        key and each assigned value in which such a parameter occurs.
+        `free` has the parameters whose values may be outside their sorts (finite types). The
+        function checks each key and each assigned value in which such a parameter occurs.
         """
         match n:
             case t.Const():

@@ -149,9 +149,9 @@ class Writer:
         return list(changed.items())
 
     def _same(self, before: State, after: State) -> Skip:
-        """Returns a function that is true if both states share one object for a part of the state.
+        """Returns a function that is true for a part of the state that is one object in both.
 
-        The values of a shared part are equal, so the comparison of two large states skips it.
+        Its values are equal then, so the comparison of two large states skips this part.
         """
         if not (isinstance(before, RowState) and isinstance(after, RowState)):
             return lambda path, keys: False

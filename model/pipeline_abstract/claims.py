@@ -144,7 +144,7 @@ class PipelineClaims(PipelineActions):
 
     @witness
     def a_new_owner_waits(s) -> Bool:
-        """Reachable: the owner of a partition cannot start to read: an offset is pending."""
+        """Reachable: a pending offset keeps the owner of a partition from reading it."""
         return exists(
             all_of(
                 s.owner[s.generation][p] == i,

@@ -92,7 +92,7 @@ class Registration(AbstractPartitionState):
     def forget_proposals(s) -> None:
         """Drops the leader's proposals, because the registration changes.
 
-        Kafka: the partition epoch of the AlterPartition request is old.
+        Kafka: the controller rejects an AlterPartition request with an old partition epoch.
         """
         for r in Replica:
             s.led[s.newest].proposed[r] = False

@@ -135,10 +135,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def acknowledgements_are_newest(s) -> Bool:
-        """While an acknowledgement is in flight, all other writes of its leader for the same record
-        have smaller delivery counts.
-
-        Also, timeouts caused all these other writes.
+        """While an acknowledgement is in flight, its leader's other writes for the same record come
+        from timeouts, and have smaller delivery counts.
 
         True because the leader neither delivers the record nor lets its lock time out while an
         acknowledgement is written.

@@ -19,15 +19,15 @@ from model.variants import bug, version
 
 @version("v2", in_force=kafka("4.2", LATEST), default=True)
 class Transactions(AbstractTransactionsClaims):
-    """Version 2: a commit or abort moves the producer to a larger epoch, and its markers carry that
-    epoch.
+    """Transaction version 2: each commit or abort raises the producer's epoch, and its markers
+    carry the new epoch.
     """
 
 
 @bug("lax-markers", breaks="faithful", steps=9, in_force=kafka("4.0", "4.1"))
 class LaxMarkers(Transactions):
-    """Version 2 up to Kafka 4.1: a partition accepts a marker with the largest epoch that it has
-    seen (KIP-1228).
+    """Transaction version 2 up to Kafka 4.1: a partition accepts a marker with the largest epoch
+    that it has seen (KIP-1228).
 
     If a marker is delivered again, it closes the next transaction, whose records carry the same
     epoch. This version breaks the claims `atomic` and `faithful`, at the action `write_marker`.

@@ -90,9 +90,9 @@ def repeated_values(history: History) -> tuple[RepeatedValue, ...]:
 
 
 def overlapping_operations(history: History) -> tuple[OverlappingOperations, ...]:
-    """Returns one row per operation that began while an earlier operation of its process was open.
+    """Returns all operations that a process began while an earlier operation of it was open.
 
-    If several earlier ones were open, the row names the one that completed last.
+    If several earlier ones were open, the result names the one that completed last.
     """
 
     def closes(operation: Operation) -> float:

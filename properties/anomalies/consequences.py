@@ -78,7 +78,7 @@ CONSEQUENCES: Final = tuple(
 
 
 def causes_of(anomaly: str) -> tuple[Consequence, ...]:
-    """Returns the rows of the table about this anomaly: one for each anomaly that can cause it."""
+    """Returns the entries of `CONSEQUENCES` for this anomaly: one per anomaly that can cause it."""
     return tuple(one for one in CONSEQUENCES if one.anomaly == anomaly)
 
 

@@ -17,7 +17,7 @@ from properties.anomalies.declarations import JEPSEN, Declarations
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class EmptyHistory:
-    """The row that reports an empty history; its number of operations is zero."""
+    """The violation of an empty history; its number of operations is zero."""
 
     operations: int
 
@@ -31,7 +31,7 @@ class EmptyHistory:
 
 
 def empty_histories(history: History) -> tuple[EmptyHistory, ...]:
-    """Returns one row if the history has no operation, otherwise none."""
+    """Returns one violation if the history has no operation, otherwise none."""
     return () if history else (EmptyHistory(operations=0),)
 
 

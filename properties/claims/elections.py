@@ -283,7 +283,7 @@ def the_leader_commits_alone(watched: Watched) -> bool:
 
 
 def acknowledged_and_lost(watched: Watched) -> bool:
-    """Reachable: an acknowledged value is not in the log at the end."""
+    """Reachable: at the end of the run, an acknowledged value is not in the log."""
     return any(True for _ in _lost(watched))
 
 

@@ -34,12 +34,12 @@ class BadBatch(Location):
 
 
 def torn_tails(logs: Logs) -> tuple[NoBatch, ...]:
-    """Returns one row per replica whose newest segment ends in an incomplete batch."""
+    """Returns one violation per replica whose newest segment ends in an incomplete batch."""
     return _no_batch(logs, torn_tail=True)
 
 
 def unreadable_bytes(logs: Logs) -> tuple[NoBatch, ...]:
-    """Returns one row per segment whose last bytes form no batch.
+    """Returns one violation per segment whose last bytes form no batch.
 
     An incomplete batch at the end of the log is left out: `torn_tails` returns it.
     """

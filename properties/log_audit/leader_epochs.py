@@ -38,7 +38,7 @@ class EpochElsewhere(Location):
 
 
 def epochs_back(logs: Logs) -> tuple[EpochBack, ...]:
-    """Returns one row per batch with a lower leader epoch than the batch before it."""
+    """Returns one violation per batch with a lower leader epoch than the batch before it."""
     rows: list[EpochBack] = []
     for log in logs.replicas:
         for one, two in pairwise(batch for batch in log.sound if batch.leader_epoch >= 0):
@@ -64,7 +64,7 @@ def _checkpointed(log: ReplicaLog) -> Iterator[tuple[Batch, int]]:
 
 
 def epochs_elsewhere(logs: Logs) -> tuple[EpochElsewhere, ...]:
-    """Returns one row per batch whose leader epoch differs from that in the epoch checkpoint."""
+    """Returns one violation per batch whose leader epoch is not that of the epoch checkpoint."""
     return tuple(
         sorted(
             EpochElsewhere(

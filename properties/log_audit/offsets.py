@@ -35,7 +35,7 @@ class OffsetGap(Location):
 
 
 def offsets_back(logs: Logs) -> tuple[OffsetBack, ...]:
-    """Returns one row per batch whose first offset is too low.
+    """Returns one violation per batch whose first offset is too low.
 
     The first offset must not be below the end of the previous batch. It must not be below the base
     offset of the segment, either.
@@ -60,7 +60,7 @@ def cleaned_to(replicas: list[ReplicaLog]) -> int:
 
 
 def offset_gaps(logs: Logs) -> tuple[OffsetGap, ...]:
-    """Returns one row per batch that directly follows a gap in the offsets.
+    """Returns one violation per batch that directly follows a gap in the offsets.
 
     Offsets below `cleaned_to` may be missing, since compaction may have removed their records.
     """

@@ -43,12 +43,12 @@ class OpenTransaction(Location):
 
 
 def open_transactions(logs: Logs) -> tuple[OpenTransaction, ...]:
-    """Returns one row per open transaction that may still end."""
+    """Returns all open transactions that may still end."""
     return tuple(sorted(row for hangs, row in _open(logs) if not hangs))
 
 
 def hanging_transactions(logs: Logs) -> tuple[OpenTransaction, ...]:
-    """Returns one row per open transaction that will never end: a hanging transaction."""
+    """Returns all hanging transactions: the open transactions that will never end."""
     return tuple(sorted(row for hangs, row in _open(logs) if hangs))
 
 

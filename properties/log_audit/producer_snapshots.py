@@ -44,7 +44,7 @@ class SnapshotFault(Location):
 
 
 def snapshot_faults(logs: Logs) -> tuple[SnapshotFault, ...]:
-    """Returns one row per value of a producer's state that differs between log and snapshot."""
+    """Returns one violation per value of a producer that differs between log and snapshot."""
     rows: list[SnapshotFault] = []
     for log in logs.replicas:
         for last, in_log, in_snapshot in _in_both(log):

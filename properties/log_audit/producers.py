@@ -47,7 +47,7 @@ class ProducerEpochBack(Location):
 
 
 def sequence_gaps(logs: Logs) -> tuple[SequenceJump, ...]:
-    """Returns one row per batch that skips sequence numbers of its producer.
+    """Returns one violation per batch that skips sequence numbers of its producer.
 
     For example, one batch ends with the number 4, and the next begins with 6. Two batches are not
     compared if data may be missing between them.
@@ -62,7 +62,7 @@ def sequence_gaps(logs: Logs) -> tuple[SequenceJump, ...]:
 
 
 def sequence_repeats(logs: Logs) -> tuple[SequenceJump, ...]:
-    """Returns one row per batch that repeats sequence numbers of its producer."""
+    """Returns one violation per batch that repeats sequence numbers of its producer."""
     return tuple(
         sorted(
             SequenceJump(**location(log, two), **_jump(one, two))
@@ -110,7 +110,7 @@ def _jump(one: Batch, two: Batch) -> dict[str, Any]:
 
 
 def producer_epochs_back(logs: Logs) -> tuple[ProducerEpochBack, ...]:
-    """Returns one row per batch with a lower producer epoch than the producer's previous batch."""
+    """Returns one violation per batch with a lower epoch than its producer's previous batch."""
     return tuple(
         sorted(
             ProducerEpochBack(

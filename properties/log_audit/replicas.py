@@ -79,7 +79,7 @@ def _agreed(of: tuple[Batch, Record]) -> tuple[object, ...]:
 
 
 def divergences(logs: Logs) -> tuple[Divergence, ...]:
-    """Returns one row per pair of replicas with different records below both high watermarks."""
+    """Returns one violation per pair of replicas that differ below both high watermarks."""
     rows: list[Divergence] = []
     for one, mine, two, theirs, shared in _pairs(logs):
         differ = [at for at in shared if _agreed(mine[at]) != _agreed(theirs[at])]
@@ -102,7 +102,7 @@ def divergences(logs: Logs) -> tuple[Divergence, ...]:
 
 
 def ends_below(logs: Logs) -> tuple[BeyondEnd, ...]:
-    """Returns one row per log that ends below its checkpointed high watermark."""
+    """Returns one violation per log that ends below its checkpointed high watermark."""
     rows: list[BeyondEnd] = []
     for log in logs.replicas:
         mark, last = log.metadata.high_watermark, log.batches[-1] if log.batches else None

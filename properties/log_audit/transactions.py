@@ -79,7 +79,7 @@ def _successive(log: ReplicaLog) -> Iterator[tuple[Batch, Batch]]:
 
 
 def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
-    """Returns one row per batch that follows its producer's open transaction without a marker.
+    """Returns one violation per batch that follows an open transaction of its producer.
 
     The batch is not part of the transaction: it is not transactional, or has a newer producer
     epoch.
@@ -150,9 +150,9 @@ def _closings(logs: Logs) -> Iterator[tuple[ReplicaLog, Batch]]:
 
 
 def split_transactions(logs: Logs) -> tuple[SplitTransaction, ...]:
-    """Returns one row per transaction that was committed on one partition and aborted on another.
+    """Returns one violation per transaction that is committed in one partition, aborted in another.
 
-    The row names one commit marker and one abort marker. Of several commit markers, the row names
+    The result names one commit marker and one abort marker. Of several commit markers, it names
     the one on the first partition in alphabetical order. The same is true of abort markers.
     """
     first: dict[tuple[int, int, str], tuple[tuple[str, int, str], ReplicaLog, Batch]] = {}

@@ -44,7 +44,10 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A requested change and its error: `NONE`, the name of an error, or no answer."""
+    """A requested change of the cluster, such as a reassignment, and the answer of the broker.
+
+    `error` is `NONE`, the name of an error, or `no answer`.
+    """
 
     at_ns: int
     kind: str

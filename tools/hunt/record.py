@@ -1,8 +1,8 @@
-"""The record of the hunt: one row for each run, even if the run found nothing.
+"""The record of all test runs against real Kafka (`tools.hunt`), also of those that found nothing.
 
-`benchmarks/results/hunt.json` has one row per line. Rows are only added. If a guarantee was broken,
-a person finds the cause and fills in `finding`. This is the name of a page in docs/findings/, or
-the reason why there is none.
+`benchmarks/results/hunt.json` has one run per line. Lines are only added. If a guarantee was
+broken, a person finds the cause and fills in `finding`. This is the name of a page in
+docs/findings/, or the reason why there is none.
 """
 
 from __future__ import annotations

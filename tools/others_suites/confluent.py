@@ -106,7 +106,10 @@ def _run_file(python: Path, work: Path, path: Path) -> Iterator[Result]:
 
 
 def _environment() -> Path:
-    """Returns the Python executable of a virtual environment with our version of the client."""
+    """Returns the Python executable of a virtual environment that has confluent-kafka.
+
+    Its version is the one that is installed here.
+    """
     client = f"confluent-kafka=={version('confluent-kafka')}"
     folder = cache("others-suites") / client
     python = folder / "bin" / "python"

@@ -1,1 +1,1 @@
-"""A campaign that proves every proved version on ten seeds, and on one seed with cvc5 too."""
+"""Repeats the proof of each version of a spec: with ten seeds of Z3, and once with cvc5 too."""

@@ -95,7 +95,7 @@ class FairCycles:
     # ---- sets
 
     def resting(self) -> Mask:
-        """Returns a mask of the nodes in which no fair action can change the state."""
+        """Returns a mask of the graph's states that no fair action can change."""
         resting = self._mask()
         self._c.fair_resting(self._at, _of(resting))
         return resting

@@ -25,7 +25,7 @@ class Layout:
 
     @cached_property
     def places(self) -> list[tuple[int, int, int]]:
-        """Returns the position of each value: its 64-bit word, the shift in it, and the width.
+        """Returns the position of each value of a state: its 64-bit word, its shift, its width.
 
         The shift and the width are in bits.
         """

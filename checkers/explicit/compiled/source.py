@@ -243,7 +243,10 @@ class _ActionText:
         self.out.append(f"{pad}emit(w, k, &to, {self._instance(env)});")
 
     def _instance(self, env: Env) -> str:
-        """Returns C code for the number of an instance: the action with the values in `env`."""
+        """Returns C code that computes the number of the action with these parameter values.
+
+        `env` has the name of each parameter's C variable.
+        """
         code = "0"
         for p in self.action.params:
             code = f"({code} * {self.at.size(p.sort)} + {env[p.uid]})"

@@ -219,7 +219,7 @@ def collect(kernel: Kernel, sent: Iterable[bytes], earlier: Iterable[bytes]) -> 
 
 
 def sources(kernel: Kernel, wanted: frozenset[bytes], level: Iterable[bytes]) -> Iterator[Sent]:
-    """Reports a predecessor in this partition for each state of `wanted` that has one."""
+    """Reports a predecessor for each state of `wanted` that has one among the states of `level`."""
     found: dict[bytes, bytes] = {}
     with kernel.opened() as on:
         hashes = np.array([on.c.search_fingerprint(state) for state in wanted], np.uint64)

@@ -127,7 +127,7 @@ class Prepared:
 
     @property
     def constants(self) -> dict[str, int]:
-        """The constants that the configuration sets, besides the sorts."""
+        """The constants that the module's configuration sets to a number, with their values."""
         bounds = (self.ranges[n] for n in self.sorts("ordered", "int"))
         used = self._used | {x for pair in bounds for word in pair for x in _words(word)}
         own = {name: n for name, n in self.lifting.values.items() if name in used}
@@ -163,7 +163,7 @@ class Prepared:
         return made
 
     def sorts(self, *flavours: t.Flavour) -> list[str]:
-        """Returns the names of the spec's sorts that have one of the flavours `flavours`.
+        """Returns the names of the spec's sorts (finite types) that have one of these flavours.
 
         A flavour is "sort" (without an order), "ordered" or "int". Built-in sorts, such as `Bool`,
         are left out.

@@ -43,7 +43,7 @@ class AbortedOffsetRead:
 
 
 def aborted_offset_reads(history: History) -> tuple[AbortedOffsetRead, ...]:
-    """Returns one row per fetch of an offset that only aborted transactions committed."""
+    """Returns one violation per fetch of an offset that only aborted transactions committed."""
     rows: list[AbortedOffsetRead] = []
     for fetch in fetches(history):
         tried = commits_of(history, fetch)

@@ -81,7 +81,7 @@ def commits_of(history: History, fetch: Fetch) -> list[Commit]:
 
 
 def moved_without_commit(history: History) -> tuple[GroupOffsetMovedWithoutCommit, ...]:
-    """Returns one row per fetch of a group offset that no client had committed."""
+    """Returns one violation per fetch of a group offset that no client had committed."""
     rows: list[GroupOffsetMovedWithoutCommit] = []
     for fetch in fetches(history):
         known = first_different(history, fetch)

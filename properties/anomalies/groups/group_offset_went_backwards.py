@@ -34,7 +34,7 @@ from properties.anomalies.rendering import in_ms, render
 class GroupOffsetWentBackwards:
     """A fetch of a lower group offset than was observed before it.
 
-    The row also has the highest offset observed before.
+    The fields also have the highest offset that was observed before.
     """
 
     group: str
@@ -70,7 +70,7 @@ def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
 
 
 def went_backwards(history: History) -> tuple[GroupOffsetWentBackwards, ...]:
-    """Returns a row for each fetch of a group offset below an offset that was observed earlier.
+    """Returns one violation per fetch of a group offset below an offset that was observed earlier.
 
     A fetch is left out if a commit may have lowered the offset.
     """

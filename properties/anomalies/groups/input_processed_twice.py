@@ -57,9 +57,9 @@ def _rewound(history: History, offset: int, first: Step, second: Step) -> bool:
 
 
 def inputs_processed_twice(history: History) -> tuple[InputProcessedTwice, ...]:
-    """Returns one row per input record and two successive committed transactions that consumed it.
+    """Returns one violation per input record and two successive transactions that consumed it.
 
-    There is no row if another commit between the two may have moved the group's offset back.
+    There is no violation if another commit between the two may have moved the group's offset back.
     """
     return tuple(
         sorted(

@@ -125,7 +125,7 @@ def _inputs(
 def inputs_skipped(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[InputSkipped, ...]:
-    """Returns one row per input record that a consumer group skipped."""
+    """Returns one violation per input record that a consumer group skipped."""
     rows: list[InputSkipped] = []
     for (register, offset), (step, seen) in _inputs(history, declared).items():
         polled_by = sorted({op for at, op in _polls(history, register) if at == offset})

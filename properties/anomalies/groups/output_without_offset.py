@@ -82,7 +82,7 @@ def _after(fetch: Fetch, commit: Commit) -> bool:
 
 
 def outputs_without_offset(history: History) -> tuple[OutputWithoutOffset, ...]:
-    """Returns one row per fetch of a lower offset than a transaction had committed.
+    """Returns one violation per fetch of a lower offset than a transaction had committed.
 
     A record of this transaction was read before the fetch began. A fetch is left out if another
     commit may have set the lower offset after the transaction.

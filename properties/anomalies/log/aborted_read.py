@@ -49,7 +49,7 @@ def _readers(history: History) -> dict[KeyValue, list[int]]:
 
 
 def aborted_reads(history: History) -> tuple[AbortedRead, ...]:
-    """Returns one row per value that was read although all its sends failed."""
+    """Returns one violation per value that was read although all its sends failed."""
     sent = senders(history)
     return tuple(
         sorted(

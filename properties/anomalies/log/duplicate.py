@@ -40,7 +40,7 @@ class Duplicate:
 
 
 def duplicates(history: History) -> tuple[Duplicate, ...]:
-    """Returns one row per value that is at two or more offsets."""
+    """Returns one violation per value that is at two or more offsets."""
     seen = trusted_observations(history)
     rows: list[Duplicate] = []
     for key, value in {(s.key, s.value) for s in seen}:

@@ -85,7 +85,7 @@ def _required(history: History, declared: Declarations) -> dict[tuple[str, str],
 def lost_writes(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[LostWrite, ...]:
-    """Returns one row per value that a reader must have received, but that no poll returned."""
+    """Returns one violation per value that a poll must have returned, but that none returned."""
     highest, sent, read = highest_reads(history), committed_sends(history), read_values(history)
     rows: list[LostWrite] = []
     for (key, value), offset in _required(history, declared).items():

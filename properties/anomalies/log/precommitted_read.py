@@ -44,7 +44,7 @@ def _senders_that_poll(history: History) -> Iterator[int]:
 
 
 def precommitted_reads(history: History) -> tuple[PrecommittedRead, ...]:
-    """Returns one row per operation and value, if the operation both sent and polled the value."""
+    """Returns one violation per operation and value that the operation both sent and polled."""
     rows: list[PrecommittedRead] = []
     for number in _senders_that_poll(history):
         did = history[number].did

@@ -62,7 +62,7 @@ def _acknowledged(history: History, declared: Declarations) -> dict[tuple[str, s
 
 
 def unseen(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Unseen, ...]:
-    """Returns one row per acknowledged value that was never read."""
+    """Returns one violation per acknowledged value that was never read."""
     read = read_values(history)
     return tuple(
         sorted(

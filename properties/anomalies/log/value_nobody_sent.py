@@ -39,7 +39,7 @@ class ValueNobodySent:
 
 
 def values_nobody_sent(history: History) -> tuple[ValueNobodySent, ...]:
-    """Returns one row per polled value that no operation tried to send."""
+    """Returns one violation per polled value that no operation tried to send."""
     sent, polled = senders(history), polled_values(history)
     times = Counter((key, value) for key, value, _ in polled)
     return tuple(

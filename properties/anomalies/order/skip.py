@@ -62,7 +62,7 @@ class Skip(Step):
 def skips(
     history: History, found: Steps, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[Skip, ...]:
-    """Returns one row per step that skipped a record.
+    """Returns one violation per step that skipped a record.
 
     A step is two values that a process polled (or sent) one directly after the other. The step
     skipped a record if the history has evidence of a record between the offsets of the two values.

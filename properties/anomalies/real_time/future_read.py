@@ -45,7 +45,7 @@ def _polled(history: History) -> Iterator[tuple[int, int, Poll]]:
 
 
 def future_reads(history: History) -> tuple[FutureRead, ...]:
-    """Returns one row per value that was polled before any operation began to send the value."""
+    """Returns one violation per value that was polled before any operation began to send it."""
     sent = {
         key_value: min((history[op].invoked_ns, op) for op in ops)
         for key_value, ops in senders(history).items()

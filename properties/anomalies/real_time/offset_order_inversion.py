@@ -28,7 +28,7 @@ KNOWN_BY: Final[Mapping[By, str]] = {
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OffsetOrderInversion:
-    """A send got an offset below the log end observed before the send was invoked."""
+    """A send got an offset below a log end that was observed before the send was invoked."""
 
     key: str
     offset: int
@@ -74,7 +74,7 @@ def _located(history: History) -> Iterator[_Located]:
 
 
 def inversions(history: History) -> tuple[OffsetOrderInversion, ...]:
-    """Returns one row per send that got an offset below a log end observed before the send."""
+    """Returns one violation per send that got an offset below an earlier observed log end."""
     facts = list(reached(history))
     rows: list[OffsetOrderInversion] = []
     for send in _located(history):

@@ -10,7 +10,7 @@ A new leader's high watermark lags until its followers have reported. In this ti
 value.
 
 With acks=1, a leader acknowledges a record before the record is replicated. If a new leader lacks
-the record, the lower end is no fault of Kafka. The row is still reported, because the acknowledged
+the record, the lower end is no fault of Kafka. The read is still reported, because the acknowledged
 record may be lost.
 """
 
@@ -55,7 +55,7 @@ def _ends(history: History) -> Iterator[tuple[int, EndOffset]]:
 
 
 def stale_end_offsets(history: History) -> tuple[StaleEndOffset, ...]:
-    """Returns one row per read of a log end that is below an end observed before the read began."""
+    """Returns one violation per read of a log end that is lower than an earlier observed end."""
     facts = list(reached(history))
     rows: list[StaleEndOffset] = []
     for op, end in _ends(history):

@@ -106,7 +106,7 @@ def _relevant(some: Collection[Commit | Fetch]) -> list[Commit | Fetch]:
 
 
 def rows_of(where: Register, some: Collection[Call[RegisterAction]]) -> Iterator[StaleGroupOffset]:
-    """Returns one row per fetch that fits into no order of the group's commits and fetches.
+    """Returns one violation per fetch that fits into no order of the group's commits and fetches.
 
     All calls have the same group and key (topic partition). When a fetch is reported, the search
     continues without this fetch.
@@ -137,7 +137,7 @@ def _row(
 
 
 def stale_group_offsets(history: History) -> tuple[StaleGroupOffset, ...]:
-    """Returns one row per offset fetch that fits no real-time order of the commits and fetches."""
+    """Returns one violation per offset fetch that no order of the calls in real time explains."""
     return tuple(sorted(_stale(history)))
 
 

@@ -31,7 +31,7 @@ FENCED: Final = re.compile(
 class FencedTransactionRead:
     """A record that only fenced transactions sent, but that a reader received.
 
-    The row has its first sender and its first reader.
+    The fields have its first sender and its first reader.
     """
 
     key: str
@@ -55,7 +55,7 @@ def fenced(operation: Operation) -> bool:
 
 
 def fenced_transaction_reads(history: History) -> tuple[FencedTransactionRead, ...]:
-    """Returns one row per record that was read, although only fenced transactions sent it."""
+    """Returns one violation per record that was read, although only fenced transactions sent it."""
     readers = first_readers(history)
     return tuple(
         sorted(

@@ -80,7 +80,7 @@ def _in_log_ns(history: History, shown: _Shown) -> int:
 def torn_transactions(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[TornTransaction, ...]:
-    """Returns one row per missing record of a transaction that is visible in part."""
+    """Returns one violation per missing record of a transaction that is visible in part."""
     missing = missing_of(history, declared)
     return tuple(
         sorted(

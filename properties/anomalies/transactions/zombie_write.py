@@ -38,7 +38,7 @@ INIT: Final = "init_producer"
 class ZombieWrite:
     """A write by a producer that a newer producer had replaced before.
 
-    The row also has the init_producer operations of both producers.
+    The fields also have the init_producer operations of both producers.
     """
 
     transactional_id: str
@@ -120,7 +120,7 @@ def _writes_of_replaced(history: History) -> Iterator[tuple[int, str, int, int]]
 
 
 def zombie_writes(history: History) -> tuple[ZombieWrite, ...]:
-    """Returns one row per operation of a replaced producer that took effect after all."""
+    """Returns one violation per operation of a replaced producer that took effect after all."""
     readers, wrote = first_readers(history), writers(history)
     rows: list[ZombieWrite] = []
     for number, name, made, newer in _writes_of_replaced(history):

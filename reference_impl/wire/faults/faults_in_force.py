@@ -110,7 +110,7 @@ class FaultsInForce:
                 self.rules.add(rule)
 
     async def begin_at_start(self, rules: tuple[Rule, ...]) -> None:
-        """Begins the cluster faults of the rules without `when`, which wait for no request.
+        """Begins the cluster faults of the rules that wait for no request (rules without `when`).
 
         Raises BadFault if a fault is impossible.
         """

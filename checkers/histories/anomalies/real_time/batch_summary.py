@@ -250,10 +250,10 @@ def _first_rows_of_maximum(starts: Ints, end: Ints) -> Ints:
 
 
 def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]:
-    """Returns two arrays: the kind and the operation number of each observation in `fact`.
+    """Returns two arrays: the kind and the operation number of each chosen observation.
 
-    `fact` has the rows of the observations in `of`. A kind is a send, a poll or an end offset. The
-    operation number counts in the whole history.
+    `fact` has the indices of the chosen observations in `of`. Their kinds are codes for a send, a
+    poll or a look-up of the end offset. Operations are numbered through the whole history.
     """
     return of.kind[fact], batch.ints("op")[of.row[fact]]
 

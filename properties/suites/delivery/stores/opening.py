@@ -20,7 +20,7 @@ _SERVER: Final = ContextVar[str | None]("the PostgreSQL server of --postgres", d
 
 @contextmanager
 def in_postgres(dsn: str | None) -> Generator[None]:
-    """Makes `open_store` use the server `dsn`; if it is None, the environment decides."""
+    """Makes `open_store` use the server `dsn`; None selects that of `URTEIL_POSTGRES_DSN`."""
     before = _SERVER.set(dsn)
     try:
         yield
