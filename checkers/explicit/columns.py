@@ -95,7 +95,7 @@ TRUTHS = ("and", "or", "not", "==", "<=", "<", "outside")
 
 @dataclass
 class Columns(FiniteTerms):
-    """Compiles the terms of a spec to NumPy, for fixed sizes of its sorts."""
+    """Compiles the terms of a spec to NumPy, at a fixed scope such as 3 replicas."""
 
     ops: list[Op] = field(default_factory=list)
     _known: dict[tuple[Any, ...], Op] = field(default_factory=dict)

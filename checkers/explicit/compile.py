@@ -1,4 +1,4 @@
-"""Compiles the expressions of a spec to Python source, for fixed sizes of the sorts.
+"""Compiles the expressions of a spec to Python source, at a fixed scope such as 3 replicas.
 
 Parameters and bound variables become constants, variables become bytes of a state (`s[17]`), and
 quantifiers are unrolled. The code evaluates expressions in the order of
@@ -24,12 +24,12 @@ ATOM = re.compile(r"\w+(\[\w+\])?")
 
 
 def inside(value: int, size: int) -> int:
-    """Returns the value if a sort of `size` elements has it; otherwise raises Undefined."""
+    """Returns the value if it is an element of a type of `size` elements, else raises Undefined."""
     return value if 0 <= value < size else outside(value, size)
 
 
 def outside(value: int, size: int) -> NoReturn:
-    """Always raises Undefined: the value is outside a sort of `size` elements."""
+    """Always raises Undefined: the value is outside its type, which has `size` elements."""
     raise Undefined(f"a value is outside its sort: element {value} of 0..{size - 1}")
 
 
@@ -47,7 +47,7 @@ def paren(code: Code) -> str:
 
 @dataclass
 class Compiler(FiniteTerms):
-    """Compiles the terms of a spec to Python, for fixed sizes of its sorts."""
+    """Compiles the terms of a spec to Python, at a fixed scope such as 3 replicas."""
 
     # ---- cells
 

@@ -1,4 +1,4 @@
-"""The base of all compilers of terms, for specs whose sorts have finitely many elements."""
+"""The base class of all compilers of terms, for specs at a finite scope, such as 3 replicas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from model.language import terms as t
 
 @dataclass
 class FiniteTerms:
-    """Answers questions about the terms of a spec whose sorts all have finitely many elements."""
+    """Answers questions about the terms of a spec at a finite scope, such as 3 replicas."""
 
     at: Instance
     _may_leave: dict[t.Node, bool] = field(default_factory=dict)

@@ -1,6 +1,7 @@
 """A spec at a finite scope, and the packed form of its states.
 
-A scope has the number of elements of each sort, such as 3 replicas, or a range of integers.
+A scope has the number of elements of each sort (a finite type), such as 3 replicas, or a range of
+integers.
 
 A packed state is `bytes`, with one byte for each *cell*: a variable without keys, or a variable at
 one combination of its keys. The least value of every sort is stored as 0. So an integer sort of
@@ -43,7 +44,7 @@ class Instance:
         return cls(spec, ranges_of(spec.scope() if scope is None else scope))
 
     def elements(self, sort: SortInfo) -> range:
-        """Returns the elements of the sort; raises SpecError if the scope lacks the sort."""
+        """Returns the elements of a type such as `Replica`; raises SpecError if it has no scope."""
         if sort.name not in self.ranges:
             raise SpecError(
                 f"{title_of(self.spec)} has no scope for the sort {sort.name}\n"
@@ -52,7 +53,7 @@ class Instance:
         return self.ranges[sort.name]
 
     def size(self, sort: SortInfo) -> int:
-        """Returns the number of values of the sort; an optional sort includes `nothing`."""
+        """Returns the number of values of a sort (a type); an optional sort includes `nothing`."""
         return len(self.elements(sort)) + sort.optional
 
     @cached_property
@@ -94,7 +95,7 @@ class Instance:
     # ---- values
 
     def unpacked(self, raw: int, sort: SortInfo) -> Value:
-        """Converts a byte of a packed state to a value of the sort."""
+        """Converts a byte of a packed state to a value of the sort, such as broker 2."""
         if sort.flavour == "bool":
             return bool(raw)
         if sort.optional and raw == 0:
@@ -102,7 +103,7 @@ class Instance:
         return self.elements(sort)[raw - sort.optional]
 
     def packed(self, value: Value, sort: SortInfo) -> int:
-        """Converts a value of the sort to a byte of a packed state."""
+        """Converts a value of the sort, such as broker 2, to a byte of a packed state."""
         if value is None:
             return 0
         return int(value) - self.elements(sort).start + sort.optional

@@ -1,8 +1,8 @@
 """Symmetry reduction: explores one state of each class of states that differ by a permutation.
 
-The elements of an unordered sort, such as brokers, are interchangeable. If a permutation of them
-maps state s to state t, then the behaviours from s and t differ by this permutation only. So one of
-the two states need not be explored.
+A sort is a finite type of a spec. The elements of an unordered sort, such as brokers, are
+interchangeable. If a permutation of them maps state s to state t, then the behaviours from s and t
+differ by this permutation only. So one of the two states need not be explored.
 
 An action or a claim that names the least element of a sort distinguishes it from the other
 elements. Then the elements are not interchangeable. So a sort is *symmetric* only if no action and
@@ -29,7 +29,7 @@ Permutation = Mapping[str, tuple[int, ...]]  # sort -> the new index of each ele
 
 
 def permutations_of(at: Instance, sorts: Sequence[str]) -> list[Permutation]:
-    """Returns every permutation of the elements of the sorts in `sorts`, the identity first.
+    """Returns every permutation of the elements of these types, the identity first.
 
     Raises SpecError if there are too many permutations.
     """

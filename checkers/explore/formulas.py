@@ -2,7 +2,7 @@
 
     exists(replica[b].leader == b for b in Replica) & (next_id > 1)
 
-The text is an expression as in a spec: the same functions, sorts, variables and predicates. The
+The text is an expression as in a spec: the same functions, types, variables and predicates. The
 state may be left out: `log[b0].end_offset` means `s.log[b0].end_offset`. Elements have the names
 that reports print, such as `b0`; a spec has no such names, because it treats all elements alike.
 

@@ -34,7 +34,7 @@ class Log:
 
     @property
     def keys(self) -> tuple[t.SortInfo, ...]:
-        """The sorts that identify one log, such as its replica."""
+        """The types whose elements identify one log, such as `Replica`."""
         return self.end.keys
 
     @property

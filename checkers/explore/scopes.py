@@ -23,7 +23,7 @@ LARGEST: Final = 2**63  # elements of a sort whose elements are only values
 
 
 def scope_ranges(spec: Spec, text: str) -> Ranges:
-    """Returns the elements of each sort; a sort that `text` leaves out has the spec's own elements.
+    """Returns the elements of each sort (finite type), as `text` or else the spec declares them.
 
     Raises InputFault for an unknown sort or an unusable number of elements.
     """
@@ -54,7 +54,9 @@ def is_wide(elements: range) -> bool:
 
 
 def near(state: RowState, sort: t.SortInfo, spec: Spec, ranges: Ranges) -> list[int]:
-    """Returns some elements of a large sort: those in the state, their neighbours, and the least.
+    """Returns some elements of a large sort (a finite type): those in the state, and others.
+
+    The others are the neighbours of those in the state, and the least element.
 
     A variable with a key of a large sort has too many values, and is ignored. If all variables of
     the sort have such a key, the result has two elements: the least one, and the first one that is

@@ -116,7 +116,7 @@ class Walk:
 
     @property
     def wide(self) -> tuple[str, ...]:
-        """The sorts with so many elements that only some of them are tried as arguments."""
+        """The types with so many elements that only some of them are tried as arguments."""
         used = {p.sort.name for action in self.spec.actions for p in action.params}
         return tuple(n for n, elements in self.interpreter.ranges.items()
                      if n in used and is_wide(elements))  # fmt: skip
@@ -124,7 +124,7 @@ class Walk:
     def calls(self, state: RowState) -> Iterator[Call]:
         """Yields every action with every choice of values for its parameters.
 
-        If a sort has too many elements, only those near the values in the state are chosen.
+        If a type has too many elements, only those near the values in the state are chosen.
         """
         ranges = self.interpreter.ranges
         chosen: dict[str, Sequence[int]] = {}

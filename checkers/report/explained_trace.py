@@ -5,7 +5,7 @@ no action if it changes nothing that the spec knows. If the spec forbids a line,
 it: `refused` has the reason, and the action that the line needs, if there is one.
 
 The file has values, not text: an action has the numbers of its arguments. So `urteil explore` can
-take the same steps, at the same scope (the number of elements of each sort).
+take the same steps, at the same scope (the number of elements of each type).
 
     {"format": "urteil-trace-1", "subject": "orders-0", "spec": "replication-abstract",
      "variant": "with-losses", "constants": {...}, "scope": {"Replica": 3, "Offset": 185, ...},

@@ -69,7 +69,8 @@ class Goal:
 class Induction:
     """Builds the Z3 formulas that prove each claim of a spec by induction.
 
-    `step` translates the spec to Z3, with unbounded or with finite sorts.
+    `step` translates the spec to Z3, for any number of replicas, records and so on, or for fixed
+    numbers.
     """
 
     def __init__(self, spec: Spec, step: Step, using: Using | None = None) -> None:

@@ -36,7 +36,7 @@ def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[
     """Returns a formula that Z3 can make false exactly if the step can break the claim.
 
     The formula is the claim after the step, with fresh constants for the variables of an outer
-    `forall`. For example, `forall x: p(x)` becomes `p(c)`. Also returns the sort name and the
+    `forall`. For example, `forall x: p(x)` becomes `p(c)`. Also returns the type name and the
     constant of each such variable.
     """
     formula, env, terms = claim.formula, dict[int, Expr](), list[tuple[str, Expr]]()

@@ -2,8 +2,8 @@
 
 A set is *large* if it has at least k elements. A proof for any number of elements cannot count. So
 it replaces the large sets by a family of sets, and assumes only one thing: if a set is in the
-family, so is each of its supersets. For a sort with few elements this assumption is checked here:
-for every k, and for every set and element.
+family, so is each of its supersets. For few elements this assumption is checked here: for every k,
+and for every set and element.
 
 So a claim is proved for each k at once, and "fewer than k" is "not at least k". For example, if
 fewer than k replicas stop uncleanly, each set of at least k replicas has one that did not.

@@ -1,8 +1,8 @@
 """The assumption about majorities in proofs: any two majorities share an element.
 
-A proof for any number of elements cannot count. So it replaces the majorities of a sort by
-*quorums*: sets of which any two share an element. For a sort with few elements this assumption is
-checked here, for all pairs of majorities.
+A proof for any number of elements, such as replicas, cannot count. So it replaces majorities by
+*quorums*: sets of which any two share an element. For few elements this assumption is checked here,
+for all pairs of majorities.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ true after it. The attempts use these methods:
   suffice, but never refutes one.
 - A search at a finite scope refutes a condition fast, but never proves one.
 - Ground instances give E-matching more terms.
-- Model-based instantiation is slow, and complete if the sorts allow it.
+- Model-based instantiation is slow, and complete for some types of variables.
 
 The spec may name a *slice*: claims that suffice to prove the condition. Then the first two attempts
 assume only these claims: E-matching, then their ground instances. The later methods assume all

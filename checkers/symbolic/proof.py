@@ -1,4 +1,6 @@
-"""Unbounded proof: every claim is true in every reachable state, for sorts of any size.
+"""Unbounded proof: every claim is true in every reachable state, for any number of replicas.
+
+The same goes for records, epochs and all other types of the spec.
 
 The claims are proved together, by induction. There is one condition for each action and claim: if
 all claims are true before the action, this claim is true after it. If every condition is proved,
@@ -102,7 +104,7 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """True if every claim is true in every reachable state, for sorts of any size."""
+        """True if every claim is true in every reachable state, at every scope."""
         return not self.reason
 
     @property

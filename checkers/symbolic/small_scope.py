@@ -44,7 +44,7 @@ class SmallScope:
     def cells(self) -> list[tuple[Cell, t.SortInfo, Expr]]:
         """Returns a tuple for each variable and key: for `isr[r0]`, for `isr[r1]` and so on.
 
-        The tuple has the variable's name and keys, the sort of its value, and a Z3 term: the value
+        The tuple has the variable's name and keys, the type of its value, and a Z3 term: the value
         before a step.
         """
         out: list[tuple[Cell, t.SortInfo, Expr]] = []

@@ -1,6 +1,6 @@
 """The conditions of a proof as SMT-LIB scripts, which every SMT solver reads.
 
-A script asserts the axioms of the sorts, the guard of the action, every claim before the step, and
+A script asserts the axioms of the types, the guard of the action, every claim before the step, and
 that one claim is false after it. So `unsat` proves the condition, and a model of a `sat` script is
 a counterexample to induction.
 

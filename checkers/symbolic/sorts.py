@@ -1,4 +1,4 @@
-"""The sorts of a spec as Z3 sorts, in two translations.
+"""The sorts (types) of a spec, such as `Replica`, as Z3 sorts, in two translations.
 
     unbounded   A sort is uninterpreted: it may have any number of elements. An ordered
                 sort has axioms: its order is total and has a least element.
@@ -38,7 +38,7 @@ class Declined(SpecError):
 
 
 class Sorts(ABC):
-    """The Z3 sorts of a spec in one translation; each sort is created only once."""
+    """The types of a spec as Z3 sorts, in one translation; each sort is created only once."""
 
     def __init__(self) -> None:
         # a context of its own, so that earlier queries cannot change the result of later ones
@@ -72,7 +72,7 @@ class Sorts(ABC):
     def _least_element(self, info: t.SortInfo) -> Expr: ...
 
     def of(self, info: t.SortInfo) -> Expr:
-        """Returns the Z3 sort for a sort of the spec; raises Declined for a sort of integers."""
+        """Returns the Z3 sort for a type of the spec; raises Declined for a type of integers."""
         if info.flavour == "int":
             raise Declined(
                 f"{info.name} is a sort of integers, which a proof cannot use\n"
@@ -87,10 +87,10 @@ class Sorts(ABC):
         return self._plain[info.name]
 
     def least(self, info: t.SortInfo) -> Expr:
-        """Returns the least value of a sort.
+        """Returns the least value of a type of the spec.
 
-        This is `nothing` for an optional sort, false for Booleans, and the first element of an
-        order. Raises Declined if the sort has no least value.
+        This is `nothing` for an optional type, false for Booleans, and the first element of an
+        order. Raises Declined if the type has no least value.
         """
         sort = self.of(info)
         if info.optional:
@@ -102,12 +102,12 @@ class Sorts(ABC):
     def untouched(self, info: t.SortInfo) -> Expr | None:
         """Returns the initial value of a variable that `init` does not assign.
 
-        This is the least value of the variable's sort; None if the variable may have any value.
+        This is the least value of the variable's type; None if the variable may have any value.
         """
         return self.least(info)
 
     def some(self, info: t.SortInfo, element: Expr) -> Expr:
-        """Converts an element to its optional sort, which also has the value `nothing`."""
+        """Converts an element to the optional type, which also has the value `nothing`."""
         return self.of(info).constructor(1)(element)
 
     def at_most(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:
@@ -126,7 +126,7 @@ class Sorts(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Family:
-    """A family of sets in Z3: a sort for sets, and two predicates.
+    """A family of sets in Z3: a Z3 sort (type) for sets, and two predicates.
 
     `is_in` tests whether a set belongs to the family. `has` tests whether a set contains an
     element.

@@ -20,9 +20,9 @@ from model.language.spec import Action, Spec
 
 
 class Step:
-    """The states before and after an action as Z3 terms.
+    """The states before and after an action as Z3 terms, at any scope or at a finite one.
 
-    The sorts of the terms are those of `translation`: unbounded or finite.
+    `translation` decides which.
     """
 
     def __init__(self, spec: Spec, translation: Translation) -> None:
@@ -36,7 +36,7 @@ class Step:
     def arguments(self, action: Action) -> Env:
         """Returns a Z3 constant for each parameter of the action.
 
-        Raises Declined if the sort of a parameter cannot be translated.
+        Raises Declined if the type of a parameter cannot be translated.
         """
         return {
             p.uid: z3.Const(f"{action.name}.{p.name}", self.sorts.of(p.sort)) for p in action.params
@@ -56,7 +56,7 @@ class Step:
     def initial(self) -> Valuation:
         """Returns the initial state.
 
-        A variable that `init` does not assign has the least value of its sort. If the sort has no
+        A variable that `init` does not assign has the least value of its type. If the type has no
         least value, the variable may have any value.
         """
         blank = Valuation({v.name: self._untouched(v) for v in self.spec.variables})

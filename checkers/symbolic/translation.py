@@ -34,7 +34,7 @@ class Valuation:
 
 
 class Translation:
-    """Translates the terms of a spec, with either unbounded or finite sorts."""
+    """Translates the terms of a spec to Z3, either for any scope or for a finite one."""
 
     def __init__(self, sorts: Sorts) -> None:
         self.sorts = sorts

@@ -17,7 +17,7 @@ from model.language import terms as t
 
 @cache
 def canonical(sort: t.SortInfo, name: str, level: int) -> t.Local:
-    """Returns the bound variable of this sort, name and nesting level.
+    """Returns the bound variable of this type, name and nesting level.
 
     Equal arguments always give the same object. So two quantifiers with the same body are one term.
     """

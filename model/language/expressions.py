@@ -50,7 +50,7 @@ open_loops: list[tuple[t.Local, t.Node]] = []
 
 
 class SortMeta(type):
-    """The metaclass of sorts: `for r in Replica` yields one symbolic element."""
+    """The metaclass of types such as `Replica`: `for r in Replica` yields one symbolic element."""
 
     def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> None:
         super().__init__(name, bases, body)
@@ -103,7 +103,7 @@ def line_in_action() -> int:
 
 
 class Term(metaclass=SortMeta):
-    """A term of a sort; `==` between terms makes a formula, not a Python bool."""
+    """A term of a type such as `Replica`; `==` makes a formula of terms, not a Python bool."""
 
     flavour: ClassVar[t.Flavour] = "sort"
     node: t.Node
@@ -155,7 +155,7 @@ false = wrap(Bool, t.Const(0, t.BOOL))
 
 
 class Sort(Term):
-    """A sort without order: its terms can only be compared with == and !=."""
+    """A type without order, such as `Replica`: its terms can only be compared with == and !=."""
 
     prefix: ClassVar[str] = ""  # of printed elements: `b` makes b0, b1, b2
 
@@ -175,7 +175,7 @@ class _Compared(Term):
 
 
 class Ordered(_Compared):
-    """A sort with a total order and a least element; it has no arithmetic, so proofs support it."""
+    """A type with a total order and a least element; it has no arithmetic, so proofs support it."""
 
     flavour = "ordered"
 
@@ -188,7 +188,7 @@ class Ordered(_Compared):
 
 
 class Int(_Compared):
-    """A sort of integers in a range; only literals can be added or subtracted."""
+    """A type of integers in a range; only literals can be added or subtracted."""
 
     flavour = "int"
     labels: ClassVar[tuple[str, ...]] = ()  # printed instead of 0, 1, ...
@@ -217,7 +217,7 @@ nothing = wrap(Nothing, t.Least(t.SortInfo("Nothing", "sort", optional=True)))
 def lower(value: object, sort: Any) -> t.Node:
     """Converts a term, or a Python literal such as `3`, to a node of the grammar.
 
-    Raises SpecError for any other value, and for an integer if `sort` has no integers.
+    Raises SpecError for any other value, and for an integer if the type `sort` has no integers.
     """
     if isinstance(value, Term):
         return value.node
@@ -227,10 +227,10 @@ def lower(value: object, sort: Any) -> t.Node:
 
 
 def agree(left: t.Node, right: t.Node) -> tuple[t.Node, t.Node]:
-    """Converts two nodes to one common sort, for a comparison or an assignment.
+    """Converts two terms to one common type, for a comparison or an assignment.
 
-    If only one of the two sorts has the value `nothing`, the common sort has this value too. Raises
-    SpecError if the sorts differ in another way.
+    If only one of the two types has the value `nothing`, the common type has this value too. Raises
+    SpecError if the types differ in another way.
     """
     a, b = left.sort, right.sort
     if a == b:

@@ -133,7 +133,7 @@ class Interpreter:
         return self.value(n.default, state, env)
 
     def elements(self, sort: t.SortInfo) -> range:
-        """Returns the elements of the sort; raises SpecError if the scope lacks the sort."""
+        """Returns the elements of a type such as `Replica`; raises SpecError if it has no scope."""
         if sort.name not in self.ranges:
             raise SpecError(
                 f"no scope for the sort {sort.name}\n"
@@ -142,7 +142,7 @@ class Interpreter:
         return self.ranges[sort.name]
 
     def least(self, sort: t.SortInfo) -> Value:
-        """Returns the least value of the sort: nothing, false, or the first element."""
+        """Returns the least value of a sort (a type): nothing, false, or the first element."""
         if sort.optional:
             return None
         return False if sort.flavour == "bool" else self.elements(sort).start
@@ -150,7 +150,7 @@ class Interpreter:
     def kept(self, n: t.Node, state: State, env: Env) -> Value:
         """Returns the value of a term that is used as a key, or is assigned to a variable.
 
-        Raises Undefined if the value is outside the term's sort.
+        Raises Undefined if the value is outside the term's type.
         """
         value = self.value(n, state, env)
         if n.sort.flavour == "bool" or value is None or value in self.elements(n.sort):

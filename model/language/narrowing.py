@@ -1,4 +1,4 @@
-"""Finds the elements of an ordered sort that can make a formula true, from its comparisons.
+"""Finds the elements of a type, such as offsets, that can make a formula true.
 
 `narrowed` reads a formula about a bound variable `o`, and returns one *branch* for each disjunct.
 An element in no branch may be skipped: with this element, the formula is false and raises no error.
@@ -50,7 +50,7 @@ def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]
     """Returns, for each disjunct of the formula, the comparisons that limit the variable `binder`.
 
     If a value violates a comparison in every disjunct, the formula is false for this value. `free`
-    has the parameters whose values may be outside their sorts.
+    has the parameters whose values may be outside their types.
     """
     match formula:
         case t.And():
@@ -72,8 +72,8 @@ def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]
 def is_defined(n: t.Node, free: Free) -> bool:
     """Returns True if the term is defined in every state.
 
-    That is, it never raises Undefined, and its value is always in its sort. `free` has the
-    parameters whose values may be outside their sorts.
+    That is, it never raises Undefined, and its value is always in its type. `free` has the
+    parameters whose values may be outside their types.
     """
     match n:
         case t.Const():

@@ -1,7 +1,7 @@
 """The quantifiers of the language: `forall`, `exists`, and functions that count or search elements.
 
-A loop over a sort yields one symbolic element. So the generator of `forall(p(r) for r in Replica)`
-yields one formula, about this element.
+A loop over a type such as `Replica` yields one symbolic element. So the generator of
+`forall(p(r) for r in Replica)` yields one formula, about this element.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def count(bodies: Iterator[Bool]) -> Number:
 
 
 def majority(bodies: Iterator[Bool]) -> Bool:
-    """True if the body is true for more than half of the elements of a sort.
+    """True if the body is true for more than half of a type's elements, such as all replicas.
 
     Raises SpecError if the loop ranges over a set. A proof assumes only one thing about majorities:
     any two of them share an element.
@@ -88,9 +88,9 @@ def majority(bodies: Iterator[Bool]) -> Bool:
 
 
 def at_least(number: int, bodies: Iterator[Bool]) -> Bool:
-    """True if the body is true for at least `number` elements of a sort.
+    """True if the body is true for at least `number` elements of a type such as `Replica`.
 
-    Raises SpecError if the loop ranges over a set instead of a sort. A proof does not count: it
+    Raises SpecError if the loop ranges over a set instead of a type. A proof does not count: it
     assumes only that enough elements stay enough when one more is added.
     """
     scope = _Scope.of(bodies)

@@ -1,4 +1,4 @@
-"""A finite scope: the number of elements of each sort, or its range of integers.
+"""A finite scope: the number of elements of each sort (type), or its range of integers.
 
 Exploration needs a scope; a proof needs none. A scope names a sort by its class or by its name.
 """
@@ -17,7 +17,7 @@ LARGEST_SORT = 255  # elements: with `nothing` they still fit into one byte of a
 
 
 def ranges_of(scope: Scope) -> Ranges:
-    """Returns the elements of each sort, as a range of integers by the sort's name.
+    """Returns the elements of each sort (type), as a range of integers by the sort's name.
 
     `{Replica: 3}` gives `{"Bool": range(2), "Replica": range(3)}`. Raises SpecError for a sort
     without elements or with more than 255.

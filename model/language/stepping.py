@@ -1,15 +1,15 @@
-"""Computes steps as `interpreter` defines them, in a time that does not grow with a sort's size.
+"""Computes steps as `interpreter` defines them, in a time that does not grow with the scope.
 
 In a state, the values of `a[k]` for all `k` are one row (`rows.py`). The terms of an action are
-compiled to Python functions only once. Two things in an action range over a whole sort, and both
-are made cheaper:
+compiled to Python functions only once. Two things in an action range over a whole type, such as all
+offsets. Both are made cheaper:
 
     a quantifier, or a `for`    visits only elements that a comparison allows (*narrowing*):
                                 with `(start <= o) & (o < end)`, the offsets from `start` to `end`;
                                 with `bound < row[o]`, the offsets where `row` is above `bound`
     a row that is assigned      after `a[k] = b[k]` for all k, `a` and `b` share one row
 
-The interpreter reports an error when it reaches an undefined term, such as a key outside its sort.
+The interpreter reports an error when it reaches an undefined term, such as a key outside its type.
 Narrowing must not hide this error: in `p & (o < end)`, it may not skip an element for which `p` is
 undefined.
 
@@ -69,7 +69,7 @@ class Stepper:
 
     @classmethod
     def of(cls, spec: Spec, ranges: Ranges) -> Stepper:
-        """Returns a stepper for the spec; `ranges` has the elements of each sort (`ranges_of`)."""
+        """Returns a stepper for the spec; `ranges` has the elements of each type (`ranges_of`)."""
         variables = {v.name: v for v in spec.variables}
         return cls(ranges, variables, {a.name: a for a in spec.actions}, Interpreter(ranges))
 

@@ -1,4 +1,4 @@
-"""The symmetric sorts of a spec: those whose elements are interchangeable.
+"""The symmetric sorts (types) of a spec: those whose elements are interchangeable.
 
 A sort is symmetric unless an action or a property contains the term for its least element. The
 initial condition may contain this term: a permutation of the initial state permutes all later
@@ -14,7 +14,7 @@ from model.language.spec import Spec
 
 
 def symmetric(spec: Spec) -> tuple[str, ...]:
-    """Returns the names of the spec's symmetric sorts; empty if no sort is symmetric."""
+    """Returns the names of the spec's symmetric types: their elements are interchangeable."""
     named = {n.sort.name for n in _terms(spec) if isinstance(n, t.Least) and not n.sort.optional}
     used = {s.name for v in spec.variables for s in (*v.keys, v.value) if s.flavour == "sort"}
     return tuple(sorted(used - named))

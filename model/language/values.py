@@ -46,7 +46,7 @@ class Writer:
     # ---- values
 
     def prefix(self, sort: str) -> str:
-        """Returns the sort's prefix, or its initials in lower case: `tp` for TopicPartition."""
+        """Returns the type's prefix, or its initials in lower case: `tp` for TopicPartition."""
         cls = self.spec.sorts.get(sort)
         own: str = getattr(cls, "prefix", "")
         if own or cls is None or cls.flavour != "sort":
@@ -54,7 +54,7 @@ class Writer:
         return "".join(re.findall("[A-Z]", sort)).lower()
 
     def value(self, value: Value, sort: t.SortInfo) -> str:
-        """Returns a value as text: `b0`, `-1`, `true`, `nothing`, or a label of its sort."""
+        """Returns a value as text: `b0`, `-1`, `true`, `nothing`, or a label of its type."""
         if value is None:
             return "nothing"
         if sort.flavour == "bool":

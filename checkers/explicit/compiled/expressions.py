@@ -1,4 +1,4 @@
-"""Compiles terms to C expressions, for fixed sizes of the sorts.
+"""Compiles terms to C expressions, for fixed sizes of the sorts (finite types such as `Replica`).
 
 A term becomes an int expression over the bytes of a state. Quantifiers become loops in statement
 expressions, a GNU extension that all supported compilers have. The code evaluates terms in the
@@ -26,7 +26,7 @@ LOOPS = t.Forall | t.Exists | t.Count
 
 @dataclass
 class Expressions(FiniteTerms):
-    """Compiles the terms of a spec to C, for fixed sizes of its sorts.
+    """Compiles the terms of a spec to C, at a fixed scope such as 3 replicas.
 
     `named` maps the id of a term to the C variable that has the term's value.
     """
@@ -101,7 +101,7 @@ class Expressions(FiniteTerms):
                 assert_never(n)
 
     def loop(self, n: LOOPS, env: Env) -> str:
-        """Returns C code for a quantifier or a count: a loop over the elements of its sorts."""
+        """Returns C code for a quantifier or a count: a loop over the values of its variables."""
         found = self.fresh("r")
         inner, heads = dict(env), ""
         start, update, go_on = {

@@ -1,4 +1,4 @@
-"""The stored form of a state: every value takes as many bits as its sort needs.
+"""The stored form of a state: every value takes as many bits as its type needs.
 
 A variable without keys has one value. A variable with keys has one value for each key.
 

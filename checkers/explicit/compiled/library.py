@@ -1,4 +1,4 @@
-"""Python bindings of `runtime.c` for a spec with fixed sizes of its sorts.
+"""Python bindings of `runtime.c` for a spec at a fixed scope, such as 3 replicas.
 
 The C code explores the states of the spec. It numbers the states that it finds, and stores a key
 for each state: the state's compact form (`layout`) or its fingerprint. A search may have several

@@ -1,4 +1,4 @@
-"""Generates the C code of a spec for fixed sizes of its sorts: constants, actions and claims.
+"""Generates the C code of a spec at a fixed scope: its constants, actions and claims.
 
 `runtime.c` includes this code. An action becomes nested loops over its parameters, which process
 many states together. A bit set marks the states in which all conjuncts so far were true. Each

@@ -1,7 +1,7 @@
 """Translates a spec to TLA+: a module for TLC and Apalache, and a configuration file for TLC.
 
-Every construct of the language has a counterpart in TLA+. An unordered sort is a constant: the
-configuration makes it a set of model values. `Nothing` is one model value. Other sorts are ranges
+Every construct of the language has a counterpart in TLA+. An unordered type is a constant: the
+configuration makes it a set of model values. `Nothing` is one model value. Other types are ranges
 of integers; the module writes their bounds with constants where possible. Records are records, a
 set is a set, a map is a function. A method that returns a term is an operator. A term that an
 action uses several times has a LET.

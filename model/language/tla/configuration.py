@@ -15,7 +15,7 @@ from model.language.tla.prepared import never
 def module(spec: Spec, scope: Scope | None = None) -> str:
     """Returns the TLA+ module of the spec as text.
 
-    `scope` has the finite range of each sort; by default, the spec's own `scope()` is used.
+    `scope` has the finite range of each type; by default, the spec's own `scope()` is used.
     """
     return Module.of(spec, scope).text()
 

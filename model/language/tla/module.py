@@ -69,10 +69,9 @@ class Module(Definitions):
 
     @classmethod
     def of(cls, spec: Spec, scope: Scope | None) -> Module:
-        """Returns the writer of the spec's TLA+ module, in which the sorts have finite sizes.
+        """Returns the writer of the spec's TLA+ module at the scope `scope`.
 
-        `scope` has these sizes. If it is None, they are those that the spec declares, and the
-        writer is cached.
+        If `scope` is None, the scope is the one that the spec declares, and the writer is cached.
         """
         if scope is not None:
             return cls(spec, scope)

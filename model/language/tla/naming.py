@@ -28,9 +28,9 @@ class Naming:
 
     @cached_property
     def labels(self) -> Mapping[str, tuple[str, ...]]:
-        """Maps each sort whose elements have names to these names, such as `EMPTY` and `OPEN`.
+        """Maps each type whose elements have names to these names, such as `EMPTY` and `OPEN`.
 
-        A sort is left out if one of its names already stands for something else in the TLA+ module.
+        A type is left out if one of its names already stands for something else in the TLA+ module.
         """
         found: dict[str, tuple[str, ...]] = {}
         for n, sort in self.spec.sorts.items():

@@ -325,5 +325,5 @@ def _replaced(shape: Shape, changes: Sequence[Change]) -> bool:
 
 
 def snake(name: str) -> str:
-    """Returns the name of a sort as the name of a variable: `leader_epoch` for LeaderEpoch."""
+    """Returns the name of a type as the name of a variable: `leader_epoch` for LeaderEpoch."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
