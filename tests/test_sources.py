@@ -138,3 +138,32 @@ def test_sources_are_read_from_docstrings_and_fields() -> None:
     text = '"""A file.\n\nSource: KIP-1; docs/kafka-rules.md\nA1.\nSimplified: all.\n"""\n'
     text += 'row(source="KIP-2")\n'
     assert list(cited(text)) == ["KIP-1", "docs/kafka-rules.md A1", "KIP-2"]
+
+
+def uncited_actions(source: str) -> Iterator[str]:
+    """Yields each action of a spec whose docstring names neither a part of Kafka nor a KIP."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef) and any(
+            ast.unparse(one).partition("(")[0] == "action" for one in node.decorator_list
+        ):
+            text = ast.get_docstring(node) or ""
+            names = any(name in kafka_classes() for name, _ in NAME.findall(text))
+            if not (names or ISSUE.search(text) or re.search(r"\bKafka\b", text)):
+                yield node.name
+
+
+def test_every_action_of_a_spec_says_what_kafka_does() -> None:
+    """The actions of bugs are exempt: they say what they break, beside the action they replace."""
+    lost = [
+        f"{file.relative_to(ROOT)}: {name}"
+        for file in sorted((ROOT / "model").rglob("*.py"))
+        if file.name != "bugs.py"
+        for name in uncited_actions(file.read_text())
+    ]
+    assert not lost, "\n".join(lost)
+
+
+def test_an_action_without_a_source_is_found() -> None:
+    text = '@action\ndef lose(s):\n    """A record is lost."""\n'
+    text += '@action(fair="weak")\ndef fetch(s):\n    """Kafka: ReplicaFetcherThread."""\n'
+    assert list(uncited_actions(text)) == ["lose"]

@@ -167,6 +167,7 @@ class RestartsActions(RestartsState):
         """The leader appends the first batch of a producer epoch.
 
         The batch is then in the window: the leader detects a retry of the batch as a duplicate.
+        Kafka: ProducerStateEntry.addBatch, after a new producer epoch.
         """
         when(s.arrives(producer, new_epoch, Sequence.least()))
         s.is_in_window[s.end_offset] = True
@@ -177,6 +178,7 @@ class RestartsActions(RestartsState):
         """The leader appends the next batch of a producer epoch.
 
         The batch is then in the window: the leader detects a retry of the batch as a duplicate.
+        Kafka: ProducerStateEntry.addBatch.
         """
         when(s.arrives(producer, s.stamp[latest].producer_epoch, sequence))
         s.is_in_window[s.end_offset] = True

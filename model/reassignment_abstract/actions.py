@@ -298,6 +298,9 @@ class AbstractPartitionActions(Registration):
 
     @action
     def start(s, r: Replica) -> None:
-        """A broker that stopped uncleanly has started, and may fetch again."""
+        """A broker that stopped uncleanly has started, and may fetch again.
+
+        Kafka: ReplicaManager.applyLocalFollowersDelta, which starts the fetchers.
+        """
         when(s.broker[r].is_starting)
         s.broker[r].is_starting = false

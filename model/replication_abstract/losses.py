@@ -228,9 +228,10 @@ class LossyReplication(AbstractReplication):
     def truncate(s, r: Replica, end: Offset) -> None:
         """A follower truncates its log; the removed records are not in the leader's log.
 
-        The high watermark must not stay beyond the log end: the variant `high-watermark-beyond-log`
-        breaks the claim `high_watermarks_are_committed`. Without the guard that the leader lacks
-        the removed records, the claim `isr_has_what_is_committed` breaks in 5 steps.
+        Kafka: ReplicaFetcherThread.truncate, UnifiedLog.truncateTo. If the high watermark stayed
+        beyond the log end, as in the variant `high-watermark-beyond-log`, the claim
+        `high_watermarks_are_committed` would break. Without the guard that the leader lacks the
+        removed records, the claim `isr_has_what_is_committed` breaks in 5 steps.
         """
         super().truncate(r, end)
         s.replica[r].high_watermark = s.mark_after(r, end)
@@ -259,6 +260,9 @@ class LossyReplication(AbstractReplication):
     def commit_too_late(s, r: Replica, mark: Offset) -> None:
         """A deposed leader commits records that a newer leader lacks, so these records are lost at
         once.
+
+        Kafka: Partition.maybeIncrementLeaderHW. The leader was elected uncleanly, or its log has
+        lost records.
         """
         own = s.replica[r].leader_epoch
         when(s.is_replaced(own))

@@ -48,13 +48,19 @@ class WithElr(Retention):
 
     @action
     def advance_high_watermark(s, r: Replica) -> None:
-        """The leader commits the next record, if the ISR has min.insync.replicas members."""
+        """The leader commits the next record, if the ISR has min.insync.replicas members.
+
+        Kafka: Partition.maybeIncrementLeaderHW and isUnderMinIsr (KIP-966).
+        """
         when(s.is_enough())
         super().advance_high_watermark(r)
 
     @action
     def shrink_isr(s, r: Replica) -> None:
-        """A follower leaves the ISR; it joins the ELR if the ISR becomes too small."""
+        """A follower leaves the ISR; it joins the ELR if the ISR becomes too small.
+
+        Kafka: PartitionChangeBuilder.maybePopulateTargetElr (KIP-966).
+        """
         small = count(s.isr[x] for x in Replica) <= 2
         for x in Replica:
             s.elr[x] = s.elr[x] | ((x == r) & small)
@@ -62,7 +68,10 @@ class WithElr(Retention):
 
     @action
     def expand_isr(s, r: Replica) -> None:
-        """A follower joins the ISR, which is then large enough; so the ELR becomes empty."""
+        """A follower joins the ISR, which is then large enough; so the ELR becomes empty.
+
+        Kafka: PartitionChangeBuilder.maybePopulateTargetElr (KIP-966).
+        """
         for x in Replica:
             s.elr[x] = False
         super().expand_isr(r)

@@ -248,7 +248,8 @@ class QuorumActions(Elections):
     def cut_off_replica(s, r: Replica) -> None:
         """A replica is cut off from all others, for ever; votes for it that are in flight are lost.
 
-        Simplified: at most one replica is cut off.
+        Kafka: a voter that the network cuts off, as in the motivation of KIP-996. Simplified: at
+        most one replica is cut off.
         """
         when(s.failures < s.max_failures, s.cut_off == nothing)
         s.failures = s.failures + 1

@@ -58,6 +58,8 @@ class Writes(Deliveries):
     def lose_answer(s, w: Slot) -> None:
         """The coordinator stores a write, but the leader gets no answer and believes that the write
         failed.
+
+        Kafka: PersisterStateManager.WriteStateHandler.handleRequestResponse, after all attempts.
         """
         when(s.write[w].sent, s.failures < s.max_failures, s.is_accepted(w))
         s.failures = s.failures + 1
