@@ -99,7 +99,7 @@ def record(service: Command, case: Case, folder: Path) -> None:
 
 
 def faults(history: Path, case: Case) -> list[str]:
-    """Returns why the history is not the expected one for this case; empty if it is."""
+    """Returns why the history is not the expected one for this bug; empty if it is."""
     broken_rows = check(history).broken
     if broken_rows:
         return list(broken_rows)

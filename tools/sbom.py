@@ -150,7 +150,7 @@ def _package(installed: Distribution, needs: Iterable[str]) -> Package:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Writes the document to standard output, and returns the exit code."""
+    """Writes the list of packages as CycloneDX to standard output, and returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--extra", action="append", default=[], help="an extra of pyproject.toml")
     parser.add_argument("--all", action="store_true", help="every package of this environment")

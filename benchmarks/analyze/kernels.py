@@ -1,5 +1,7 @@
 """Measures the CPU time of each kernel of `urteil analyze`, and writes the page docs/kernels.md.
 
+A kernel is a function from rows of a history to a table.
+
     python -m benchmarks.analyze.kernels           # a million rows: about a minute
     python -m benchmarks.analyze.kernels --page    # writes the page from the kept result
 
@@ -125,7 +127,7 @@ def kept(name: str) -> dict[str, Any]:
 
 
 def page(kept: dict[str, Any], sampled: dict[str, Any]) -> str:
-    """Returns the Markdown page of saved results: kernels, with the most expensive one first.
+    """Returns the saved results as a Markdown page: functions on rows, the most expensive first.
 
     `sampled` is the result of the flame graph.
     """

@@ -301,7 +301,7 @@ def show_failures(
     *,
     expected: bool,
 ) -> None:
-    """Emits a counterexample for each failed condition.
+    """Emits a counterexample for each failed condition of a proof.
 
     A counterexample has one step: all claims are true before this step, and one is false after it.
     Its search may take a fifth of the work that the condition may take.

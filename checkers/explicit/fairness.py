@@ -63,7 +63,7 @@ class Fairness:
         return found
 
     def resting(self) -> Mask:
-        """Returns a mask of the nodes in which no fair action can change the state."""
+        """Returns a mask of the graph's states that no fair action can change."""
         resting = np.ones(len(self.graph.states), dtype=bool)
         for instance in self.instances:
             resting[instance.enabled] = False
@@ -213,8 +213,8 @@ class Fairness:
     ) -> list[int]:
         """Returns the edges of a shortest path from `start`; the path has at least one edge.
 
-        The path ends in a node for which `end` returns true, or with one of the edges `last`. All
-        nodes after the start are inside the mask `inside`. Raises LookupError if there is no path.
+        The path ends in a state for which `end` returns true, or with one of the edges `last`. All
+        states after the start are in the mask `inside`. Raises LookupError if there is no path.
         """
         came: dict[int, int] = {}
         todo = deque([start])

@@ -39,7 +39,7 @@ class StateGraph:
     states: Sequence[State]
 
     def deadlocks(self) -> list[int]:
-        """Returns the nodes without an outgoing transition."""
+        """Returns the states without an outgoing transition, as node numbers."""
         return [node for node, degree in self.graph.out_degree() if degree == 0]
 
     def terminal_components(self) -> list[frozenset[int]]:
@@ -51,7 +51,7 @@ class StateGraph:
         return sorted(map(frozenset, found), key=lambda nodes: (len(nodes), min(nodes)))
 
     def path_to(self, node: int) -> Trace:
-        """Returns a shortest trace from an initial state to the node."""
+        """Returns a shortest trace from an initial state to the state of the node."""
         starts = {n for n, first in self.graph.nodes(data="initial") if first}
         path = nx.multi_source_dijkstra_path(self.graph, starts, weight=None)[node]
         steps = [Step(action="init", values=(), state=self.states[path[0]])]

@@ -58,9 +58,9 @@ class Cycles(Protocol):
         ...
 
     def fair(self, within: Mask, through: Mask) -> Mask:
-        """Returns a mask of all nodes in the largest sets where a fair behaviour can stay forever.
+        """Returns a mask of all states in the largest sets where a fair behaviour can stay forever.
 
-        The sets are in `within`, and each contains a node of `through`.
+        The sets are in `within`, and each contains a state of `through`.
         """
         ...
 
@@ -69,16 +69,16 @@ class Cycles(Protocol):
         ...
 
     def path(self, begun: Mask, within: Mask, ends: Mask) -> list[int] | None:
-        """Returns a shortest path from an initial node to a node of `ends`, or None.
+        """Returns a shortest path from an initial state to a state of `ends`, or None.
 
-        The path visits a node of `begun`. From that node on, all its nodes are in `within`.
+        The path visits a state of `begun`. From that state on, all its states are in `within`.
         """
         ...
 
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
-        """Returns a fair cycle that contains `start` and a node of `through`.
+        """Returns a fair cycle that contains `start` and a state of `through`.
 
-        `fair` is a result of the method `fair`: the union of several sets of nodes. In each of
+        `fair` is a result of the method `fair`: the union of several sets of states. In each of
         these sets, a fair behaviour can stay forever. The cycle stays in the set that contains
         `start`.
         """

@@ -97,7 +97,7 @@ class Transitions:
 
     @cached_property
     def depths(self) -> Nodes:
-        """Returns, for each node, the length of a shortest path to it from an initial node."""
+        """Returns, for each state, the length of a shortest path to it from an initial state."""
         depths = np.zeros(len(self.states), dtype=np.int64)
         parents = self.source[self.came_by[self.initial :]]  # ascending, as nodes are numbered
         end = self.initial
@@ -108,7 +108,7 @@ class Transitions:
         return depths
 
     def path_to(self, node: int) -> list[int]:
-        """Returns a shortest path from an initial node to this node, as a list of edge numbers."""
+        """Returns a shortest path from an initial state to this one, as a list of edge numbers."""
         way: list[int] = []
         while (edge := int(self.came_by[node])) >= 0:
             way.append(edge)
@@ -118,9 +118,9 @@ class Transitions:
     def trace(self, start: int, edges: Sequence[int]) -> Trace:
         """Returns the trace of a path: the path's states, and the actions between them.
 
-        The path is a list of edge numbers that begins at an initial node. The first step of the
-        trace is `init` with the state of this node. Each further step has the action of one edge,
-        the parameter values, and the state after it.
+        The path is a list of edge numbers that begins at an initial state. The first step of the
+        trace is `init` with this state. Each further step has the action of one edge, the parameter
+        values, and the state after it.
         """
         unpack = self.program.at.unpack
         steps = [Step(action="init", values=(), state=unpack(self.states[start]))]

@@ -65,8 +65,8 @@ class Audit:
     def verdict(self) -> Outcome:
         """Returns the verdict: `violated`, `undecided`, `holds`, or `nothing checked`.
 
-        The last one means that no batch was read. Violations that Kafka's documents permit do not
-        count.
+        The last one means that no record batch was read. Violations that Kafka's documents permit
+        do not count.
         """
         if any(d.verdict == "violated" and not d.permitted for d in self.decisions):
             return "violated"

@@ -68,7 +68,7 @@ def _together(tables: Iterable[pa.Table]) -> pa.Table:
 
 
 def positions_of(suspects: pa.Table) -> Mapping[int, set[int]]:
-    """Returns the byte positions at which suspect batches begin, by segment number.
+    """Returns the byte positions at which suspect record batches begin, by segment number.
 
     A suspect batch differs between replicas.
     """

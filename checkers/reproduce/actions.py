@@ -139,7 +139,7 @@ def transaction(
 ) -> Do:
     """Sends one request of a transactional producer, for example to add a partition.
 
-    The error in the answer is stored in the stage, for the check of the same step.
+    The error in the answer is stored in `stage.noted`, for the check of the same step.
     """
 
     def do(stage: Stage) -> None:
@@ -225,7 +225,7 @@ def elect_preferred(at: int) -> Do:
 
 
 def elect_unclean(stage: Stage) -> None:
-    """Requests an unclean election for the stage's partition: any live replica may be elected.
+    """Requests an unclean election of the partition that all steps use: any live replica may win.
 
     Does nothing if the partition has a leader.
     """
@@ -285,7 +285,7 @@ def delete_records(before: int, at: int) -> Do:
 def delete_all(before: int, at: int) -> Do:
     """Deletes the records of the partition before an offset.
 
-    The leader's answer is stored in the stage, for the check of the same step.
+    The leader's answer is stored in `stage.noted`, for the check of the same step.
     """
 
     def do(stage: Stage) -> None:
@@ -301,7 +301,7 @@ def delete_all(before: int, at: int) -> Do:
 def list_offsets(timestamp: int, at: int) -> Do:
     """Requests the log start offset (`timestamp` -2) or the high watermark (-1) from the leader.
 
-    The answer is stored in the stage, for the check of the same step.
+    The answer is stored in `stage.noted`, for the check of the same step.
     """
 
     def do(stage: Stage) -> None:

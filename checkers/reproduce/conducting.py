@@ -1,5 +1,8 @@
 """Runs one case of a reproduction: starts its cluster, performs its steps, records its history.
 
+A case is a list of steps on real brokers. Either the steps show a defect, or they are a control
+experiment without it.
+
 The folder of a case has four parts:
 
 - `history`: the history and the faults, as `urteil record` writes them;
@@ -49,7 +52,7 @@ class Taken:
 def conduct(
     case: Case, jars: Jars, folder: Path, report: Callable[[Taken], None]
 ) -> tuple[Taken, ...]:
-    """Runs the steps of a case in order, until one fails; returns the steps that were run.
+    """Runs a case (a list of steps on real brokers) until a step fails; returns the run steps.
 
     A failed step is the last one returned. Raises SystemFailed if the cluster does not start.
     """

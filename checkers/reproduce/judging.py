@@ -30,7 +30,10 @@ from checkers.verdicts import Verdict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The verdict on a case, its reason in one line, and its evidence: the anomalies as text."""
+    """The verdict on a case (a list of steps on real brokers), its reason, and its evidence.
+
+    The evidence is the text of the anomalies.
+    """
 
     verdict: Verdict
     reason: str
@@ -44,7 +47,7 @@ def verdict(
     folder: Path,
     log_dirs: Sequence[Path],
 ) -> Judged:
-    """Returns the verdict on a case, from the steps that were taken and the recorded data.
+    """Returns the verdict on a case (a list of steps on real brokers), from the recorded data.
 
     `folder` has the history. `log_dirs` has the brokers' log directories, for a defect that no
     client sees. The case is undecided if its last step did not happen.
@@ -64,7 +67,7 @@ def verdict(
 
 
 def judged(reproduction: Reproduction, history: Path) -> Judged:
-    """Analyzes the recorded history of a case, and returns the verdict on the case."""
+    """Analyzes the history of one run on real brokers, and returns the verdict on the run."""
     analysis = analyze(history, declared=assumptions_of(history))
     evidence = explained(analysis)
     if analysis.broken:
@@ -81,7 +84,7 @@ def judged(reproduction: Reproduction, history: Path) -> Judged:
 
 
 def audited(reproduction: Reproduction, log_dirs: Sequence[Path]) -> Judged:
-    """Audits the brokers' log directories, and returns the verdict on a case."""
+    """Audits the log directories of one run on real brokers; returns the verdict on the run."""
     found = audit(log_dirs, checks=reproduction.log_anomalies)
     counted = ", ".join(f"{one.check.id} {one.count}" for one in found.decisions)
     return Judged(

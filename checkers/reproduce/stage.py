@@ -136,7 +136,7 @@ class Stage:
 
     @property
     def key(self) -> str:
-        """The key of the stage's topic partition in the history, such as `orders-0`."""
+        """The key in the history of the topic partition that all steps use, such as `orders-0`."""
         return self.topic.key(self.index)
 
     def up(self) -> tuple[int, ...]:

@@ -45,7 +45,7 @@ Using = Mapping[tuple[str, str], Sequence[str]]  # (action, claim) -> the claims
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Facts:
-    """The assumptions under which a solver tries to prove a condition, as Z3 formulas."""
+    """The assumptions under which a solver tries to prove that an action preserves a claim."""
 
     formulas: Sequence[Expr]
     claims: Sequence[Claim] = ()  # the claims among the formulas
@@ -172,7 +172,7 @@ def framed(action: Action, claim: Claim) -> bool:
 def declared(spec: Spec) -> Using:
     """Returns the slices in the spec's attribute `using`; empty if there are none.
 
-    A slice names the claims that suffice to prove one condition.
+    A slice names the claims that suffice to prove that an action preserves a claim.
     """
     slices: Any = getattr(type(spec), "using", {})
     return slices  # type: ignore[no-any-return]  # the base class has no such attribute

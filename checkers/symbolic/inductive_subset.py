@@ -98,7 +98,7 @@ def inductive_subset(
 
 
 def _failed(conditions: Sequence[Condition]) -> dict[str, Dropped]:
-    """Returns the first failed condition of each claim that has one."""
+    """Returns, for each claim, the first action for which its preservation is not proved."""
     dropped: dict[str, Dropped] = {}
     for c in conditions:
         if c.verdict != "proved" and c.claim not in dropped:

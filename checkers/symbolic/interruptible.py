@@ -57,6 +57,6 @@ class _Watcher:
 
 @cache
 def _watcher(pid: int) -> _Watcher:
-    """Returns the watcher of this process; a forked process has none of its parent's threads."""
+    """Returns the thread that stops C code at Ctrl-C; a forked process needs its own."""
     del pid
     return _Watcher()

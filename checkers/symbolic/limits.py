@@ -35,7 +35,7 @@ INTERRUPTED: Final = "interrupted"  # Z3's word
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """The seed of Z3's search, and its limits for one condition or one query."""
+    """The seed of Z3's search, and its limits for one condition of a proof or for one query."""
 
     seed: int = 0
     units: int = UNITS

@@ -91,7 +91,8 @@ class Attempt:
     def run(self, *, units: int, limit_ms: int, seed: int) -> Answer:
         """Returns Z3's answer, within the strategy's share of `units` and within `limit_ms`.
 
-        `units` are the units of Z3's work that remain for the condition; `limit_ms` is wall time.
+        `units` is the amount of Z3's work that is left for the condition of the proof. `limit_ms`
+        is wall time.
         """
         solver = Solver(
             self.sorts.context,
@@ -104,7 +105,7 @@ class Attempt:
         return solver.check()
 
     def remark(self, answer: Answer) -> str:
-        """Returns why Z3's answer to this attempt does not decide the condition."""
+        """Returns why Z3's answer to this attempt does not decide the condition of the proof."""
         if answer.verdict == "unknown":
             return f"{self.name}: {answer.reason}"
         if self.facts.missing:
@@ -129,7 +130,7 @@ AtScopes = Callable[[], Iterator[tuple[Goal, Sorts]]]  # the same condition at f
 
 
 def attempts(goal: Goal, sorts: Sorts, at_scopes: AtScopes) -> Iterator[Attempt]:
-    """Yields the Z3 queries that may prove or refute a condition, in the order to try them.
+    """Yields the Z3 queries that may decide a condition of a proof, in the order to try them.
 
     The formulas of a finite scope are built only when the iterator reaches their query.
     """

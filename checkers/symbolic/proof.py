@@ -72,7 +72,7 @@ class Proof:
 
     @property
     def failed(self) -> tuple[Condition, ...]:
-        """Returns the conditions that are not proved; refuted conditions come first."""
+        """Returns the conditions of the proof that failed: the refuted ones, then the unknown."""
         return tuple(c for v in ("refuted", "unknown") for c in self.conditions if c.verdict == v)
 
     @property
@@ -82,7 +82,7 @@ class Proof:
 
     @property
     def from_cache(self) -> int:
-        """Returns the number of conditions that an earlier run proved."""
+        """Returns the number of the proof's conditions that an earlier run has proved."""
         return sum(c.from_cache for c in self.conditions)
 
     @property
@@ -254,7 +254,7 @@ class _Prover:
         self._consequences: dict[str, Outcome] = {}
 
     def again(self, condition: Condition, without: frozenset[str]) -> Condition:
-        """Decides a condition again, without assuming the claims in `without`."""
+        """Decides a condition of the proof again, without assuming the claims in `without`."""
         spec = self.induction.spec
         action = next(a for a in (spec.initial, *spec.actions) if a.name == condition.action)
         claim = next(c for c in spec.claims if c.name == condition.claim)

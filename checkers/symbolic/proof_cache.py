@@ -33,7 +33,7 @@ FRESH: Final = re.compile(r"!(\d+)")  # Z3 numbers fresh variables, and shared t
 
 
 class ConditionKeys:
-    """Computes the keys of conditions; equal conditions have equal keys in every process.
+    """Computes cache keys of a proof's conditions; equal conditions have equal keys everywhere.
 
     A formula that several conditions share is printed only once.
     """
@@ -44,7 +44,7 @@ class ConditionKeys:
         self._hashes: dict[int, tuple[str, Expr]] = {}
 
     def key(self, name: str, goal: Goal) -> str:
-        """Returns the key of a condition; `name` contains the condition's action and claim."""
+        """Returns the cache key of a condition of a proof; `name` has its action and claim."""
         content = [
             self.settings,
             name,
@@ -94,14 +94,14 @@ def printed(formula: Expr, sorts: Sorts) -> str:
 
 
 class ProofCache:
-    """A folder of proved conditions, with a file for each one; several processes may share it."""
+    """A folder with a file for each proved condition of a proof; several processes may share it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.fault = ""  # why answers are not kept; empty if they are
 
     def find(self, key: str) -> Outcome | None:
-        """Returns the stored proof of the condition; None if there is none, or if it is damaged."""
+        """Returns the stored proof with this key; None if there is none, or if it is damaged."""
         try:
             check, _, content = self._file(key).read_text(encoding="utf-8").partition("\n")
         except (OSError, UnicodeDecodeError):

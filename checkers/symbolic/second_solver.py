@@ -51,7 +51,7 @@ METHODS: Final = (  # briefly first, because most conditions need only one of th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """The verdict of cvc5 on a condition, and the reason; `seconds` is the time in cvc5."""
+    """cvc5's verdict on a condition of a proof, and the reason; `seconds` is the time in cvc5."""
 
     verdict: Literal["proved", "refuted", "unknown"]
     how: str
@@ -59,7 +59,7 @@ class Opinion:
 
 
 def opinion(script: Script, *, limit_ms: int) -> Opinion:
-    """Decides a condition with cvc5; the verdict is `unknown` if `limit_ms` is too short."""
+    """Decides a condition of a proof with cvc5: `unknown` if `limit_ms` is too short."""
     spent, remarks = 0.0, list[str]()
     for method, text, settles in _attempts(script):
         left_ms = limit_ms - spent * 1000

@@ -34,7 +34,7 @@ STATUS: Final = {"proved": "unsat", "refuted": "sat", "unknown": "unknown"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """A condition with Z3's verdict, and its formulas in SMT-LIB.
+    """A condition of a proof with Z3's verdict, and its formulas in SMT-LIB.
 
     A spec may name the claims that suffice to prove a condition. Then `of_slice` is a script that
     assumes only these claims: `unsat` proves the condition, and `sat` decides nothing. If the spec
@@ -93,7 +93,7 @@ def scripts(spec: Spec, proof: Proof) -> Iterator[Script]:
 
 
 def deciding(proof: Proof) -> Iterator[tuple[Condition, frozenset[str]]]:
-    """Yields the conditions that decide the verdicts, each with the claims that it does not assume.
+    """Yields the conditions that decide a proof, each with the claims that it does not assume.
 
     These are the failed conditions, which leave their claims unproved (*dropped*), and all
     conditions of the proved claims. The latter conditions assume no dropped claim.

@@ -227,9 +227,10 @@ class ContinuationLemmas(ContinuationActions):
 
     @lemma
     def a_continuation_follows(s) -> Bool:
-        """A record with a previous producer id and epoch continues the log, or repeats it.
+        """An appended record with a previous producer id and epoch `continues` or `repeats` the
+        log.
 
-        The response is for the newest instance.
+        The coordinator's response is then for the newest instance.
         """
         return forall(
             implies(

@@ -123,11 +123,11 @@ class PipelineActions(PipelineState):
     # ---- consume, process, produce
 
     def may_fetch(s, i: Instance, p: TopicPartition) -> Bool:
-        """True if no offset of the partition is pending: OffsetFetch with requireStable.
+        """True if no offset of the partition is pending.
 
-        Otherwise the coordinator answers UNSTABLE_OFFSET_COMMIT, and the instance tries again.
-        Without this rule, the variant `returns-unstable` breaks the claim `each_input_at_most_once`
-        in 13 steps.
+        Otherwise the coordinator answers OffsetFetch (with requireStable) by
+        UNSTABLE_OFFSET_COMMIT, and the instance tries again. Without this rule, the variant
+        `returns-unstable` breaks the claim `each_input_at_most_once` in 13 steps.
         """
         return forall(~s.pending[x][p] for x in TransactionalId)
 

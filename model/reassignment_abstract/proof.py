@@ -124,8 +124,8 @@ class PartitionLemmas(AbstractPartition):
     def a_leadership_is_well_formed(s) -> Bool:
         """A leader's log still has all records that the log had when the leader's epoch began.
 
-        The log also has each record that the leader committed. Before an epoch begins, the log of
-        its leader is empty.
+        The log also has each record that the leader committed. For an epoch that has not begun, the
+        spec stores an empty log (`led`).
         """
         return forall(
             all_of(

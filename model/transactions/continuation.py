@@ -82,7 +82,7 @@ class Continuation(Transactions):
     def commit_append(s) -> None:
         """The record that the coordinator appended is committed, and its response arrives.
 
-        Kafka, simplifications and guard: those of the version `v2`.
+        What Kafka does, what is simplified, and the guard are as in the version `v2`.
         """
         for i in Instance:
             s.is_continuing[i] = s.is_continuing[i] & (s.answering != i)
@@ -93,7 +93,7 @@ class Continuation(Transactions):
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
         """A new coordinator reads the log; appends that are not committed are lost.
 
-        Kafka, simplifications and guards: those of the version `v2`.
+        What Kafka does, what is simplified, and the guards are as in the version `v2`.
         """
         super().fail_over(epoch)
         s.appends_last = s.has_last
@@ -197,7 +197,7 @@ class Continuation(Transactions):
     def begin(s, k: Transaction, i: Instance) -> None:
         """A client begins a transaction, unless it waits for the response to InitProducerId.
 
-        Kafka, simplifications and the other guards: those of the version `v2`.
+        What Kafka does, what is simplified, and the other guards are as in the version `v2`.
         """
         when(~s.is_continuing[i])
         super().begin(k, i)

@@ -2,10 +2,10 @@
 
 Each anomaly is a module with five parts:
 
-- the row: the fields of one violation;
-- the literal definition, which finds the rows;
+- a dataclass: the fields of one violation;
+- the literal definition, which finds the violations;
 - `observed`: the number of checked observations;
-- `explain`: the text of a row;
+- `explain`: the text of a violation;
 - `ANOMALY`: the entry of the catalogue.
 """
 
@@ -66,5 +66,5 @@ class Anomaly:
 
 
 def worst_first(rows: Iterable[RowT]) -> tuple[RowT, ...]:
-    """Returns the rows by decreasing `size`; rows of equal size are sorted by their fields."""
+    """Returns the violations by decreasing `size`, and violations of equal size by their fields."""
     return tuple(sorted(sorted(rows), key=lambda row: -row.size))

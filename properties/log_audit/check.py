@@ -2,7 +2,7 @@
 
 Each module of checks is about one subject, such as `transactions`. The module defines
 
-    dataclasses   the fields of a violation (a row)
+    dataclasses   the fields of a violation
     functions     that find the violations
     `observed`    which counts the checked objects, such as batches
     `explain`     which returns the text of a violation

@@ -69,7 +69,11 @@ class ContinuationRefinement(Refinement):
                 return super()._actions_of(step)
 
     def _commits(self, step: Step) -> Iterator[Call]:
-        """Yields the abstract commit of an append that is immediate, or that changes nothing."""
+        """Yields the abstract action `commit_append` if the step commits an append to the log.
+
+        Some steps commit their append at once. A lost response commits an append that changes
+        nothing.
+        """
         yield from super()._commits(step)
         is_immediate = step.action == "raise_epoch" and not self.detailed.appends_wait()
         is_lost = step.action == "lose_response"

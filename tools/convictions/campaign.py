@@ -39,6 +39,8 @@ class Defect:
 def conduct(some: Sequence[tuple[Case, int]]) -> list[Outcome]:
     """Simulates each case with its seed, analyzes the histories, and returns the outcomes.
 
+    A case is a workload with one planted fault, or without a fault.
+
     Each history is small, and each analysis has a fixed cost. So histories of cases with the
     same `declared` assumptions are joined and analyzed together. A violation belongs to the history
     that has its operations. The verdict is `no progress` if the cluster does not recover.
@@ -109,8 +111,8 @@ def outcomes(
 ) -> Iterator[Outcome]:
     """Yields the outcomes of all cases, seed after seed, until the monotonic time `until`.
 
-    The cases run in batches of `batch` histories. At least one batch runs, and the last one may end
-    after `until`.
+    A case is a workload with one planted fault, or without a fault. The cases run in batches of
+    `batch` histories. At least one batch runs, and the last one may end after `until`.
     """
     todo = _todo(tuple(cases), tallies)
     with ProcessPoolExecutor(jobs) as pool:

@@ -117,7 +117,7 @@ class Case:
         return Declarations(sub_via=frozenset({"subscribe" if self.of.subscribes else "assign"}))
 
     def scenario(self, seed: int) -> Scenario:
-        """Returns the simulation to run for this case with this seed."""
+        """Returns the simulation for this case (a workload with a planted fault) and this seed."""
         scenario = self.of.scenario(seed)
         match self.kind:
             case "clean":

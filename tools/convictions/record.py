@@ -48,14 +48,17 @@ class Tally:
 
 
 def kept(file: Path = KEPT) -> dict[str, Tally]:
-    """Returns the recorded counts, by name of the case; {} if the file does not exist."""
+    """Returns the recorded counts of anomalies, by name of the case; {} if there is no file.
+
+    A case is a workload with one planted fault, or without a fault.
+    """
     if not file.exists():
         return {}
     return {row["case"]: Tally(**row) for row in json.loads(file.read_text(encoding="utf-8"))}
 
 
 def keep(tallies: Iterable[Tally], file: Path = KEPT) -> None:
-    """Writes the counts to the JSON file, one line for each case, ordered by name."""
+    """Writes the counts to the JSON file, one line for each planted fault, ordered by name."""
     rows = [
         json.dumps({name: cell for name, cell in asdict(one).items() if cell != {}}, sort_keys=True)
         for one in sorted(tallies, key=lambda it: it.case)

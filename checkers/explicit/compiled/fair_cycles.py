@@ -71,15 +71,15 @@ def _compiled(label_bytes: int) -> ctypes.CDLL:
 class FairCycles:
     """A state graph as arrays, and searches for states in which a fair behaviour can stay forever.
 
-    The transitions of node v have the numbers from `offsets[v]` to before `offsets[v + 1]`. The
+    The transitions of state v have the numbers from `offsets[v]` to before `offsets[v + 1]`. The
     label of a transition is the number of an instance: an action with values of its parameters. A
-    node has at most one transition with each label.
+    state has at most one transition with each label.
 
     - `kinds` has the fairness of each label: weak, strong or none.
-    - `levels` has the first node of each breadth-first level, then the number of nodes.
-    - `parent` returns the node from which the search first reached a node; -1 for an initial one.
-    - `empty` creates the arrays that have a number for each node, from a length and a type.
-    - `pulse` is called after `quota` visited nodes of a search, and may raise an exception.
+    - `levels` has the first state of each breadth-first level, then the number of states.
+    - `parent` returns the state from which the search first reached a state; -1 if it is initial.
+    - `empty` creates the arrays that have a number for each state, from a length and a type.
+    - `pulse` is called after `quota` visited states of a search, and may raise an exception.
     """
 
     offsets: Numbers
@@ -101,9 +101,9 @@ class FairCycles:
         return resting
 
     def fair(self, within: Mask, through: Mask) -> Mask:
-        """Returns a mask of all nodes in the largest sets where a fair behaviour can stay forever.
+        """Returns a mask of all states in the largest sets where a fair behaviour can stay forever.
 
-        The sets are in `within`, and each contains a node of `through`.
+        The sets are in `within`, and each contains a state of `through`.
         """
         good = self._mask()
         left = within
@@ -137,9 +137,9 @@ class FairCycles:
         return [*self._path_to(start), *way]
 
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
-        """Returns a fair cycle that contains `start` and a node of `through`.
+        """Returns a fair cycle that contains `start` and a state of `through`.
 
-        `fair` is a result of the method `fair`: the union of several sets of nodes. In each of
+        `fair` is a result of the method `fair`: the union of several sets of states. In each of
         these sets, a fair behaviour can stay forever. The cycle stays in the set that contains
         `start`.
         """
@@ -161,7 +161,7 @@ class FairCycles:
         return walk if at == start else [*walk, *self._walk(at, inside, wanted, None, start)]
 
     def _close_idle(self, wanted: NDArray[np.uint8], node: int) -> None:
-        """Sets `wanted` to 0 for each weakly fair action that is disabled in the node.
+        """Sets `wanted` to 0 for each weakly fair action that is disabled in this state (`node`).
 
         A label is the number of an instance: an action with values of its parameters. `wanted` has
         an element for each label.
@@ -195,7 +195,7 @@ class FairCycles:
         return way[::-1]
 
     def _path_to(self, node: int) -> list[int]:
-        """Returns the path on which the search first reached the node."""
+        """Returns the path on which the search first reached the state `node`."""
         way: list[int] = []
         while (parent := self.parent(node)) >= 0:
             first = int(self.offsets[parent])

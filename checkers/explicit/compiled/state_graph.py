@@ -1,6 +1,6 @@
 """The reachable states and all transitions between them, for liveness.
 
-The compiled search keeps the transitions while it expands the states (`edges.h`). The nodes, the
+The compiled search keeps the transitions while it expands the states (`edges.h`). The states, the
 transitions and their order are those of the oracle, `checkers.explicit.transitions`. A transition
 takes 4 bytes, and 1, 2 or 4 for its label.
 
@@ -51,8 +51,8 @@ def memory_of_machine() -> int:
 class StateGraph:
     """The graph of a compiled search of one thread, within a number of bytes of memory.
 
-    `levels` has the first node of each level. The liveness check calls `pulse` with the name of its
-    present activity; `pulse` may raise an exception to end the check.
+    `levels` has the first state of each level. The liveness check calls `pulse` with the name of
+    its present activity; `pulse` may raise an exception to end the check.
     """
 
     library: Library
@@ -185,7 +185,7 @@ class StateGraph:
         raise AssertionError("plain Python finds no undefined term where C did")
 
     def trace(self, start: int, edges: Sequence[int]) -> Trace:
-        """Returns the trace of a path; the path is a list of transitions from an initial node."""
+        """Returns the trace of a path; the path is a list of transitions from an initial state."""
         steps = [Step(action="init", values=(), state=self.at.unpack(self.state(start)))]
         for edge in edges:
             action, values = self.library.source.instance(int(self.cycles.labels[edge]))

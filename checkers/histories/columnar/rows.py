@@ -1,4 +1,4 @@
-"""Rows of anomalies and assumptions, converted between their dataclasses and Arrow tables."""
+"""Violations of anomalies and assumptions, converted between dataclasses and Arrow tables."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def files_of(table: Place, version: int | None = None) -> FileSet:
 
 
 def _log(table: Place) -> tuple[dict[int, Place], dict[int, list[Place]]]:
-    """Returns the commits by version, and the parts of complete checkpoints by version."""
+    """Returns a Delta table's commits by version, and its complete checkpoints by version."""
     commits: dict[int, Place] = {}
     parts: dict[tuple[int, int], list[Place]] = {}
     for file in (table / LOG).glob("*"):

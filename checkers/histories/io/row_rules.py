@@ -84,9 +84,9 @@ def refuse(odd: pa.Table, path: Place | str) -> None:
 
 
 def odd_rows(batch: Batch) -> pa.Table:
-    """Returns the broken rules of `COLUMNS`, each with the first operation that breaks it.
+    """Returns the rules of `COLUMNS` that rows in the batch break, each with the first operation.
 
-    Rules of columns that the batch lacks are not checked.
+    Rules of columns that the batch (a table of rows) lacks are not checked.
     """
     found: list[dict[str, Any]] = []
     for odd, what in broken_rules(batch):

@@ -66,7 +66,10 @@ def ww_between_blocks(ends: Batch) -> pa.Table:
 
 
 def log_records_of_ends(ends: Batch) -> LogRecords:
-    """Returns the records at the ends of blocks (`block_ends`), sorted by log, offset and value."""
+    """Returns the first and last records of blocks, sorted by log, offset and value.
+
+    A block is a range of 65,536 offsets of a log. `ends` is the result of `block_ends`.
+    """
     order, _ = runs(ends.ints("key"), ends.ints("offset"), ends.ints("value"))
     key, offset, value, sender, last = (
         ends.ints(name)[order] for name in ("key", "offset", "value", "sender", "last")
