@@ -27,7 +27,7 @@ def specs() -> Iterator[Listed]:
 
 
 def _spec(name: str) -> Listed:
-    """Returns the row of a spec; `name` is a name in `SPECS`, or the path of a .py file."""
+    """Returns a spec's row in `urteil list`; `name` is in `SPECS`, or the path of a .py file."""
     from model.specs import find
 
     default = find(name)
@@ -38,7 +38,7 @@ def _spec(name: str) -> Listed:
 
 
 def specs_of(release: str) -> Iterator[Listed]:
-    """Yields a row for each spec, with its version for a release of Kafka.
+    """Yields a row of `urteil list` for each spec, with its version for a release of Kafka.
 
     The row's `statement` is the summary of this version. If the spec has no version with the rules
     of the release, `statement` has the reason.
@@ -68,7 +68,7 @@ def versions() -> Iterator[Listed]:
 
 
 def bugs() -> Iterator[Listed]:
-    """Yields a row for each bug of the model, then for each bug of the reference broker."""
+    """Yields a row of `urteil list` for each bug of the model, then of the reference broker."""
     from reference_impl.node.seeded_bugs import SEEDED_BUGS
 
     yield from _variants("bug")
@@ -124,7 +124,7 @@ def _command(row: Variant) -> str:
 
 
 def left_out() -> Iterator[Listed]:
-    """Yields a row for each known bug of Kafka that no spec models, with the reason."""
+    """Yields a row of `urteil list` for each bug of Kafka that no spec models, with the reason."""
     from model.bugs_left_out import BUGS_LEFT_OUT
 
     for row in BUGS_LEFT_OUT:
@@ -134,7 +134,7 @@ def left_out() -> Iterator[Listed]:
 
 
 def properties() -> Iterator[Listed]:
-    """Yields a row for each property of every spec, then for each anomaly."""
+    """Yields a row of `urteil list` for each property of every spec, then for each anomaly."""
     from model.specs import SPECS, find
 
     for spec in SPECS:
@@ -158,7 +158,7 @@ def _property(name: str, text: str, spec: str, role: str) -> Listed:
 
 
 def anomalies() -> Iterator[Listed]:
-    """Yields a row for each anomaly of histories, then for each anomaly of log directories."""
+    """Yields a row of `urteil list` for each anomaly of histories, then of log directories."""
     from properties.anomalies.catalogue import EVERY
     from properties.anomalies.consequences import causes_of
     from properties.log_audit.catalogue import CHECKS
@@ -183,7 +183,7 @@ def _anomaly(of: str, row: Anomaly | Check, may_follow_from: Sequence[str] = ())
 
 
 def claims() -> Iterator[Listed]:
-    """Yields a row for each claim, with the claim's recorded runs and shortest counterexample."""
+    """Yields a row of `urteil list` for each claim, with its runs and shortest counterexample."""
     from checkers.claim_record import kept
     from properties.claims.catalogue import CLAIMS
 
@@ -299,7 +299,7 @@ def _rules(spec: str, release: str) -> Iterator[str]:
 
 
 def kinds() -> Iterator[Listed]:
-    """Yields a row for each kind of items that `urteil list` accepts, such as `bugs`."""
+    """Yields a row of `urteil list` for each kind of items that it accepts, such as `bugs`."""
     for kind, contents in CONTENTS.items():
         yield Listed(kind="kind", item=kind, statement=contents)
 

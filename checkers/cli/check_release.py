@@ -47,11 +47,11 @@ class ReleaseOptions:
 
 
 def check_release(run: Run, spec: str, release: str, options: ReleaseOptions) -> None:
-    """Checks the claims of a spec with the rules of a release; emits a row for each claim.
+    """Checks the claims of a spec with the rules of a release; emits a verdict for each claim.
 
     If a claim is violated, the version of the spec that fixes it is checked too. If `spec` is
-    `EVERY`, all specs are checked. Then a spec without a version for the release gets a row with
-    the reason. For a single spec, raises NotShipped if it has no version for the release. The
+    `EVERY`, all specs are checked. For a spec without a version for the release, the reason is
+    emitted. For a single spec, raises NotShipped if it has no version for the release. The
     user selects claims by patterns: raises UnknownName if a pattern matches none.
     """
     if spec != EVERY:

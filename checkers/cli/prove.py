@@ -46,7 +46,8 @@ RUN_BUDGET = "300k-states"  # of the search for a run that breaks a property
 class ProofOptions:
     """The options of a proof: the solver's limits for one condition, and two optional outputs.
 
-    The conditions are written as SMT-LIB to the folder `smtlib`, unless it is None. If `cvc5` is
+    A proof has a condition for each action and claim: the action preserves the claim. The
+    conditions are written as SMT-LIB to the folder `smtlib`, unless it is None. If `cvc5` is
     True, the solver cvc5 decides the conditions too. `cache` is the folder of proved conditions;
     without it, every condition is decided.
     """
@@ -146,8 +147,8 @@ def prove_command(
 def _refuse_integers(variant: Variant, spec: Spec) -> None:
     """Raises InputFault for a spec of Urteil with integers; its abstract spec has none.
 
-    In a user's file, the conditions that use integers are not proved, and the verdicts name the
-    first sort of integers.
+    In a user's file, the proof leaves out all that uses integers, and the verdicts name the first
+    type of integers.
     """
     from model.specs import SPECS
 

@@ -22,7 +22,7 @@ _MEMBER: Final = "member_id"
 class Difference:
     """One field in which the answers to a request differ.
 
-    `field` is a path such as `topics.partitions.error_code`. The path is empty if one side has no
+    `field` is a path such as `topics.partitions.error_code`. The path is empty if one system has no
     answer, and ends with `(count)` if lists differ in length. `system` and `reference` are the two
     values. `system_fields` and `reference_fields` are the objects that contain these values.
     """

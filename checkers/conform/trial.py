@@ -78,17 +78,17 @@ class Found:
                     self.findings.setdefault(why.name, shown)
 
     def stale(self, rows: Iterable[Reason]) -> list[str]:
-        """Returns the names of those `rows` that explain no difference found in this comparison.
+        """Returns the names of those reasons that explain no difference found in this comparison.
 
-        A row is the reason for one kind of difference between the answers of the reference broker
-        and those of the other system. A row that explains no difference any more is out of date.
+        A reason explains one kind of difference between the answers of the reference broker and
+        those of the other system. A reason that explains no difference any more is out of date.
         """
         return [row.name for row in rows if not self.explained[row.name]]
 
     def by_verdict(self, rows: Iterable[Reason]) -> dict[Verdict, int]:
         """Returns the number of differences between the two systems' answers, by verdict.
 
-        A row of `rows` explains a difference, and has the verdict on it, such as `permitted`.
+        A reason in `rows` explains a difference, and has the verdict on it, such as `permitted`.
         """
         counts = Counter[Verdict]()
         for row in rows:

@@ -65,15 +65,15 @@ class Log:
 
     @cached_property
     def next_offset(self) -> Ints:
-        """Returns, for each row, the offset after the last offset of the previous row.
+        """Returns, for each record batch, the offset after the last offset of the previous batch.
 
-        The result is 0 for the first row.
+        The result is 0 for the first batch.
         """
         return np.append(0, self.last[:-1] + 1)[: len(self.base)]
 
     @cached_property
     def range_number(self) -> Ints:
-        """Returns, for each row, the number of its range.
+        """Returns, for each record batch, the number of its range.
 
         A range is a series of adjacent sound batches without an offset gap.
         """
@@ -81,7 +81,7 @@ class Log:
 
     @cached_property
     def range_base(self) -> Ints:
-        """Returns, for each row, the first offset of its range (see `range_number`)."""
+        """Returns, for each record batch, the first offset of its range (see `range_number`)."""
         _, first, of = np.unique(self.range_number, return_index=True, return_inverse=True)
         return self.base[first][of]
 

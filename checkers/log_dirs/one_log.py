@@ -113,7 +113,7 @@ def leader_epochs(log: Log) -> Iterator[Found]:
 def end(log: Log) -> Found:
     """Checks that the log reaches the high watermark in the checkpoint file.
 
-    The result has one row if the log ends below the high watermark. Without a checkpoint file,
+    The result has a violation if the log ends below the high watermark. Without a checkpoint file,
     nothing is checked.
     """
     high_watermark = log.metadata.high_watermark

@@ -65,7 +65,10 @@ class Continuation(Transactions):
     # ---- the coordinator's log
 
     def is_appending(s) -> Bool:
-        """True if an append is not committed; a record that repeats the last one is an append."""
+        """True if the coordinator has appended a record to its log that is not committed.
+
+        The record may repeat the last one.
+        """
         return super().is_appending() | (s.answering != nothing)
 
     def write(s, metadata: Metadata, answering: Instance | Nothing) -> None:

@@ -127,7 +127,7 @@ def backwards_operations(history: History) -> tuple[BackwardsOperation, ...]:
 
 
 def mixed_operations(history: History) -> tuple[MixedOperation, ...]:
-    """Returns no rows: in a `History`, an operation is one object with one process and one kind.
+    """Returns (): in a `History`, an operation is one object with one process and one kind.
 
     Only the rows of a file can contradict each other about their operation.
     """

@@ -29,7 +29,7 @@ def kept_from(history: History, declared: Declarations) -> Callable[[str], int]:
         a client read the log start  the highest log start that a client read
         otherwise                    `BEGINNING`: every record must exist
 
-    If several rows apply, the first one counts.
+    If several lines of the table apply, the first one counts.
     """
     starts: dict[str, int] = {}
     for operation in history:

@@ -29,7 +29,7 @@ class Row:
 
     @classmethod
     def of(cls, rows: Sequence[Row], client: Client, program: Installed) -> Row:
-        """Returns the recorded row of this client and version, or a new row without results."""
+        """Returns the recorded results of this client and version; empty results if none."""
         for row in rows:
             if (row.client, row.version) == (client.name, program.version):
                 return row

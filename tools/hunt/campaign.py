@@ -54,7 +54,7 @@ class Done:
 
 
 def conduct(plan: Plan, folder: Path) -> Row:
-    """Runs the plan in a new folder, and returns the row that records the run.
+    """Runs the plan in a new folder, and returns the result of the run for the record.
 
     After Ctrl-C the verdict of the run is `interrupted`, and the caller must not begin another run.
     """

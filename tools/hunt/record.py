@@ -57,7 +57,7 @@ def kept(path: Path = KEPT) -> tuple[Row, ...]:
 
 
 def add(row: Row, path: Path = KEPT) -> None:
-    """Adds the row of a run to the file hunt.json; waits while another process adds one."""
+    """Adds the result of a run to the file hunt.json; waits while another process adds one."""
     path.touch()
     with path.open("rb") as locked:
         fcntl.flock(locked, fcntl.LOCK_EX)

@@ -50,7 +50,7 @@ class Versions:
 
 
 def tried(part: str, mutant: Mutant, verdict: Verdict) -> Tried:
-    """Returns a mutant and its verdict as one row of the record."""
+    """Returns a mutant and its verdict as one entry of the record."""
     return Tried(
         id=mutant.id,
         room=part,
@@ -84,7 +84,7 @@ def with_reasons_of(before: Tried | None, row: Tried) -> Tried:
 
 
 def at_their_points(rows: Mapping[str, Tried], points: Iterable[Mutant]) -> Iterator[Tried]:
-    """Yields the recorded rows of mutants that the source still has, with their present lines.
+    """Yields the recorded results of mutants that the source still has, with their present lines.
 
     The keys of `rows` are the ids of the mutants.
     """

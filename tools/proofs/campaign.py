@@ -1,4 +1,4 @@
-"""The proofs of all proved versions on ten seeds; on the first seed, cvc5 checks them too.
+"""Repeats the proof of each version of a spec with ten seeds of Z3; cvc5 checks the first one.
 
 A seed changes how Z3 searches, never what is proved. A proof that succeeds on each of ten seeds
 does not depend on luck.

@@ -54,7 +54,7 @@ class Draw:
     def repeat(self, times: int, rows: Weighted[Callable[[], None]]) -> None:
         """Calls randomly chosen functions, `times` calls in all.
 
-        `rows` has the functions with their weights.
+        `rows` has the functions, each with its weight in the random choice.
         """
         for _ in range(times):
             self.weighted(rows)()

@@ -107,7 +107,7 @@ def _replaced_by(history: History, name: str, made: int, asked: int) -> int | No
 def _writes_of_replaced(history: History) -> Iterator[tuple[int, str, int, int]]:
     """Yields each write by a producer that a newer producer had replaced before.
 
-    A row is (operation, transactional id, the producer's `init_producer`, that of the newer
+    A write is (operation, transactional id, the producer's `init_producer`, that of the newer
     producer).
     """
     # A write counts even if it had no effect.

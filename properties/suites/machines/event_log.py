@@ -194,9 +194,9 @@ def _effects(operations: list[Operation]) -> Iterator[str]:
 
 
 def _records(operation: Operation) -> Iterator[tuple[str, str, str, str]]:
-    """Yields a row for each record and each group offset of the operation.
+    """Yields a tuple for each record and each group offset of the operation.
 
-    A row is (sentence with placeholders, key, value, offset). An example of a sentence is
+    The tuple is (sentence with placeholders, key, value, offset). An example of a sentence is
     `reads {values} at offset {offsets} of {key}`.
     """
     is_transaction = operation.f == "txn"
