@@ -1,6 +1,7 @@
 """The events about the passes of an analysis: the plan of a pass, and its measured cost.
 
-A pass reads a source once, and has stages. A stage has the same name in both events.
+A pass reads a source of rows once, and has stages: the steps of query plans that need this source.
+A stage has the same name in both events.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from checkers.events import Event
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageExplained:
-    """A stage of an analysis: the columns that it reads, and the columns of its result.
+    """A stage of a query plan: the columns that it reads, and the columns of its result.
 
     `shuffled_by` has the parts of the shuffle key, if the stage shuffles. `used_by` names the
     anomalies that need the stage; it is empty if all need it. `is_always` is false if some
@@ -45,7 +46,7 @@ class PassExplained(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageMeasured:
-    """The cost of a stage: its seconds summed over tasks, and the rows and bytes of its result."""
+    """The cost of a query plan's stage: its seconds in all tasks, and the size of its result."""
 
     stage: str
     seconds: float

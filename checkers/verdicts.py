@@ -70,7 +70,10 @@ LISTED_AS: Final = (
 
 
 def verdict_on(found: int, observations: int) -> Verdict:
-    """Returns the verdict on a rule from the numbers of its violations and its observations."""
+    """Returns the verdict on an anomaly or a check from its violations and its observations.
+
+    Both are numbers. Without an observation, no violation was possible.
+    """
     if found:
         return "violated"
     return "holds" if observations else "not exercised"

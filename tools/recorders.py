@@ -41,6 +41,7 @@ SUBSCRIBED: Final = Declarations(sub_via=frozenset({"subscribe"}))
 class Case:
     """A test of a recorder: the broker, the service's work, and the anomalies to find.
 
+    A recorder is a library that writes the history of a service's Kafka clients.
     `bug` is the seeded bug of the broker. If `aborts` is true, the service sends in a transaction
     and aborts it.
     """

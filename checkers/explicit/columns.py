@@ -6,7 +6,8 @@ unrolled. A term becomes an operation (`Op`) on columns. Equal operations are on
 that several actions share is computed once.
 
 An array has a value in every row, even in a row where the term is undefined. So each value has a
-second array, `bad`: a mask of the rows in which the interpreter would find an undefined term.
+second array, `bad`: a mask of the rows in which the interpreter of specs would find an undefined
+term.
 """
 
 from __future__ import annotations

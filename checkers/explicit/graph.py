@@ -87,7 +87,7 @@ def compiled_graph(spec: Spec, scope: Scope | None = None) -> StateGraph:
 
 
 def interpreted_graph(spec: Spec, scope: Scope | None = None) -> StateGraph:
-    """Returns the spec's state graph, computed by the slow interpreter, as an oracle."""
+    """Returns the spec's state graph, computed by the slow interpreter of specs, as an oracle."""
     at = Instance.of(spec, scope)
     interpreter = Interpreter(at.ranges)
 

@@ -3,7 +3,7 @@
 A hanging transaction is open and will never end. A split transaction is committed on one topic
 partition and aborted on another.
 
-Source and rules: `properties.log_audit.open_transactions`, `.transactions`.
+Source: `properties.log_audit.open_transactions`, `properties.log_audit.transactions`.
 Simplified: a marker is kept in memory if its producer epoch is newer than that of the transaction's
 records. This takes about 100 bytes per transaction and topic partition.
 """

@@ -1,6 +1,6 @@
 """Checks of a single log: its bytes, offsets, leader epochs and end.
 
-Source and rules: `properties.log_audit`, which defines the checks that are computed here.
+Source: `properties.log_audit`, which defines the checks that are computed here.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The checks for hanging and split transactions need several topic partitions. For them, this module
 only collects the open transactions and the transaction markers of each log.
 
-Source and rules: `properties.log_audit`, which defines the checks.
+Source: `properties.log_audit`, which defines the checks.
 """
 
 from __future__ import annotations

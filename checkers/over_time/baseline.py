@@ -40,12 +40,12 @@ _LINE: Final = re.compile(r"line (\d+)")
 
 
 class BadBaseline(InputFault):
-    """Raised if the baseline is unreadable, or if an entry is wrong; the message has the line."""
+    """Raised if the file of known violations is unreadable or wrong; the message has the line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownViolation:
-    """An entry of the baseline; `line` is the line of its header in the file."""
+    """An entry of the baseline, the file of known violations; its header is at line `line`."""
 
     claim: str
     fingerprint: str
@@ -90,7 +90,10 @@ class Baseline:
         return self.today <= entry.expires
 
     def result(self) -> BaselineApplied:
-        """Returns an event with the entries of the baseline, grouped by the result of the run."""
+        """Returns an event with the known violations, grouped by the result of the run.
+
+        The baseline is the file of known violations.
+        """
         absent = [one for one in self.entries if one not in self._shown]
         return BaselineApplied(
             file=str(self.file),
@@ -110,7 +113,7 @@ def _places(entries: Iterable[KnownViolation]) -> tuple[str, ...]:
 
 
 def read_baseline(file: Path) -> Baseline:
-    """Returns the baseline of the file; raises BadBaseline for a mistake, with its line."""
+    """Returns the known violations in the file; raises BadBaseline for a mistake, with its line."""
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as why:
@@ -231,9 +234,9 @@ _EXAMPLES: Final = {
 
 
 def written(run: KeptRun, *, owner: str, reason: str, expires: date) -> str:
-    """Returns the text of a baseline with each violation of the run that no baseline names yet.
+    """Returns the text of a baseline: a file of known violations, here the new ones of the run.
 
-    Without such a violation, the text has only comments.
+    A violation is new if no baseline names it. Without one, the text has only comments.
     """
     lines = [
         f"# Known violations of {run.id}: {run.command_line}",

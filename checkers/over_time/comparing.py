@@ -98,5 +98,5 @@ def _difference(
 
 
 def is_failure(difference: VerdictCompared) -> bool:
-    """Returns True for a new violation that no baseline names."""
+    """Returns True for a new violation that no baseline (file of known violations) names."""
     return difference.change == NEW and difference.after == "violated"

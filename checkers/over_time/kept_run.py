@@ -56,7 +56,7 @@ class KeptVerdict:
 
     @property
     def word(self) -> str:
-        """The verdict as text; `known` if the baseline names every violation."""
+        """The verdict as text; `known` if the file of known violations names every violation."""
         if self.known:
             return "known"
         return "permitted" if self.verdict == "violated" != self.judged else self.verdict

@@ -32,7 +32,7 @@ class Described(Protocol):
 
 
 def decided(anomaly: Described, **verdict: Any) -> AnomalyDecided:
-    """Returns an event with the verdict on an anomaly, and its rule and explanation as text."""
+    """Returns an event with the verdict on an anomaly, and the texts that describe the anomaly."""
     return AnomalyDecided(
         anomaly=anomaly.id,
         statement=anomaly.statement,

@@ -37,7 +37,7 @@ def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
 
 
 def is_known(decision: Decision) -> bool:
-    """Returns True for a violation if the baseline names all fingerprints of this violation."""
+    """Returns True for a violation if the file of known violations has all of its fingerprints."""
     return bool(decision.known) and decision.fingerprints.keys() <= decision.known.keys()
 
 

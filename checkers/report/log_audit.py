@@ -1,7 +1,8 @@
 """The audit of log directories as text for a terminal, and its violations as events.
 
-For each check that found violations, the text has the rule, the first violations, and the number of
-those left out. A violation has a location: replica, topic partition, segment, byte position.
+For each check that found violations, the text has the check's statement, the first violations, and
+the number of those left out. A violation has a location: replica, topic partition, segment, byte
+position.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ IF_NEEDED: Final = "only if earlier stages found rows for it"
 
 
 def pass_explained(one: PassExplained) -> str:
-    """Returns a pass as text: a heading, then each stage with its columns and anomalies."""
+    """Returns a pass over the data as text: each stage with its columns and anomalies."""
     into = f" → {', '.join(one.into)}" if one.into else ""
     return "\n".join([f"pass {one.number}  {one.source}{into}", *_lines(one)])
 

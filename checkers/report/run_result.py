@@ -56,7 +56,7 @@ class Finding:
 
     @property
     def is_known(self) -> bool:
-        """True for a violation that the baseline names; it does not fail the run."""
+        """True for a violation in the file of known violations; it does not fail the run."""
         return self.judged == "holds" and is_known(self.decision)
 
     @property

@@ -130,9 +130,9 @@ def _line(event: _InOneText) -> str:
 
 
 def baseline_lines(applied: BaselineApplied) -> list[str]:
-    """Returns the counts of the baseline's entries, and a line for each entry to look at.
+    """Returns the counts of known violations, and a line for each of them to look at.
 
-    These are the entries that are expired, without a violation, or not checked.
+    These are the entries of the baseline that are expired, without a violation, or not checked.
     """
     unmatched = many(len(applied.unmatched), "entry", "entries")
     counts = [f"{len(applied.known):,} known", f"{len(applied.expired):,} expired"]

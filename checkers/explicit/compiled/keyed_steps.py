@@ -1,7 +1,7 @@
-"""Finds the steps of the interpreter between two states, from the keys of the states.
+"""Finds the actions and the values of a trace from the keys of its states.
 
-Compiled code stores a key of each state: its stored form, or a hash. The interpreter repeats the
-steps along a path of keys, which gives the actions and the values of a trace.
+Compiled code stores only a key of each state: its stored form, or a hash. The interpreter of specs
+repeats the steps along a path of keys, and so finds the actions and the values.
 """
 
 from __future__ import annotations

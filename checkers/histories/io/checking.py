@@ -38,7 +38,7 @@ class Checked:
 
 
 def check(history: Location) -> Checked:
-    """Reads the whole history; returns its counts and the rows that break a rule.
+    """Reads the whole history; returns its counts and the rows that break a rule of the format.
 
     Raises UnreadableHistory or UnreadableLocation if a file is unreadable, or does not have the
     columns of a history.

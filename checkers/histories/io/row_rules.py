@@ -75,7 +75,8 @@ def known(table: pa.Table, unmapped: Counter[str]) -> pa.Table:
 def refuse(odd: pa.Table, path: Place | str) -> None:
     """Raises UnreadableHistory for the first invalid row, if there is one.
 
-    `odd` has one row per broken rule: the first operation that breaks it (see `odd_rows`).
+    `odd` has one row per broken rule of the format: the first operation that breaks it
+    (`odd_rows`).
     """
     if odd.num_rows:
         first = min(odd.to_pylist(), key=lambda row: (row["op"], row["what"]))

@@ -1,5 +1,7 @@
 """The cost of a pass over a source: rows, bytes and seconds, by task and by stage.
 
+A *stage* is a step of a query plan: it computes a table from the rows of a source.
+
 A *task* processes some partitions of the source: a Spark task, or one partition in this process. A
 task measures itself, so the figures mean the same in every engine. Some columns are derived from
 others, such as fingerprints. The time to compute one is added to the first stage that needs it.
@@ -37,7 +39,7 @@ class StageCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskCost:
-    """The cost of one task: its rows, its bytes, its seconds, and the cost of each stage."""
+    """The cost of one task: rows, bytes, seconds, and the cost of each stage of the query plan."""
 
     rows: int
     bytes: int
@@ -72,7 +74,7 @@ class PassCost:
         return max(seconds) / median(seconds) if seconds else 1.0
 
     def stages(self) -> dict[str, StageCost]:
-        """Returns the cost of each stage, summed over the tasks."""
+        """Returns the cost of each stage of the query plan, summed over the tasks."""
         total: dict[str, StageCost] = {}
         for task in self.tasks:
             for name, cost in task.stages.items():
@@ -90,7 +92,7 @@ def unmeasured(cost: PassCost) -> None:
 
 @dataclass(slots=True)
 class Meter:
-    """Measures a task while it runs: its rows, its bytes, and the cost of each stage."""
+    """Measures a task while it runs: rows, bytes, and the cost of each stage of the query plan."""
 
     rows: int = 0
     bytes: int = 0
@@ -98,7 +100,7 @@ class Meter:
     stages: dict[str, StageCost] = field(default_factory=dict[str, StageCost])
 
     def begin(self, stages: Iterable[str]) -> None:
-        """Adds the stages with a cost of zero, so that every task lists them in the same order."""
+        """Adds stages of the query plan, in an order that is the same for all tasks, at no cost."""
         for stage in (READING, *stages):
             self._add(stage, StageCost())
 
@@ -111,7 +113,10 @@ class Meter:
         return table
 
     def kept(self, stage: str, compute: Callable[[], pa.Table]) -> pa.Table:
-        """Returns the table that `compute` returns; adds its time and size to the stage's cost."""
+        """Returns the table that `compute` returns; adds its time and size to the cost of `stage`.
+
+        A stage is a step of a query plan.
+        """
         began = perf_counter()
         table = compute()
         seconds = perf_counter() - began

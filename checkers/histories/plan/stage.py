@@ -95,7 +95,7 @@ def _as_it_is(table: pa.Table) -> pa.Table:
 
 @dataclass(slots=True, eq=False)
 class Collect:
-    """A plan's request to run a stage; the scheduler stores the result in `table`."""
+    """A query plan's request to run one of its stages; the scheduler stores the result in it."""
 
     source: Source
     kernel: Kernel
@@ -139,7 +139,7 @@ Plan = Generator[Request, None, ResultT]
 
 
 def collect(stage: Stage[AnswerT]) -> Plan[AnswerT]:
-    """Runs the stage's kernel on all partitions of its source, and returns the result.
+    """Runs the kernel of a query plan's stage on all partitions of its source; returns the result.
 
     A kernel is a function from a batch of rows to a table.
     """

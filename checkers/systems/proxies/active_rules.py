@@ -24,7 +24,7 @@ ReadContents = Callable[[], Contents | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happened:
-    """An effect of a rule on one request or response; the time is on the monotonic clock."""
+    """An effect of a fault rule on one request or response, at a time of the monotonic clock."""
 
     at_ns: int
     do: str  # the name of the rule's class; "Lift" when a rule ends
@@ -60,7 +60,7 @@ class ActiveRule:
 
 @dataclass(slots=True)
 class ActiveRules:
-    """All rules in force, in the order in which they were added.
+    """All fault rules in force, in the order in which they were added.
 
     Several rules may select the same request.
     """
@@ -75,7 +75,7 @@ class ActiveRules:
     # ------------------------------------------------------------ from any thread
 
     def add(self, rule: Rule) -> ActiveRule:
-        """Puts a rule into force; returns it with its counts of requests, which begin at 0."""
+        """Puts a fault rule into force; returns it with counts of requests, which begin at 0."""
         active = ActiveRule(rule)
         with self._lock:
             self._rules.append(active)
@@ -85,7 +85,7 @@ class ActiveRules:
         return active
 
     def lift(self, active: ActiveRule) -> None:
-        """Ends the rule if it is in force, and delivers the bytes that it has held back."""
+        """Ends the fault rule if it is in force, and delivers the bytes that it has held back."""
         with self._lock:
             if active.lifted:
                 return
@@ -96,7 +96,7 @@ class ActiveRules:
         self._wake()
 
     def await_acted(self, active: ActiveRule, count: int, within_s: float) -> bool:
-        """Waits until the rule has acted `count` times; returns False after `within_s` seconds."""
+        """Waits until the fault rule has acted `count` times; returns False after `within_s`."""
         with self._lock:
             return self._lock.wait_for(lambda: active.acted >= count, within_s)
 
@@ -140,7 +140,7 @@ class ActiveRules:
             )
 
     async def passable(self, *pairs: tuple[int, int]) -> None:
-        """Waits until no rule cuts any link of `pairs`; each pair is a sender and a receiver."""
+        """Waits until no fault rule cuts a link of `pairs`: pairs of a sender and a receiver."""
         while any(self.is_cut(*pair) for pair in pairs):
             await self._changed.wait()
 

@@ -26,7 +26,7 @@ from reference_impl.wire.messages.apis import Api
 
 
 class Closed(Exception):
-    """Raised to close the connection because a rule dropped one of its messages."""
+    """Raised to close the connection because a fault rule dropped one of its messages."""
 
 
 @dataclass(frozen=True, slots=True)

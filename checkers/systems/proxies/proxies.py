@@ -111,7 +111,7 @@ class Proxies:
     def await_acted(
         self, active: ActiveRule, count: int = 1, within_s: float = ACTS_WITHIN_S
     ) -> bool:
-        """Waits until the rule has acted `count` times; returns False after a timeout."""
+        """Waits until the fault rule has acted `count` times; returns False after a timeout."""
         return self.rules.await_acted(active, count, within_s)
 
     def requests(self, sender: int, receiver: int, api: int) -> int:

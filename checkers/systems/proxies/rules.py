@@ -50,7 +50,7 @@ CLIENT: Final = Node(-1)  # every client; brokers and controllers have their nod
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """Selects requests; a field that is None matches every request.
+    """Selects the requests on which a fault rule acts; a field that is None matches every request.
 
     A request with several partitions or producers matches if at least one partition and at least
     one producer match. From the moment when the rule is added, the matching requests are numbered
@@ -70,7 +70,7 @@ class Match:
     count: int | None = None
 
     def selects(self, sender: int, receiver: int, header: Header) -> bool:
-        """Returns whether the sender, receiver, API and client id of a request match the rule.
+        """Returns whether sender, receiver, API and client id of a request match the fault rule.
 
         The other conditions of the rule have methods of their own.
         """
@@ -84,12 +84,12 @@ class Match:
 
     @property
     def reads_bodies(self) -> bool:
-        """True if the rule depends on the partitions or the producers of a request."""
+        """True if the fault rule depends on the partitions or the producers of a request."""
         fields = (self.topic, self.topic_id, self.partition, self.producer_id)
         return any(field is not None for field in (*fields, self.transactional_id))
 
     def selects_contents(self, contents: Contents | None) -> bool | None:
-        """Returns True if the partitions and producers of a request match the rule.
+        """Returns True if the partitions and producers of a request match the fault rule.
 
         Returns None if the contents of the request are unknown.
         """
@@ -120,14 +120,14 @@ class Match:
         return wanted in (None, topic)
 
     def selects_occurrence(self, number: int) -> bool:
-        """Returns True if the rule acts on the matching request with this number, from 1."""
+        """Returns True if the fault rule acts on the matching request with this number, from 1."""
         last = None if self.count is None else self.first + self.count - 1
         return number >= self.first and (last is None or number <= last)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """Holds all bytes from `sender` to `receiver` until the rule is lifted."""
+    """Holds all bytes from `sender` to `receiver` until this fault rule is lifted."""
 
     sender: int
     receiver: int
