@@ -4,7 +4,7 @@ The first step compares batches: two batches are identical if they have the same
 epoch, length and checksum. The second step compares the records of all other batches, called
 suspects. Most clusters have none; compaction causes suspects because it rewrites batches.
 
-Source: `properties.log_audit.replicas`; the functions here compute its definitions.
+Source: `properties.log_audit.replicas`, whose definitions the functions here compute.
 Simplified: two batches of the same length and checksum count as identical.
 """
 
