@@ -23,7 +23,7 @@ LARGEST: Final = 2**63  # elements of a sort whose elements are only values
 
 
 def scope_ranges(spec: Spec, text: str) -> Ranges:
-    """Returns the elements of each sort (finite type), as `text` or else the spec declares them.
+    """Returns the elements of each sort (finite type): those in `text`, otherwise the spec's own.
 
     Raises InputFault for an unknown sort or an unusable number of elements.
     """

@@ -81,8 +81,9 @@ def agreement(
 ) -> Agreement:
     """Decides each condition of a proof a second time, with cvc5, and compares the verdicts.
 
-    A condition is a formula that the proof needs. After Ctrl-C the result has the conditions that
-    were compared. Raises EnginesDisagree if one solver proves a condition that the other refutes.
+    A condition says that an action preserves a claim. After Ctrl-C the result has the conditions
+    that were compared. Raises EnginesDisagree if one solver proves a condition that the other
+    refutes.
     """
     compared: list[Compared] = []
     interrupted = False

@@ -98,7 +98,7 @@ def inductive_subset(
 
 
 def _failed(conditions: Sequence[Condition]) -> dict[str, Dropped]:
-    """Returns, for each claim, the first action for which its preservation is not proved."""
+    """Returns each unproved claim, with the first action that is not proved to preserve it."""
     dropped: dict[str, Dropped] = {}
     for c in conditions:
         if c.verdict != "proved" and c.claim not in dropped:

@@ -1,7 +1,7 @@
 """Z3 with limits: every query of `checkers.symbolic` goes through this module.
 
-Every query has two limits, even if it should be fast. With one more axiom, a query that took
-seconds took ten minutes.
+Every query has two limits, even if it should be fast. For example, an additional axiom made one
+query run for ten minutes.
 
 The first limit counts Z3's own units of work (its option `rlimit`). So a query stops at the same
 point on a slow, a busy and a fast machine. Z3 does 2 to 14 million units in a second of CPU time.

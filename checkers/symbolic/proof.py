@@ -1,6 +1,6 @@
-"""Unbounded proof: every claim is true in every reachable state, for any number of replicas.
+"""Unbounded proof: every claim is true in every reachable state, at every scope.
 
-The same goes for records, epochs and all other types of the spec.
+A scope is the number of replicas, records, epochs and so on.
 
 The claims are proved together, by induction. There is one condition for each action and claim: if
 all claims are true before the action, this claim is true after it. If every condition is proved,

@@ -87,7 +87,7 @@ class ContinuationActions(AbstractCoordinator):
         """The record that the coordinator appended is committed.
 
         If an instance began without a producer epoch, it is now the newest instance. What Kafka
-        does, and what is simplified, is as in the version `kip-1228`. Every claim also holds
+        does and what is simplified are as in the version `kip-1228`. Every claim also holds
         without the guard of this action.
         """
         begins = s.is_empty(s.appended[i]) & ~s.appends_last[i]

@@ -78,7 +78,7 @@ CONSEQUENCES: Final = tuple(
 
 
 def causes_of(anomaly: str) -> tuple[Consequence, ...]:
-    """Returns the entries of `CONSEQUENCES` for this anomaly: one per anomaly that can cause it."""
+    """Returns the entries of `CONSEQUENCES` about this anomaly, one per cause."""
     return tuple(one for one in CONSEQUENCES if one.anomaly == anomaly)
 
 

@@ -79,10 +79,10 @@ def _successive(log: ReplicaLog) -> Iterator[tuple[Batch, Batch]]:
 
 
 def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
-    """Returns one violation per batch that follows an open transaction of its producer.
+    """Returns one violation per batch whose producer has an open transaction without this batch.
 
-    The batch is not part of the transaction: it is not transactional, or has a newer producer
-    epoch.
+    The batch is not part of the transaction because it is not transactional, or because it has a
+    newer producer epoch. So a marker is missing before it.
     """
     return tuple(
         sorted(
@@ -150,7 +150,7 @@ def _closings(logs: Logs) -> Iterator[tuple[ReplicaLog, Batch]]:
 
 
 def split_transactions(logs: Logs) -> tuple[SplitTransaction, ...]:
-    """Returns one violation per transaction that is committed in one partition, aborted in another.
+    """Returns one violation per transaction committed in one partition and aborted in another.
 
     The result names one commit marker and one abort marker. Of several commit markers, it names
     the one on the first partition in alphabetical order. The same is true of abort markers.

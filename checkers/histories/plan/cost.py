@@ -100,7 +100,7 @@ class Meter:
     stages: dict[str, StageCost] = field(default_factory=dict[str, StageCost])
 
     def begin(self, stages: Iterable[str]) -> None:
-        """Adds stages of the query plan, in an order that is the same for all tasks, at no cost."""
+        """Adds a query plan's stages with a cost of zero, so all tasks have them in one order."""
         for stage in (READING, *stages):
             self._add(stage, StageCost())
 

@@ -72,7 +72,7 @@ _STEPS: Final = (polls_within, polls_between)
 def intermediate_reads(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[IntermediateRead, ...]:
-    """Returns one violation per time that a process skipped the rest of a transaction.
+    """Returns one violation for each time that a process skipped the rest of a transaction.
 
     The process polls a part of the transaction, skips the transaction's last value, and never polls
     this value.

@@ -137,7 +137,7 @@ def _row(
 
 
 def stale_group_offsets(history: History) -> tuple[StaleGroupOffset, ...]:
-    """Returns one violation per offset fetch that no order of the calls in real time explains."""
+    """Returns one violation per offset fetch that fits no real-time order of the calls."""
     return tuple(sorted(_stale(history)))
 
 

@@ -63,7 +63,7 @@ def _read(history: History) -> Iterator[OpenTransactionRead]:
 
 
 def open_transaction_reads(history: History) -> tuple[OpenTransactionRead, ...]:
-    """Returns one violation per record that was read before its sender requested an end."""
+    """Returns one violation per record that was read before commit or abort was requested."""
     return tuple(sorted(row for row in _read(history) if row.read_ns < row.asked_ns))
 
 

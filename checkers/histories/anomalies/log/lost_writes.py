@@ -177,7 +177,7 @@ def _is_owed(bounds: Batch, key: Ints, offset: Ints) -> Mask:
 
 
 def _unread_below_bound(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Table:
-    """Returns the values in this part of the history that a poll should have returned, but did not.
+    """Returns the values in this part of the history that no poll returned, although one should.
 
     The last row of the table is a total: its column `owed` has the number of all values that a poll
     should have returned.
