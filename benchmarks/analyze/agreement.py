@@ -261,7 +261,7 @@ class _Literal:
 def campaign(
     histories: int, seed: int, processes: int, anomalies: Catalogue = catalogue
 ) -> Iterator[tuple[int, Counter[str], list[Difference]]]:
-    """Compares the histories in groups, and yields a result after each group.
+    """Compares analysis and definitions on random histories; yields a result per group of them.
 
     The result has the number of histories so far, the violations of each anomaly so far, and the
     differences in this group.

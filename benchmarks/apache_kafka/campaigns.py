@@ -96,7 +96,7 @@ def conduct(campaign: Campaign, folder: Path) -> None:
 
 
 def judged(history: Path) -> tuple[Analysis, dict[str, Any]]:
-    """Returns the analysis of a recorded campaign, and the campaign's row in the result file."""
+    """Returns the analysis of a recorded campaign, and its entry in the result file."""
     recorded, outcome = metadata(history), json.loads((history / OUTCOME).read_text())
     analysis = analyze(history, declared=assumptions_of(history))
     return analysis, {

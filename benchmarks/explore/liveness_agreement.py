@@ -30,7 +30,7 @@ def least_memory(spec: Spec) -> int:
 
 
 def main() -> int:
-    """Compares the engines on every variant; writes a row for each; returns 1 if results differ."""
+    """Compares the engines on every variant of a spec with liveness; returns 1 if they differ."""
     rows: dict[str, str] = {}
     for variant in all_variants():
         spec = variant.make(variant.at)

@@ -49,7 +49,7 @@ def promela(at: Instance, claims: Sequence[Claim] = ()) -> str:
 
 @dataclass
 class PromelaCompiler(Compiler):
-    """Compiles the terms of a spec to Promela, for a fixed number of elements of each sort."""
+    """Compiles the terms of a spec to Promela, at a fixed scope such as 3 replicas."""
 
     most: int = field(default=0)  # cells that one action assigns
 

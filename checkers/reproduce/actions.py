@@ -348,7 +348,7 @@ def fetch_committed(at: int) -> Do:
 
 
 def rules(**named: Rule) -> Do:
-    """Adds rules to the proxies, such as a cut link; the action `lift` ends a rule by its name."""
+    """Adds fault rules to the proxies, such as a cut link; the action `lift` ends them by name."""
 
     def do(stage: Stage) -> None:
         for name, rule in named.items():

@@ -112,7 +112,7 @@ def _ranges(offsets: list[int]) -> str:
 
 
 def acted(rule: str, times: int) -> Check:
-    """Checks that a proxy rule has affected at least `times` requests or responses."""
+    """Checks that a fault rule of a proxy has affected at least `times` requests or responses."""
 
     def check(stage: Stage) -> Seen:
         active = stage.rules[rule]

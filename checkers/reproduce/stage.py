@@ -177,7 +177,7 @@ class Stage:
         return self.cluster.proxies
 
     def add_rule(self, name: str, rule: Rule) -> None:
-        """Adds a rule to the proxies; `lift_rules` ends the rule by this name."""
+        """Adds a fault rule to the proxies; `lift_rules` ends the rule by this name."""
         self.rules[name] = self.proxies.add(rule)
 
     def lift_rules(self, *names: str) -> None:

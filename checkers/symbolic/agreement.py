@@ -47,12 +47,12 @@ class Agreement:
 
     @property
     def unknown(self) -> tuple[Compared, ...]:
-        """Returns the conditions that cvc5 does not decide."""
+        """Returns the conditions of the proof that cvc5 does not decide."""
         return tuple(one for one in self.compared if one.second.verdict == "unknown")
 
     @property
     def alone(self) -> tuple[Compared, ...]:
-        """Returns the conditions that only cvc5 decides."""
+        """Returns the conditions of the proof that only cvc5 decides."""
         return tuple(
             one
             for one in self.compared

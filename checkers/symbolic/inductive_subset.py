@@ -44,7 +44,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InductiveSubset:
-    """Claims that are proved together, and the claims that were dropped from the induction."""
+    """Claims that are proved together, and the claims that were dropped as not proved."""
 
     kept: tuple[str, ...]  # empty if every invariant was dropped
     dropped: tuple[Dropped, ...]

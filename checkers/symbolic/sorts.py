@@ -51,7 +51,7 @@ class Sorts(ABC):
 
     @abstractmethod
     def elements(self, info: t.SortInfo) -> Sequence[Expr] | None:
-        """Returns all elements of the sort, least first; None if their number is unbounded."""
+        """Returns all elements of a type, least first; None if their number is unbounded."""
 
     @abstractmethod
     def comes_next(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:
@@ -59,11 +59,11 @@ class Sorts(ABC):
 
     @abstractmethod
     def majority(self, info: t.SortInfo, is_member: Callable[[Expr], Expr]) -> Expr:
-        """Returns a formula that is true if `is_member` is true for a majority of the elements."""
+        """Returns a formula: `is_member` is true for a majority of the elements of a type."""
 
     @abstractmethod
     def at_least(self, info: t.SortInfo, number: int, is_member: Callable[[Expr], Expr]) -> Expr:
-        """Returns a formula that is true if `is_member` is true for at least `number` elements."""
+        """Returns a formula: `is_member` is true for at least `number` elements of a type."""
 
     @abstractmethod
     def _make(self, info: t.SortInfo) -> Expr: ...
@@ -138,7 +138,7 @@ class Family:
 
 
 class Unbounded(Sorts):
-    """Z3 sorts with any number of elements, at least one."""
+    """The types of a spec as Z3 sorts with any number of elements, at least one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -234,7 +234,7 @@ class Unbounded(Sorts):
 
 
 class Finite(Sorts):
-    """Z3 sorts whose elements are those of a finite scope."""
+    """The types of a spec as Z3 sorts with the elements of a finite scope, such as 3 replicas."""
 
     def __init__(self, ranges: Ranges) -> None:
         super().__init__()

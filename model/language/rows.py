@@ -44,7 +44,7 @@ class Row:
 
     @classmethod
     def filled(cls, size: int, value: Held) -> Self:
-        """Returns a row of `size` positions that all have the same value."""
+        """Returns a row (an immutable array) of `size` positions that all have the same value."""
         whole = (value,) * SIZE  # all full blocks share this object, which saves memory
         rest = ((value,) * (size & _MASK),) if size & _MASK else ()
         return cls((whole,) * (size >> SHIFT) + rest, size)
@@ -64,7 +64,7 @@ class Row:
     __hash__ = None  # type: ignore[assignment]
 
     def put(self, position: int, value: Held) -> Row:
-        """Returns the row with another value at the position; the original row does not change."""
+        """Returns a copy of this immutable array with another value at the position."""
         k, at = position >> SHIFT, position & _MASK
         blocks, block = self._blocks, self._blocks[position >> SHIFT]
         if block[at] is value:

@@ -159,7 +159,7 @@ BY_NAME: Final = {scenario.name: scenario for scenario in SCENARIOS}
 
 
 def prepare(scenario: Scenario, broker: Broker, topic: str) -> list[InjectedFault]:
-    """Creates the scenario's topics, and plans its crashes; returns [] if it has none."""
+    """Creates the scenario's topics, and returns its planned crashes of brokers."""
     new = [
         NewTopic(topic + one.suffix, one.partitions, 3, config=dict(one.settings or {}))
         for one in scenario.topics

@@ -47,7 +47,10 @@ def searches(suites: Collection[str] = tuple(SUITES)) -> Iterator[Search]:
 
 
 def conduct(search: Search) -> Row:
-    """Runs one search; returns its result, with each unexpected verdict and the reason for it."""
+    """Runs one search for violations of claims; returns its result.
+
+    The result has each unexpected verdict, and the reason for it.
+    """
     started = time.process_time()
     suite, side, seed = search.suite, search.side, search.seed
     verdicts: tuple[ClaimVerdict, ...]

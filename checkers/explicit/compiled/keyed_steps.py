@@ -34,7 +34,7 @@ class KeyedSteps:
         return self.interpreter.initial(self.at.spec)
 
     def trace(self, keys: Sequence[bytes]) -> Trace:
-        """Returns the trace of a path: the keys of an initial state and of each later state."""
+        """Returns the trace through the states with these keys; the first state is initial."""
         root = next(state for state in self.initial() if self.key(state) == keys[0])
         trace = [Step(action="init", values=(), state=root)]
         for key in keys[1:]:

@@ -60,7 +60,10 @@ class SimdExpressions:
         return prod(self.one.at.size(binder.sort) for binder in n.binders)
 
     def code(self, n: t.Node, env: Env) -> str:  # noqa: C901 - one case for each word
-        """Returns C code for the term's value in each lane; true is a lane of all ones."""
+        """Returns C code for the term's value in many states at once, one byte for each state.
+
+        True is a byte of all ones.
+        """
         if not t.reads(n):
             sign = "-" if n.sort == t.BOOL else ""
             return f"every({sign}{self.one.code(n, env)})"

@@ -49,7 +49,7 @@ def memory_of_machine() -> int:
 
 @dataclass
 class StateGraph:
-    """The graph of a compiled search of one thread, within a number of bytes of memory.
+    """The state graph that a compiled search builds with one thread and `memory` bytes.
 
     `levels` has the first state of each level. The liveness check calls `pulse` with the name of
     its present activity; `pulse` may raise an exception to end the check.
@@ -122,7 +122,7 @@ class StateGraph:
 
     @cached_property
     def cycles(self) -> FairCycles:
-        """Returns the transitions of the finished search; the first call frees the hash set."""
+        """Returns the transitions of the finished search; the first call frees its state set."""
         source, edges = self.library.source, self.transitions
         self.library.c.transitions_forget(self.library.search)
         kinds = [KINDS[action.fair] for action in source.action_of_instances]

@@ -84,7 +84,7 @@ def spill(table: pa.Table, path: Path) -> OnDisk:
 
 @dataclass(slots=True)
 class SpillStore:
-    """Tables by number: in memory up to a limit, then in one file for each number."""
+    """Numbered lists of tables: in memory up to a limit, then in one file for each list."""
 
     folder: Path
     memory_bytes: int

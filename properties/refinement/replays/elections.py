@@ -40,7 +40,7 @@ BROKERS: Final = (BrokerId(1), BrokerId(2))  # the replicas of the spec, the pre
 
 @dataclass(slots=True)
 class ControllerHarness:
-    """A controller of two brokers and one topic partition."""
+    """The controller of a cluster with two brokers and one topic partition."""
 
     controller: Controller
     now_ms: int = 0

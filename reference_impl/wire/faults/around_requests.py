@@ -1,6 +1,6 @@
 """Carries out the faults that act on each request, before and after the broker handles it.
 
-    before    a rule may delay the request, refuse it with an error, or prevent its handling
+    before    a fault rule may delay the request, refuse it with an error, or prevent its handling
     applied   the broker handles the request
     after     a rule may delay the response, replace it, or lose it
     logged    the request is written to the log of requests, if there is one

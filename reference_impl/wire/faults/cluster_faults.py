@@ -104,7 +104,7 @@ def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
 
 
 def check_rule(rule: Rule, brokers: tuple[BrokerId, ...], *, processes: bool, at: str = "") -> None:
-    """Raises BadFault if the rule or a later one (`then`) cannot happen in the cluster.
+    """Raises BadFault if the fault rule or a later one (`then`) cannot happen in the cluster.
 
     `processes` is true if each node has a process of its own.
     """

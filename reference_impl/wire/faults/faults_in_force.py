@@ -39,7 +39,7 @@ from reference_impl.wire.messages.apis import Api
 
 
 class Acting(NamedTuple):
-    """A fault that acts on a request, and the number of its rule."""
+    """A fault that acts on a request, and the number of its fault rule."""
 
     rule: int
     fault: Fault
@@ -73,7 +73,7 @@ class Faults(Protocol):
         ...
 
     async def ends(self, rule: int) -> None:
-        """Waits until the rule is no longer in force."""
+        """Waits until the fault rule is no longer in force."""
         ...
 
     async def begin(self, fault: OfCluster) -> None:
@@ -104,7 +104,7 @@ class FaultsInForce:
     _happening: set[asyncio.Task[None]] = field(default_factory=set)
 
     def add(self, rules: tuple[Rule, ...]) -> None:
-        """Puts those rules into force that act on requests, and skips the others."""
+        """Puts those fault rules into force that act on requests, and skips the others."""
         for rule in rules:
             if rule.when is not None:
                 self.rules.add(rule)

@@ -47,7 +47,7 @@ OF_RULE: Final = ("do", "when", "then")
 
 
 def rule_of(document: Any, at: str = "") -> Rule:
-    """Returns the rule that a JSON object describes.
+    """Returns the fault rule that a JSON object describes.
 
     Raises BadFault, which names the wrong field.
     """
@@ -193,7 +193,7 @@ _READ: Final[Mapping[Any, Callable[[Any, str], Any]]] = {
 
 
 def document_of(rule: Rule) -> dict[str, Any]:
-    """Returns the rule as a JSON object, without the fields that have their default value."""
+    """Returns the fault rule as a JSON object, without fields that have their default value."""
     document: dict[str, Any] = {"do": NAMES[type(rule.fault)], **_changed(rule.fault)}
     if rule.when is not None:
         document["when"] = _changed(rule.when)
@@ -215,7 +215,7 @@ def _changed(one: Fault | When) -> dict[str, Any]:
 
 
 def parsed(text: str) -> Rule:
-    """Returns the rule that the text describes: a JSON object, or the notation of this module.
+    """Returns the fault rule in the text: a JSON object, or the notation of this module.
 
     Raises BadFault if the text is invalid.
     """

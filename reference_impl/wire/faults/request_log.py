@@ -45,7 +45,7 @@ class Logged:
     faults: tuple[int, ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """Returns the JSON object of the entry."""
+        """Returns the logged request as a JSON object."""
         values: dict[str, Any] = asdict(self)
         request: dict[str, Any] = values.pop("request")
         return values | request | {"api": API_NAMES[self.request.api]}

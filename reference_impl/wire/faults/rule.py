@@ -75,7 +75,7 @@ class BadFault(InputFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drop:
-    """Sends no response; the connection stays open but silent until the rule ends."""
+    """Sends no response; the connection stays open but silent until the fault rule ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +212,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """The requests at which a rule acts. A field that is None excludes no request.
+    """The requests at which a fault rule acts. A field that is None excludes no request.
 
     The patterns `client_id` and `topic` may have the wildcards * and ?. The requests that match all
     fields get the numbers 1, 2, 3 and so on, from the time when the rule was added.
@@ -272,7 +272,7 @@ class When:
         return _like(self.topic, topic) and self.partition in (None, partition)
 
     def selects_number(self, number: int, acted: int, coins: random.Random) -> bool:
-        """Returns True if the rule acts on the `number`-th request that matches the rule.
+        """Returns True if the fault rule acts on the `number`-th request that matches the rule.
 
         `acted` is how often the rule has acted on earlier requests. `coins` is used only if the
         rule acts with a probability.
@@ -309,7 +309,7 @@ class Rule:
             raise BadFault("broker", 'is missing; only a rule with "when" may leave it out')
 
     def at(self, broker: BrokerId) -> Rule:
-        """Returns the rule with `broker` in place of `RECEIVER`, the broker that gets the request.
+        """Returns the fault rule with `broker` for `RECEIVER`, the broker that gets the request.
 
         The later rule `then` is changed in the same way. If the fault concerns only the request,
         such as `Drop`, the whole rule stays the same.
@@ -329,7 +329,7 @@ def at_receiver(fault: OfCluster, broker: BrokerId) -> OfCluster:
 
 @dataclass(slots=True, eq=False)
 class ActiveRule:
-    """A rule in force, with the number of matching requests so far, and how often it has acted."""
+    """A fault rule in force, with its number of matching requests, and how often it has acted."""
 
     id: int
     rule: Rule
@@ -342,7 +342,7 @@ class ActiveRule:
         self._coins = random.Random(f"fault {self.id} {self.seed}")
 
     def sees(self, request: Request) -> bool:
-        """Counts the request if it matches; returns whether the rule acts on it."""
+        """Counts the request if it matches; returns whether the fault rule acts on it."""
         when = self.rule.when
         if when is None or not when.selects(request):
             return False

@@ -19,7 +19,7 @@ from reference_impl.wire.faults.rule import ActiveRule, OfRequest, Request, Rule
 
 
 class UnknownRule(InputFault):
-    """The error for a request that names a rule that is not in force."""
+    """The error for a request that names a fault rule that is not in force."""
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class RulesInForce:
         return active
 
     def of_id(self, number: int) -> ActiveRule:
-        """Returns the rule in force with this number; raises UnknownRule."""
+        """Returns the fault rule in force with this number; raises UnknownRule."""
         if number not in self._rules:
             known = ", ".join(map(str, self._rules)) or "there are none"
             raise UnknownRule(f"no fault {number} is in force; those in force: {known}")
@@ -63,18 +63,18 @@ class RulesInForce:
         self._wake()
 
     async def ends(self, number: int) -> None:
-        """Waits until the rule with this number is no longer in force."""
+        """Waits until the fault rule with this number is no longer in force."""
         while number in self._rules:
             await self._changed.wait()
 
     async def has_acted(self, active: ActiveRule, times: int) -> None:
-        """Waits until the rule has acted at least `times` times."""
+        """Waits until the fault rule has acted at least `times` times."""
         while active.acted < times:
             await self._changed.wait()
 
     @property
     def read_partitions(self) -> bool:
-        """True if at least one rule selects requests by their topics or partitions."""
+        """True if at least one fault rule selects requests by their topics or partitions."""
         return any(one.rule.when and one.rule.when.reads_partitions for one in self)
 
     def acting_on(self, request: Request, *, applied: bool) -> list[ActiveRule]:

@@ -125,7 +125,7 @@ class Graph:
 
 
 def strong_components(edges: Sequence[tuple[Ints, Ints]], count: int) -> Ints:
-    """Returns, for each node, the number of its strongly connected component."""
+    """Returns, for each node of a graph, the index of its strongly connected component."""
     first, second = (np.concatenate(ends) for ends in zip(*edges, strict=True))
     if len(first) <= FEW_EDGES and _is_acyclic(first, second, count):
         return np.arange(count)

@@ -56,7 +56,7 @@ class UnconfirmedSenders:
 
 @dataclass(frozen=True, slots=True)
 class DependencyContext:
-    """The facts about the whole history that a search for dependencies in one batch needs."""
+    """Facts about the whole history, for a search for dependencies in one part of it (a batch)."""
 
     # The name of the query plan that needs the dependencies. Each batch caches them under this
     # name.
