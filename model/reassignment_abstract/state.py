@@ -48,7 +48,7 @@ class RecordId(Sort):
 
 
 class Disturbance(Ordered):
-    """A serial number of operator requests and unclean stops; a scope has a largest number."""
+    """A serial number of operator requests and unclean stops; the scope limits it."""
 
 
 class Leadership(Record):

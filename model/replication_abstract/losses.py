@@ -77,7 +77,7 @@ class LossyReplication(AbstractReplication):
     late: Map[LeaderEpoch, Offset]  # what its leader committed up to, after a lossy epoch began
 
     def scope(s) -> Scope:
-        """Returns the finite scope: the number of elements of each sort."""
+        """Returns the finite scope: the number of elements of each type, such as 3 replicas."""
         return {**super().scope(), Faults: range(s.max_faults + 1)}
 
     def needs_fault(s) -> None:
