@@ -4,7 +4,7 @@ log_lines           lines of log files, with times of a clock that all nodes sha
 logged_events       the events that lines report about a partition or a transactional id
 replication_lines   the table of lines about partitions
 transaction_lines   the table of lines about transactions
-reading             the events of each subject, in the order of their times
+reading             the events of each partition or transactional id, in time order
 registrations       the controller's state of a partition, from the lines about its changes
 replication         the events of a partition as actions of `replication-abstract`
 idempotence         the events of a partition as actions of `idempotence-abstract`

@@ -62,9 +62,9 @@ class ContinuationActions(AbstractCoordinator):
         return all_of(m.is_known, ~m.is_ongoing, ~s.has_decision(m))
 
     def keeps_last(s, i: TransactionalId) -> Bool:
-        """True if the log has the producer id and epoch before its present ones.
+        """True if the log also has the producer's previous producer id and epoch.
 
-        It has none after a new instance began. Without this rule, the variant
+        After a new instance has begun, the log has no previous ones. Without this rule, the variant
         `new-instance-keeps-last` breaks the claim `one_instance_has_an_epoch` in 6 steps.
         """
         return s.has_decision(s.log[i]) | s.has_last[i]

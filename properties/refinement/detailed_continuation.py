@@ -1,8 +1,8 @@
 """The version `kip-360` of `transactions` takes only steps that `coordinator-abstract` allows.
 
-The abstract spec has a version `kip-360` too. A detailed record that repeats the last one is an
-append, although it changes nothing. So if its response is lost, the abstract steps are two: the
-response is lost, and the append is committed.
+The abstract spec has a version `kip-360` too. In both specs, the coordinator also appends a record
+that only repeats the last one. In the detailed spec, the loss of the response to it is one step. In
+the abstract spec, this is two steps: the response is lost, and the append is committed.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: as in `detailed_coordinator`.
