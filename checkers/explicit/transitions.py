@@ -1,6 +1,6 @@
 """The reachable states and all transitions between them, as arrays, for liveness checking.
 
-Nodes are numbered in breadth-first order, the initial states first. Transitions from a state to
+States are numbered in breadth-first order, the initial states first. Transitions from a state to
 itself are left out, because every state may stutter.
 """
 

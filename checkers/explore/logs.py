@@ -1,7 +1,7 @@
 """Finds the logs among the variables of a spec, by their types.
 
-A log is a map from positions, with another variable for its end offset. The sort of this variable
-is the sort of the positions, and its name contains the word *end*. For example, the log
+A log is a map from positions, with another variable for its end offset. The type of this variable
+is the type of the positions, and its name contains the word *end*. For example, the log
 `log[b0].record[o]` ends at `log[b0].end_offset`, and the log `committed[o]` at `committed_end`.
 """
 

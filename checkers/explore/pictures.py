@@ -2,13 +2,13 @@
 
 The picture is derived from the types of the state variables, so every spec has one:
 
-    lane      an element of one sort, such as broker b0: that sort is the key of the logs; if the
-              spec has no log, it is the sort that most actions have as a parameter
+    lane      an element of one type, such as broker b0: that type is the key of the logs; if the
+              spec has no log, it is the type that most actions have as a parameter
     log       a map from offsets, such as `record[o]`, that is filled up to the offset in another
-              variable, such as `end_offset`; all further variables with the keys and the sort of
+              variable, such as `end_offset`; all further variables with the keys and the type of
               `end_offset` are marks on the log, such as the high watermark
     message   an entry of a map whose records name a lane, such as `request[1]`; it is drawn if one
-              of its fields has a value other than the least value of its sort
+              of its fields has a value other than the least value of its type
     badge     a variable without keys that names a lane, such as `registration.leader`
     card      all other variables; the fields of one record or map share a card
 
@@ -71,7 +71,7 @@ class Painter:
         """Returns a `Painter` for the spec whose values `writer` prints.
 
         The types of the spec's variables decide which of them are drawn as logs or as messages, and
-        which sort is drawn as lanes: for example, one lane for each broker.
+        which type is drawn as lanes: for example, one lane for each broker.
         """
         spec = writer.spec
         logs = tuple(logs_of(spec))

@@ -90,7 +90,7 @@ class Walk:
     def of(cls, variant: Variant, spec: Spec, scope: str = "") -> Self:
         """Returns a `Walk` that computes the states of the spec, at the scope in the text `scope`.
 
-        Raises SpecError if the spec's own scope (the finite sizes of its sorts) is unusable, and
+        Raises SpecError if the spec's own scope (the finite sizes of its types) is unusable, and
         InputFault if the text is unusable.
         """
         ranges = scope_ranges(spec, scope) if scope else ranges_of(spec.scope())

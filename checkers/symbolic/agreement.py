@@ -1,4 +1,4 @@
-"""The agreement of two solvers: Z3 and cvc5 must not decide a condition differently.
+"""The agreement of two solvers: Z3 and cvc5 must not decide a condition of a proof differently.
 
 A condition that cvc5 leaves *unknown* is no disagreement. Such conditions are counted and listed.
 """

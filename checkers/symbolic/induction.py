@@ -55,7 +55,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Goal:
-    """One condition of the induction as Z3 formulas.
+    """One condition of a proof, as Z3 formulas: an action preserves a claim.
 
     `facts` has several sets of assumptions. The condition is proved if `formula` follows from any
     of these sets.

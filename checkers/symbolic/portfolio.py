@@ -18,7 +18,7 @@ The same query may take 0.1 seconds or a minute, depending on how Z3 branches. S
 searches that branch differently are better than one long search.
 
 The limits are units of Z3's work, so they end each attempt at the same point on every machine. In
-the proofs of the proved versions, the first E-matching attempt decides no condition with more than
+the proofs of Urteil's specs, the first E-matching attempt decides no condition with more than
 0.4 million units. Ground instances of a slice decide none with more than 8 million.
 """
 

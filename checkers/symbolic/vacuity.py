@@ -1,8 +1,8 @@
 """Vacuity checks: they find contradictory claims, and actions that are never enabled.
 
 Contradictory claims prove everything, and an action that is never enabled preserves everything. So
-two checks run, with finitely many elements of each sort: some state satisfies all claims; and for
-every action, some state satisfies all claims and the guard of the action.
+two checks run at a finite scope, such as 3 replicas: some state satisfies all claims; and for every
+action, some state satisfies all claims and the guard of the action.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A term becomes an int expression over the bytes of a state. Quantifiers become l
 expressions, a GNU extension that all supported compilers have. The code evaluates terms in the
 order of `model.language.interpreter`.
 
-A term is undefined in a state if one of its values is outside its sort. Then the C function
+A term is undefined in a state if one of its values is outside its type. Then the C function
 `inside` marks the state and returns 0 as the value. The search stops at the first marked state, and
 reports the undefined term. A property that is not yet violated is then undecided.
 """

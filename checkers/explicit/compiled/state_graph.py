@@ -94,8 +94,8 @@ class StateGraph:
     def bytes_in_memory(self) -> int:
         """Returns the most bytes of memory that the graph needs if all its arrays are in memory.
 
-        The hash set is freed before the search for fair cycles. So only the larger of the two is
-        counted: the hash set, or the arrays of this search.
+        The hash set of the states is freed before the search for fair cycles. So only the larger of
+        the two is counted: the hash set, or the arrays of this search.
         """
         states, edges = self._bytes_of_states(), self._bytes_of_edges()
         return states + edges + max(self._bytes_of_set(), self.library.count() * (ARRAYS + MASKS))

@@ -149,7 +149,7 @@ class Compiled:
 
 
 def expand(kernel: Kernel, level: Iterable[bytes]) -> Iterator[Sent]:
-    """Yields the successors of a partition's states, with the partitions that store them.
+    """Yields the successors of one partition of the states, with the partitions that store them.
 
     The last item is the report of the task: its counts and the violated claims.
     """
