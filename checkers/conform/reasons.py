@@ -1,7 +1,7 @@
 """Why Apache Kafka 4.3 and the reference broker differ: the table of all known differences.
 
-Every difference that `urteil conform` meets must have a row here. A test fails if a row no longer
-explains any difference.
+Every difference that `urteil conform` meets must have a row in this table. A test fails if a row no
+longer explains any difference.
 """
 
 from __future__ import annotations

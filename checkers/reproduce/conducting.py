@@ -52,7 +52,7 @@ class Taken:
 def conduct(
     case: Case, jars: Jars, folder: Path, report: Callable[[Taken], None]
 ) -> tuple[Taken, ...]:
-    """Runs a case (a list of steps on real brokers) until a step fails; returns the run steps.
+    """Runs a case (a list of steps on real brokers) until a step fails; returns the steps that ran.
 
     A failed step is the last one returned. Raises SystemFailed if the cluster does not start.
     """

@@ -1,4 +1,4 @@
-"""Converts the simulation's faults on single requests between brokers to rules for proxies.
+"""Converts the simulation's faults on single requests between brokers to fault rules of proxies.
 
 Source: Kafka documentation, "Protocol Guide"; `reference_impl.simulation.faults`.
 Simplified: a proxy that delays a request also delays everything after it on the connection. The

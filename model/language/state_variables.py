@@ -93,7 +93,7 @@ def _is_sort(hint: Any) -> bool:
 def leaves(shape: Shape, path: str, keys: tuple[t.SortInfo, ...] = ()) -> Iterator[t.Variable]:
     """Yields the flat variables of a declared state variable, for example `replica.isr`.
 
-    `path` and `keys` are the name and the keys that lead to the shape.
+    `shape` is the variable's declared type; `path` and `keys` are the name and the keys before it.
     """
     match shape:
         case LeafShape():

@@ -1,4 +1,4 @@
-"""The proxy rules in force: how many requests each has matched, and a log of their effects.
+"""The fault rules in force: how many requests each has matched, and a log of their effects.
 
 A test adds and ends rules in its own thread, while connections read the rules in the event loop. So
 a lock guards the rules. When a rule is added or ended, each connection that holds back a request or

@@ -1,4 +1,4 @@
-"""Rules, as data: how a proxy holds, delays or drops the bytes between two nodes.
+"""Fault rules, as data: how a proxy holds, delays or drops the bytes between two nodes.
 
     Cut(sender=1, receiver=2)
         holds every byte from node 1 to node 2 until the cut is lifted; then all bytes arrive in
