@@ -59,14 +59,14 @@ class RetentionActions(RetentionState):
     def advance_high_watermark(s, r: Replica) -> None:
         """The leader commits the next record, because all members of the ISR have it.
 
-        Kafka: Partition.maybeIncrementLeaderHW. Simplified: the leader sees the followers' logs.
+        The leader is a member too. Kafka: Partition.maybeIncrementLeaderHW. Simplified: the leader
+        sees the followers' logs.
         Without the guard that every member of the ISR has the record, the claim
         `latest_values_are_kept` breaks in 2 steps.
         """
         hw = s.log[r].high_watermark
         when(
             s.leads(r),
-            hw < s.log[r].end_offset,
             forall(all_of((x == r) | s.is_following(x), hw < s.log[x].end_offset) for x in s.isr),
         )
         s.log[r].high_watermark = hw + 1

@@ -39,7 +39,7 @@ from reference_impl.protocol.group_administration import (
     ListedGroup,
     ListedGroups,
 )
-from reference_impl.protocol.groups import GroupRequest, JoinedGroup, JoinGroup
+from reference_impl.protocol.groups import GroupRequest, GroupResponse, JoinedGroup, JoinGroup
 from reference_impl.protocol.messages import CONTROLLER, ErrorCode, NodeId, Produced
 from reference_impl.protocol.replacing import replace
 from reference_impl.protocol.topic_config import INTERNAL_LOG_CONFIG
@@ -173,9 +173,10 @@ class LocalCoordinators:
         # Every broker rejects a malformed request.
         malformed = request_error(request, context.broker_settings)
         if malformed is not ErrorCode.NONE:
-            answer = groups.refusal(request, malformed)
-            if isinstance(answer, JoinedGroup) and isinstance(request, JoinGroup):
-                answer = replace(answer, member_id=request.member_id)
+            if isinstance(request, JoinGroup):
+                answer: GroupResponse = JoinedGroup(error=malformed, member_id=request.member_id)
+            else:
+                answer = groups.refusal(request, malformed)
             return self, (requester.reply(answer),)
         place = context.coordinators.partition_for(CONSUMER_OFFSETS, request.group)
         if place in self.loading:

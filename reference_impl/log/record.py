@@ -53,7 +53,7 @@ def read_record(data: bytes, at: int, base_timestamp_ms: int) -> tuple[int, Reco
     """
     length, at = read_varint(data, at)
     end = at + length
-    if length < 0 or end > len(data):
+    if end > len(data):
         raise IndexError(f"it claims {length} bytes, but only {len(data) - at} are left")
     timestamp_delta_ms, at = read_varlong(data, at + 1)
     offset_delta, at = read_varint(data, at)

@@ -109,7 +109,7 @@ def _facts(body: bytes, head: Header) -> RecordFacts:
         try:
             length, at = _varint(body, at)
             end = at + length
-            if length < 0 or end > size:
+            if end > size:
                 raise IndexError(f"it claims {length} bytes, but only {size - at} are left")
             delta_ms, at = _varint(body, at + 1, read_varlong)  # behind the attributes
             offset_delta, at = _varint(body, at)

@@ -34,7 +34,7 @@ from tools.mutants.trying import ROOT, Outcome, Verdict
 def test_each_part_has_mutants_and_tests_that_exist() -> None:
     for part in PARTS:
         assert list(part.files(ROOT)), part.name
-        assert all((ROOT / one.path).exists() for one in part.tests), part.name
+        assert all((ROOT / one.path).exists() for one in part.all_tests), part.name
 
 
 def test_each_spec_has_a_part_whose_mutants_are_neither_claims_nor_proofs() -> None:
@@ -66,6 +66,14 @@ def test_the_first_tests_of_a_mutant_are_those_in_the_file_of_its_name() -> None
         "tests/properties/anomalies/groups/test_pipelines.py"
     ]
     assert len(first("literal definitions", "properties/anomalies/scenes.py")) > 1, "all tests"
+
+
+def test_a_kernel_is_judged_by_its_own_tests_and_then_by_the_agreement_too() -> None:
+    part = BY_NAME["kernels/log"]
+    own, every = part.stages("checkers/histories/anomalies/log/keys.py")
+    assert [one.path for one in own] == ["tests/checkers/histories/anomalies/log"]
+    assert every == part.all_tests
+    assert "tests/checkers/histories/test_ties.py" in [one.path for one in every]
 
 
 def test_the_parts_with_the_fewest_mutants_that_are_done_come_first() -> None:
@@ -152,12 +160,12 @@ def test_a_survivor_or_a_crash_with_a_reason_is_not_tried_again() -> None:
     assert not campaign.is_open({}, "survived")(mutant)
 
 
-def test_the_page_has_a_score_for_each_part_and_each_survivor_with_its_reason() -> None:
+def test_the_page_has_both_scores_of_each_part_and_each_survivor_with_its_reason() -> None:
     open_ = replace(SURVIVOR, id="model/small.py#0", reason="", before="a | b")
     crash = replace(KILLED, outcome="crash")
     text = page([KILLED, KILLED, SURVIVOR, open_, crash], {"model": 1_234, "other": 5})
-    assert "| model | 1,234 | 5 | 2 | 2 | 1 | 0 | 1 | 50 % |" in text
-    assert "| other | 5 | 0 | 0 | 0 | 0 | 0 | 0 |  |" in text
+    assert "| model | 1,234 | 5 | 2 | 2 | 1 | 0 | 1 | 50 % | 66 % |" in text
+    assert "| other | 5 | 0 | 0 | 0 | 0 | 0 | 0 |  |  |" in text
     assert "| small.py:14 unused | connective: `` + `` → `` - `` | nobody calls it |" in text
     assert r"`` a \| b ``" in text
     assert "| open |" in text

@@ -105,6 +105,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
         ("model/small.py", SOURCE),
         ("tests/test_small.py", TESTS.encode()),
         ("tests/broken/conftest.py", b"import no_such_module\n"),
+        ("tests/whole/conftest.py", b"import model.small\n"),
+        ("tests/whole/test_nothing.py", b"def test_nothing():\n    pass\n"),
         ("tests/test_red.py", b"def test_red(tmp_path):\n    assert False, f'{tmp_path}/x'\n"),
     ):
         (root / file).parent.mkdir(exist_ok=True, parents=True)
@@ -193,6 +195,12 @@ def test_tests_are_recorded_once_and_again_if_they_or_the_product_change(
         assert len(recordings()) == len(first) + 1
         file.write_bytes(text)
         first = recordings()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_mutant_that_a_conftest_cannot_import_does_not_survive(copy: Copy) -> None:
+    mutant, tests = replace(at(4, "number"), after="no_name"), (Selection("tests/whole"),)
+    assert copy.attempt(mutant, tests, {}).outcome == "crash"
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

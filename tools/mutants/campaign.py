@@ -100,7 +100,7 @@ class _Process:
     def attempt(self, part: Part, mutant: Mutant, *, slowly: bool) -> Verdict:
         if self.forks is None or self.part != part:
             self.leave()
-            self.part, self.forks = part, Forks(self.copy, part.tests, self.cache)
+            self.part, self.forks = part, Forks(self.copy, part.all_tests, self.cache)
         verdict = None
         for tests in part.stages(mutant.file):
             self.forks.record(tests)

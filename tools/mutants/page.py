@@ -23,19 +23,21 @@ fewest mutants tried come first.
 A mutant is *killed* if a test fails by an assertion, or by a line such as `(row,) = rows`, which
 asserts that there is one row. A *crash* (another exception, or an assertion of the product itself)
 and a *timeout* are counted apart and are no kills. The *score* is the share of killed mutants among
-those that were killed or survived.
+those that were killed or survived, rounded down.
 
 Open survivors are tried again when tests are added. So the score is that of the tests of today, and
-higher than the share that was killed at first. An *explained* survivor has a reason in the
-list below; it counts as survived.
+higher than the share that was killed at first. An *explained* survivor is equivalent to the source,
+for the reason in the list below. The score counts it as survived. The last column leaves it out, as
+is usual, because no test can kill it: that is the share of killed mutants among those that were
+killed or are open.
 
 One process imports the product and collects the tests of a part once. For each mutant it forks, and
 the fork gives the changed functions their new code. The first tests are those in the file that has
-the path of the mutated one. If the mutant survives them, all tests of the part follow. Tests that
-call a changed function come before others, and quick tests before slow ones. A change of a table,
-or of another line that runs during the imports, needs new imports instead. That is the slow and
-obvious way, and `--both-ways` tries recorded mutants in both: each must survive in both or in
-neither.
+the path of the mutated one. If the mutant survives them, the part's own tests follow, and then
+those that judge it from outside. Tests that call a changed function come before others, and quick
+tests before slow ones. A change of a table, or of another line that runs during the imports, needs
+new imports instead. That is the slow and obvious way, and `--both-ways` tries recorded mutants in
+both: each must survive in both or in neither.
 
 `make mutants` goes on where the record ends. `python -m tools.mutants --again survived` tries the
 open survivors again, and `--changed` all mutants of the lines that differ from `main`.
@@ -74,8 +76,8 @@ def page(rows: Iterable[Tried], points: Mapping[str, int]) -> str:
 
 
 def _scores(rows: list[Tried], points: Mapping[str, int]) -> Iterator[str]:
-    yield f"| part | of | tried | {' | '.join(COLUMNS)} | explained | score |"
-    yield "|---|---|---|" + "---|" * len(COLUMNS) + "---|---|"
+    yield (f"| part | of | tried | {' | '.join(COLUMNS)} | explained | score | without explained |")
+    yield "|---|---|---|" + "---|" * len(COLUMNS) + "---|---|---|"
     for part, number in points.items():
         yield _score(part, number, [row for row in rows if row.room == part])
     yield _score("all", sum(points.values()), rows)
@@ -83,11 +85,16 @@ def _scores(rows: list[Tried], points: Mapping[str, int]) -> Iterator[str]:
 
 def _score(name: str, number: int, rows: list[Tried]) -> str:
     counts = Counter(row.outcome for row in rows)
-    decided = counts["killed"] + counts["survived"]
-    share = f"{100 * counts['killed'] / decided:.0f} %" if decided else ""
+    killed, survived = counts["killed"], counts["survived"]
     numbers = " | ".join(str(counts[column]) for column in COLUMNS)
     explained = sum(row.outcome == "survived" and bool(row.reason) for row in rows)
-    return f"| {name} | {number:,} | {len(rows):,} | {numbers} | {explained} | {share} |"
+    scores = f"{_share(killed, survived)} | {_share(killed, survived - explained)}"
+    return f"| {name} | {number:,} | {len(rows):,} | {numbers} | {explained} | {scores} |"
+
+
+def _share(killed: int, survived: int) -> str:
+    decided = killed + survived
+    return f"{100 * killed // decided} %" if decided else ""  # 100 % only if all are killed
 
 
 def _survivors(rows: list[Tried], points: Mapping[str, int]) -> Iterator[str]:

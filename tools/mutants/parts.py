@@ -1,11 +1,13 @@
 """The parts of the product to mutate, and the tests that must notice a mutant.
 
-The tests of a part run in a fixed order. The first file is the one that has the path of the mutated
-module, if there is one. The order of the others depends on the part:
+The tests of a part run in groups, until one kills the mutant. The first group is the file that has
+the path of the mutated module, if there is one. The next groups depend on the part:
 
     part of the broker   its own tests; then others, such as the simulation and the property suites
-    spec                 a search of its states at the default bounds; then its own tests
+    spec                 a search of its states at the default bounds, and its own tests
     kernels              their own tests; then tests that they agree with the literal definitions
+
+A group has the tests of the groups before it too, so the last one alone decides what survives.
 
 The search compares the verdicts, the number of states and the distances to witnesses with recorded
 ones. A witness is a condition that is true in some reachable state. A kernel is a function that the
@@ -90,11 +92,15 @@ _AGREEMENT: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A group of source files to mutate, and the tests that must notice each mutant."""
+    """A group of source files to mutate, and the tests that must notice each mutant.
+
+    The tests `beyond` its own run only on mutants that its own tests do not kill.
+    """
 
     name: str
     folder: str
     tests: tuple[Selection, ...]
+    beyond: tuple[Selection, ...] = ()
     without: tuple[str, ...] = ()  # names of files and folders that are not mutated
 
     def files(self, root: Path) -> Iterator[Path]:
@@ -107,22 +113,28 @@ class Part:
     def stages(self, file: str) -> Iterator[tuple[Selection, ...]]:
         """Yields the groups of tests to run on a mutant of the file, in this order.
 
-        For `log/key.py`, the first group is `log/test_key.py`; then come all tests of the part.
+        For `log/key.py`, the first group is `log/test_key.py`; the last one has all tests.
         """
         own = Path("tests", file).with_name(f"test_{Path(file).name}")
         if (ROOT / own).exists():
             yield (Selection(own.as_posix()),)
         yield self.tests
+        if self.beyond:
+            yield self.all_tests
+
+    @property
+    def all_tests(self) -> tuple[Selection, ...]:
+        return self.tests + self.beyond
 
 
 def _broker_part(name: str, beyond: tuple[str, ...]) -> Part:
-    tests = (f"tests/reference_impl/{name}", *beyond)
     folder = f"reference_impl/{name}"
     return Part(
         name=folder,
         folder=folder,
         without=("bugs.py",),
-        tests=tuple(Selection(path) for path in tests),
+        tests=(Selection(f"tests/{folder}"),),
+        beyond=tuple(Selection(path) for path in beyond),
     )
 
 
@@ -145,7 +157,8 @@ def _kernel_part(name: str) -> Part:
     return Part(
         name=name.replace("anomalies", "kernels"),
         folder=folder,
-        tests=(Selection(f"tests/{folder}"), *_AGREEMENT),
+        tests=(Selection(f"tests/{folder}"),),
+        beyond=_AGREEMENT,
     )
 
 
@@ -159,8 +172,8 @@ PARTS: Final = (
         tests=(
             Selection("tests/properties/anomalies"),
             Selection("tests/properties/test_linearizability.py"),
-            *_AGREEMENT,
         ),
+        beyond=_AGREEMENT,
     ),
     Part(
         name="refinement mappings",

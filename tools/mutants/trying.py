@@ -55,6 +55,9 @@ PLUGINS_OFF: Final = ("-p", "no:randomly", "-p", "no:cacheprovider")
 EARLY: Final = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # hypothesis is imported already
 OPTIONS: Final = ("-q", "--tb=native", "-n", "0", "--timeout=0", *PLUGINS_OFF, *EARLY)
 
+# Exit codes of pytest without a verdict, for example because a conftest.py cannot be imported.
+NOTHING_RAN: Final = (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR)
+
 Outcome = Literal["killed", "crash", "timeout", "survived"]
 
 
@@ -172,7 +175,7 @@ def run_tests(folder: Path, watch: Watch) -> NoReturn:
         places = dict.fromkeys(one.path for one in watch.tests if Path(one.path).exists())
         temporary = f"--basetemp={folder / 'temporary'}"
         code = pytest.main([*OPTIONS, temporary, *places], plugins=[watch])
-        if code == pytest.ExitCode.INTERNAL_ERROR:
+        if code in NOTHING_RAN:
             os._exit(code)
         (folder / RESULT).write_text(json.dumps(asdict(watch.verdict())), encoding="utf-8")
     except BaseException:

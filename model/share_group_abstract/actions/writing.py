@@ -71,16 +71,13 @@ class Writes(Deliveries):
     def is_newer(s, w: Slot) -> Bool:
         """True if the write has a newer state of its record than the coordinator has stored.
 
-        A state with a larger delivery count is newer. If the counts are equal, a final state is
-        newer than one that is not final. Without this rule, the variant `last-write-wins` breaks
-        the claim `acknowledgements_last` in 9 steps. Kafka:
+        A state with a larger delivery count is newer. If the counts are equal, a final state stays:
+        the write does not replace it. Without this rule, the variant `last-write-wins` breaks the
+        claim `acknowledgements_last` in 9 steps. Kafka:
         PersisterStateBatchCombiner.compareBatchDeliveryInfo.
         """
         write, old = s.write[w], s.stored[s.write[w].offset]
-        return any_of(
-            old.count < write.count,
-            all_of(old.count == write.count, write.is_final, ~old.is_final),
-        )
+        return any_of(old.count < write.count, all_of(old.count == write.count, ~old.is_final))
 
     def store(s, w: Slot) -> None:
         """The coordinator merges a write into the stored state, if it accepts the write.

@@ -132,6 +132,12 @@ def test_delete_records_waits_for_an_eligible_replica(play: Begin) -> None:
     assert right.refused("answer_delete_records 0")
 
 
+def test_the_elr_is_empty_again_when_the_isr_is_large_enough(play: Begin) -> None:
+    log = play(WithElr()).do(*STOPPED)
+    assert log["elr 1"]
+    assert not log.do("expand_isr 1")["elr 1"]
+
+
 # ---- explored
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from checkers.symbolic import CounterexampleToInduction, counterexample_to_induction, prove
 from model.language import Spec
+from model.language.interpreter import Interpreter
 from model.share_group_abstract.bugs import (
     AcknowledgesForOthers,
     AcquiresInTransition,
@@ -87,6 +88,16 @@ def test_after_a_late_write_kafka_delivers_an_accepted_record_again(play: Begin)
     assert run.broken() == {"start_offset_never_goes_back"}
     run.do("acquire 0 0 1")
     assert run.broken() == {"start_offset_never_goes_back", "acknowledgements_last"}
+
+
+def test_a_late_write_of_an_earlier_delivery_does_not_replace_the_stored_count() -> None:
+    spec = AbstractShareGroup(members=1, offsets=1, writes=2, counts=4)
+    *_, with_largest_limit = Interpreter.of(spec).initial(spec)
+    run = Play(spec, with_largest_limit)
+    run.do("acquire 0 0 1", "time_out 0 0", "acquire 0 0 2", "release 0 0 1", "persist 1")
+    assert run["stored.count 0"] == 2
+    run.do("persist 0")
+    assert run["stored.count 0"] == 2
 
 
 def test_a_lost_answer_returns_the_record_to_its_member(play: Begin) -> None:

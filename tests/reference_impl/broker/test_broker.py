@@ -28,6 +28,7 @@ from reference_impl.node.step import (
     RequestReceived,
     ResponseReceived,
     Send,
+    SetTimer,
     Timer,
     TimerFired,
     TimerKind,
@@ -246,6 +247,24 @@ def test_a_topic_request_is_forwarded_and_its_response_returned(
     broker, effects = broker.step(0, ResponseReceived(CONTROLLER, forward.correlation, answer))
     assert effects == (Reply(FIRST_CLIENT, 33, answer),)
     assert broker.step(0, ResponseReceived(CONTROLLER, forward.correlation, answer))[1] == ()
+
+
+def test_a_broker_sets_no_timer_for_what_its_settings_never_do() -> None:
+    def timers(settings: BrokerSettings) -> set[TimerKind]:
+        config = replace(CONFIG, broker_settings=settings)
+        _, effects = Broker.start(0, config=config, incarnation=1)
+        return {effect.timer.kind for effect in effects if isinstance(effect, SetTimer)}
+
+    assert TimerKind.FLUSH not in timers(BrokerSettings())
+    assert TimerKind.FLUSH in timers(BrokerSettings(flush_check_ms=1_000))
+
+
+def test_the_correlation_ids_of_a_brokers_requests_are_consecutive() -> None:
+    broker, sent = start(), []
+    for _ in range(3):
+        broker, effects = receive(broker, CreateTopic(topic="t"))
+        sent += [effect.correlation for effect in effects if isinstance(effect, Send)]
+    assert sent == [sent[0], sent[0] + 1, sent[0] + 2]
 
 
 def test_producer_ids_are_unique_over_all_incarnations() -> None:

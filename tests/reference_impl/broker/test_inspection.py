@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
-from model.vocabulary import BrokerId, TopicPartition
+from model.vocabulary import BrokerId, LeaderEpoch, TopicPartition
 from reference_impl.broker import inspection
-from reference_impl.broker.coordinators import LocalCoordinators
+from reference_impl.broker.coordinators import Loading, LocalCoordinators
 from reference_impl.partition.leader import Leader
+from reference_impl.protocol.coordinators import TRANSACTION_STATE
 from reference_impl.protocol.inspection import (
     DescribedProducers,
     DescribeProducers,
     DescribeTransaction,
+    ListedTransactions,
     ListTransactions,
     ProducerDescription,
 )
@@ -73,6 +75,14 @@ def test_a_partition_that_is_not_here_has_no_producers(
     place: TopicPartition, error: ErrorCode
 ) -> None:
     assert described(None, place) == DescribedProducers(error=error)
+
+
+def test_transactions_are_not_listed_while_a_coordinator_loads() -> None:
+    """Kafka: TransactionStateManager.listTransactionStates."""
+    loads = Loading(coordinator_epoch=LeaderEpoch(0), until_ms=9)
+    loading = LocalCoordinators(loading={TopicPartition(TRANSACTION_STATE, 0): loads})
+    answer = inspection.answer(ListTransactions(), context(), {}, loading)
+    assert answer == ListedTransactions(error=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
 
 def test_a_transaction_is_described_by_its_coordinator_only(

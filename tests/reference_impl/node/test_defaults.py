@@ -14,6 +14,7 @@ from reference_impl.protocol.topic_config import (
     LogConfig,
     TimestampType,
 )
+from reference_impl.protocol.topic_settings import NO_SETTINGS, TopicSettings
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 MIB, GIB = 1_048_576, 1_073_741_824
@@ -84,6 +85,16 @@ def test_the_settings_of_a_topic_are_those_of_kafka() -> None:
     assert asdict(LogConfig()) == {name: value for name, (_, value) in LOG.items()}
     internal = {"cleanup_policy": CleanupPolicy.COMPACT, "segment_bytes": 100 * MIB}
     assert asdict(INTERNAL_LOG_CONFIG) == asdict(LogConfig()) | internal
+
+
+def test_times_in_hours_or_minutes_are_defaults_of_topics_unless_they_are_kafkas_own() -> None:
+    assert BrokerSettings().topic_defaults == NO_SETTINGS
+    hours = BrokerSettings(retention_hours=2, roll_hours=3)
+    assert hours.topic_defaults == TopicSettings(retention_ms=2 * HOUR, segment_ms=3 * HOUR)
+    minutes = BrokerSettings(retention_hours=2, retention_minutes=5)
+    assert minutes.topic_defaults == TopicSettings(retention_ms=5 * MINUTE)
+    own = BrokerSettings(retention_hours=2, own_topic_defaults=TopicSettings(retention_ms=-1))
+    assert own.topic_defaults == TopicSettings(retention_ms=-1)
 
 
 @pytest.mark.parametrize(

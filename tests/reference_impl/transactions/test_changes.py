@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from reference_impl.protocol.messages import ErrorCode, InitializedProducerId, InitProducerId
-from reference_impl.protocol.transactions import TransactionVersion
 from reference_impl.transactions.metadata import COMPLETED, TransactionMetadata, TxnState
 from tests.reference_impl.transactions.one_coordinator import (
     CLIENT,
@@ -49,17 +48,6 @@ def test_a_new_instance_gets_the_next_epoch_when_nothing_is_open(state: TxnState
     assert [(one.producer_id, one.producer_epoch, one.error) for one in answers] == [
         (7, 4, ErrorCode.NONE)
     ]
-
-
-@pytest.mark.parametrize(("version", "number"), [("V1", 0), ("V2", 2)])
-def test_the_log_has_the_number_of_the_clients_transaction_version(
-    version: str, number: int
-) -> None:
-    """Kafka: TransactionVersion.transactionVersionForEndTxn; 0 is the default of the field."""
-    written = metadata(TxnState.ONGOING, A, version=TransactionVersion[version])
-    value: Any = written.entry().value
-    assert value["client_transaction_version"] == number
-    assert TransactionMetadata.of(written.entry()) == written
 
 
 def test_a_new_id_is_logged_without_a_transaction_and_without_a_client_version() -> None:
