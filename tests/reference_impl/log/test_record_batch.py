@@ -28,6 +28,7 @@ from reference_impl.log.record_batch import (
     header,
     stamped,
     verified,
+    with_timestamp,
 )
 
 timestamps = st.integers(-1, 2**53)
@@ -190,6 +191,17 @@ def test_flags_and_absent_producers_are_read_from_the_header() -> None:
     assert (marker.is_control, marker.is_transactional, marker.compression) == (True, True, "zstd")
     assert (plain.is_control, plain.is_transactional, plain.compression) == (False, False, "none")
     assert (plain.producer_id, plain.producer_epoch, plain.last_sequence) == (-1, -1, -1)
+
+
+@pytest.mark.parametrize("log_append_time", [False, True])
+def test_a_changed_timestamp_leaves_the_other_attributes(*, log_append_time: bool) -> None:
+    batch = encode([Record(value=b"v", timestamp_ms=5)], transactional=True, compression="gzip")
+    changed = with_timestamp(batch, header(batch), 77, log_append_time=log_append_time)
+    before, after = header(batch), header(changed)
+    assert (after.max_timestamp_ms, after.is_log_append_time) == (77, log_append_time)
+    assert (after.is_transactional, after.compression) == (True, "gzip")
+    assert (before.max_timestamp_ms, before.is_log_append_time) == (5, False)
+    assert verified(changed) == after
 
 
 def test_the_bytes_have_the_published_format() -> None:
