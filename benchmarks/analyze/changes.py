@@ -37,7 +37,7 @@ from properties.anomalies.real_time.stale_end_offset import StaleEndOffset
 
 
 class Changes:
-    """Changes operations in one window of a synthetic history, so that they break a rule.
+    """Changes operations in one window of a history, so that each breaks a real-time rule.
 
     A window is a period of time. Its operations are numbered in completion order; `first_op` is
     the first number.

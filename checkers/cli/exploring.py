@@ -36,7 +36,7 @@ def check(
 ) -> Exploration:
     """Explores the spec, emits verdicts and returns the exploration.
 
-    Raises Interrupted after Ctrl-C, and InputFault for an undefined term.
+    Raises Interrupted after Ctrl-C, and InputFault if the spec uses a value outside its type.
     """
     if walks is None:
         found = explored(run, variant, spec, properties, budget, search)

@@ -305,7 +305,7 @@ def show_failures(
     """Emits a counterexample for each failed condition of a proof.
 
     A counterexample has one step: all claims are true before this step, and one is false after it.
-    Its search may take a fifth of the work that the condition may take.
+    The search for it may take a fifth of the solver's limit for the condition.
     """
     from checkers import symbolic
 

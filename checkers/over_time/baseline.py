@@ -236,7 +236,7 @@ _EXAMPLES: Final = {
 def written(run: KeptRun, *, owner: str, reason: str, expires: date) -> str:
     """Returns the text of a baseline: a file of known violations, here the new ones of the run.
 
-    A violation is new if no baseline names it. Without one, the text has only comments.
+    A violation is new if no baseline names it. Without new violations, the text has only comments.
     """
     lines = [
         f"# Known violations of {run.id}: {run.command_line}",

@@ -130,9 +130,10 @@ def _line(event: _InOneText) -> str:
 
 
 def baseline_lines(applied: BaselineApplied) -> list[str]:
-    """Returns the counts of known violations, and a line for each of them to look at.
+    """Returns lines about the baseline (the file of known violations): its counts, then entries.
 
-    These are the entries of the baseline that are expired, without a violation, or not checked.
+    An entry has a line if it is expired, if this run has no such violation, or if this run did not
+    check it.
     """
     unmatched = many(len(applied.unmatched), "entry", "entries")
     counts = [f"{len(applied.known):,} known", f"{len(applied.expired):,} expired"]

@@ -1,6 +1,7 @@
-"""Rounds of a search on Spark: each level is an RDD that stays on the disks of the executors.
+"""Rounds of a search on Spark; the result of each is an RDD on the disks of the executors.
 
-An RDD's elements are pairs of a partition's number and an item. All levels have the same
+This result is the round's *level*: for example, the states that the search found in this round. An
+RDD's elements are pairs of a partition's number and an item. All levels have the same
 partitioner, so Spark reads the levels of a partition in one task, without a shuffle. If an executor
 is lost, Spark computes its partitions again from the levels before them.
 

@@ -2,7 +2,7 @@
 
 Tracing makes a new symbol for each `for x in Sort`, so at first two equal quantifiers differ. When
 a quantifier is complete, each of its symbols is replaced by a canonical variable: one object for
-each sort, name (`x`) and level. The level is 1 in an innermost quantifier, and higher in a
+each type, name (`x`) and level. The level is 1 in an innermost quantifier, and higher in a
 quantifier around it. So no variable is captured.
 """
 

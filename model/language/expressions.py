@@ -1,8 +1,8 @@
 """The expressions of the language: sorts, terms, formulas.
 
-A sort is a class, and its terms are the instances. So mypy type-checks a spec: a `Replica` cannot
-index a map over `Offset`. A loop over a sort yields one symbolic element. So
-`for r in Replica: s.x[r] = ...` assigns `s.x` for every replica at once.
+A sort (a finite type, such as `Replica`) is a class, and its terms are the instances. So mypy
+type-checks a spec: a `Replica` cannot index a map over `Offset`. A loop over a sort yields one
+symbolic element. So `for r in Replica: s.x[r] = ...` assigns `s.x` for every replica at once.
 """
 
 from __future__ import annotations

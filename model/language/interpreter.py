@@ -1,7 +1,8 @@
 """Defines the meaning of the language: a slow reference interpreter, the oracle of every engine.
 
 A *state* maps each cell to a value. A cell is a variable with values of its keys. A value is an
-integer, a truth value, or None for `nothing`. The elements of a sort are the integers of its range.
+integer, a truth value, or None for `nothing`. A *sort* is a finite type, such as Replica; its
+elements are the integers of its range.
 
 *Terms* read the state before the action. Integers are unbounded: `end - 1` at end 0 is -1, and a
 comparison with -1 is defined. In three places an integer must be in the range of its sort: as a

@@ -1,6 +1,6 @@
 """Prints values, state variables and actions: `b0`, `log[b1].record[0]`, `{b0 b1}`.
 
-An element is printed with the prefix of its sort. A set is printed as one value. A record is
+An element is printed with the prefix of its type. A set is printed as one value. A record is
 printed field by field.
 """
 

@@ -157,8 +157,9 @@ def transactional_implies_idempotent(run: Transacted) -> tuple[Breach, ...]:
 def read_committed_waits(run: Transacted) -> tuple[Breach, ...]:
     """Always: a reader receives no record of an open, failed or abandoned transaction.
 
-    It also receives no record that follows a record of an open transaction in the log. The end
-    offset that readers at read_committed see never goes back.
+    A transaction is abandoned if its end was never requested. A reader also receives no record that
+    follows a record of an open transaction in the log. The end offset that readers at
+    read_committed see never goes back.
     """
     return tuple(
         Breach("read_committed_waits", why) for why in (*_too_early(run), *_ends_that_go_back(run))

@@ -40,7 +40,8 @@ def compacted(
 ) -> PartitionLog:
     """Returns the log after compaction, or the same log if compaction is off or not due.
 
-    In its closed segments below `stable`, the log keeps only the last record of each key.
+    In its closed segments below the last stable offset `stable`, the log keeps only the last record
+    of each key.
     """
     if not config.cleanup_policy.compacts:
         return log

@@ -1,4 +1,7 @@
-"""Repeats the searches of the shipped suites on ten seeds, inside and outside their conditions.
+"""Repeats the searches of the shipped suites for violations of claims, on ten seeds.
+
+A claim has a condition, for example on the settings of clients. Inside the condition, no search may
+find a violation; outside, each search should find one.
 
     python -m tools.seeds --seconds 3600            # continues the record
     python -m tools.seeds --suite log --again       # only this suite, all of it

@@ -1,7 +1,8 @@
 """The searches of the shipped suites on ten seeds, inside and outside the claims' conditions.
 
-A search is the work of `urteil test SUITE --seed N`, also with `--outside CLAIM`, at the profile
-`pr`. Here a failing run is not shrunk; the verdict is the same.
+A claim's condition is, for example, a setting such as acks=all. A search is the work of `urteil
+test SUITE --seed N`, also with `--outside CLAIM`, at the profile `pr`. Here a failing run is not
+shrunk; the verdict is the same.
 """
 
 from __future__ import annotations

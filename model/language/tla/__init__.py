@@ -11,7 +11,7 @@ branch. So in the guard `end = 0 \\/ log[end - 1] ...`, it would read `log[-1]`.
 kind is written as `(guard) = TRUE`, which TLC evaluates from left to right, as the engines do.
 
 Simplified: TLC detects an undefined term only where it applies a function outside its domain. A
-value that is assigned outside its sort violates `TypeOK`.
+value that is assigned outside its type violates `TypeOK`.
 """
 
 from model.language.tla.configuration import configuration, element, flat, module

@@ -1,4 +1,4 @@
-"""Reads rules from JSON objects and from the short notation of the command line; writes them.
+"""Reads fault rules from JSON objects and from the short notation of the command line; writes them.
 
 {"do": "error", "error": "NOT_LEADER_OR_FOLLOWER",
  "when": {"api": "Produce", "topic": "orders", "times": 2}}

@@ -1,4 +1,4 @@
-"""A fault of a cluster as data: what happens, and at which requests.
+"""A fault rule as data: which fault of a cluster happens, and at which requests.
 
     do             effect on each request that `when` selects
     -------------  ------------------------------------------------------------------------------
