@@ -350,7 +350,8 @@ class VerdictCompared(Event):
     """A difference between the verdicts of two runs on one claim; `urteil diff` emits it.
 
     `change` is `new`, `gone` or `changed`. A violation is new if the earlier run did not have its
-    fingerprint. `before` and `after` are verdicts; null if the run did not decide the claim.
+    fingerprint (a hash that identifies it). `before` and `after` are verdicts; null if the run did
+    not decide the claim.
     """
 
     name: ClassVar[str] = "verdict_compared"

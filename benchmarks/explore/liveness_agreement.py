@@ -1,8 +1,8 @@
 """Compares compiled liveness with plain Python on every variant of a spec with liveness claims.
 
-Both must find the same verdicts and the same lassos, also with transitions in files. A variant with
-more than `MOST` states is left out. This benchmark takes a quarter of an hour of one core, and is
-not part of `make bench`: `python -m benchmarks.explore.liveness_agreement`.
+Both must find the same verdicts and the same counterexamples, also with transitions in files. A
+variant with more than `MOST` states is left out. This benchmark takes a quarter of an hour of one
+core, and is not part of `make bench`: `python -m benchmarks.explore.liveness_agreement`.
 """
 
 from __future__ import annotations

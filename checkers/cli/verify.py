@@ -160,7 +160,7 @@ DEMO_SHOWS: Final = (
 
 
 def model(run: Run) -> None:
-    """Explore the specs at small scopes."""
+    """Explore the specs with few replicas, records and epochs."""
     for expectation in EXPLORED:
         variant, spec = selected(expectation)
         names = tuple(expectation.expected) or selection.properties(spec, ())

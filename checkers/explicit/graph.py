@@ -1,4 +1,4 @@
-"""The state graph of a small scope: nodes are states, edges are transitions.
+"""The state graph of a small exploration: nodes are states, edges are transitions.
 
 This module finds deadlocks and terminal components, and exports files for graph tools. Nodes are
 numbered in breadth-first order, the initial states first. So two engines that agree return equal

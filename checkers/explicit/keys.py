@@ -3,7 +3,7 @@
 If a spec has fewer than 2^64 possible states, the key is the state's index in a list of all
 combinations of values. Then different states have different keys.
 
-Otherwise the key is a fingerprint with random weights, and two states may have the same key. The
+Otherwise the key is a hash: the sum has random weights, and two states may have the same key. The
 probability is 2^-64 if some byte of the two states differs by an odd number. In general, it is 2^k
 times larger, if 2^k is the largest power of two that divides the differences of all bytes.
 

@@ -1,6 +1,7 @@
 """Finds shortest violations of liveness properties in a state graph, as lassos.
 
-A fair set is a set of states in which a fair behaviour can stay forever (`fairness`).
+A *lasso* is an infinite behaviour: a path, and a loop at its end that repeats forever. A
+fair set is a set of states in which a fair behaviour can stay forever (`fairness`).
 
 - `leads_to(p, q)` is violated by a path from a state with p into a fair set, if q is false in every
   state of the path and of the set.
@@ -104,7 +105,7 @@ class Judge:
     def verdict(self, claim: Liveness) -> Discovery:
         """Returns the verdict on the property, for all values of its parameters.
 
-        If several values violate it, the verdict has the shortest of their lassos.
+        If several values violate it, the verdict has the shortest of their counterexamples.
         """
         found: list[Discovery] = []
         for env in Interpreter(self.states.ranges).bindings(claim.params, {}):
@@ -139,10 +140,10 @@ class Judge:
         return self._found(missed, begun, missed)
 
     def _found(self, within: Mask, begun: Mask, through: Mask) -> Lasso | None:
-        """Returns a fair lasso, or None if there is none.
+        """Returns a fair behaviour that ends in a loop (a lasso), or None if there is none.
 
-        The lasso visits a state in `begun`, and then only states in `within`. Its loop visits a
-        state in `through`.
+        It visits a state in `begun`, and then only states in `within`. Its loop visits a state in
+        `through`.
         """
         fair = self.cycles.fair(within, through)
         if not fair.any():

@@ -65,7 +65,7 @@ def replay(
 ) -> Replayed:
     """Repeats the recorded steps, and checks the claim in their states.
 
-    For a liveness property, the loop of the lasso begins at step `loop`.
+    For a liveness property, the steps after step `loop` repeat forever.
     """
     actions = {a.name: a for a in spec.actions}
     if steps[0].state not in interpreter.initial(spec):

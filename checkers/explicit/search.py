@@ -34,12 +34,12 @@ def explore(
 ) -> Exploration:
     """Explores every reachable state of the spec, and decides its properties.
 
-    By default it decides all invariants and action properties, at the spec's own scope, with the
-    fastest engine. The options:
+    By default it decides all invariants and action properties, at the spec's own scope (the size of
+    each type, such as 3 replicas), with the fastest engine. The options:
 
     - `liveness` names liveness properties that the compiled engine may decide in the same search.
       `checkers.explicit.liveness.with_liveness` decides the others.
-    - `fingerprints` stores 64 bits for each state instead of the state.
+    - `fingerprints` stores a hash of 64 bits for each state, instead of the state.
     - `memory` is a limit in bytes, above which states move to disk.
     - `coverage` counts how often each conjunct disables an action.
     - `symmetry` explores one state of each symmetry class, with the NumPy engine.

@@ -20,7 +20,8 @@
     POST /api/stop            {job}                   stops a search
     POST /api/trace           {file}                  a trace of the opened run folder, as a path
 
-WHERE is `spec`, `variant`, `constants`, `scope` and `path`, as text. `scope` may be left out.
+WHERE is `spec`, `variant`, `constants`, `scope` and `path`, as text. The scope has the size of each
+type, such as `2 Replica, 3 Offset`; it may be left out.
 Every answer depends only on its request. A mistake is answered with status 400 and
 `{"error": text}`. The error of a path has `step`; the error of a formula has the columns `start`
 and `end`.

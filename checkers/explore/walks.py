@@ -73,8 +73,8 @@ class Start:
 class Walk:
     """Computes the initial states of one variant of a spec, and the state after an action.
 
-    The constants of the spec have fixed values. `scope` is the scope as text; if it is empty, the
-    constants determine the scope.
+    The constants of the spec have fixed values. `scope` is the sizes of the types as text; if it is
+    empty, the constants determine these sizes.
     """
 
     variant: Variant

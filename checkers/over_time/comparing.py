@@ -2,7 +2,8 @@
 
 Verdicts are matched by claim or anomaly, and by subject: the spec with its constants, or the
 history. If each run has one subject, the two subjects are compared, even if their names differ. A
-violation is new if the earlier run has no violation of the claim with the same fingerprint.
+violation is new if the earlier run has no violation of the claim with the same fingerprint (a hash
+that identifies the violation in every run).
 """
 
 from __future__ import annotations

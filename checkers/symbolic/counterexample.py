@@ -3,9 +3,9 @@
 Such a state may be unreachable. Then the counterexample shows no violation: the proof only needs
 another lemma. A violation is a run from an initial state; exploration finds such runs.
 
-The search for a counterexample is at a finite scope. It minimizes the state: as many variables as
-possible have the least value of their type: false, 0, nothing. The reference interpreter then takes
-the same step, as a check.
+The search for a counterexample is at a finite scope, such as 3 replicas. It minimizes the state: as
+many variables as possible have the least value of their type: false, 0, nothing. The reference
+interpreter then takes the same step, as a check.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class CounterexampleToInduction:
 class NoneFound:
     """The result of a search that found no counterexample, with the reason.
 
-    Either the scope has no counterexample, or the time ran out.
+    Either there is none with the searched numbers of replicas and so on, or the time ran out.
     """
 
     reason: str
@@ -106,8 +106,8 @@ def counterexample_to_induction(
     """Finds a state that satisfies every claim, and a step of the action that violates the claim.
 
     For the action `init` it finds an initial state in which the claim is false. By default it
-    searches the spec's own scope, then a larger scope. Raises SpecError for unknown names, and
-    EnginesDisagree if the interpreter does not confirm the result of Z3.
+    searches the spec's own scope, such as 3 replicas, then a larger scope. Raises SpecError for
+    unknown names, and EnginesDisagree if the interpreter does not confirm the result of Z3.
     """
     require_known(spec, "action", action, [INIT, *(a.name for a in spec.actions)])
     require_known(spec, "claim", claim, [c.name for c in spec.claims])
@@ -191,5 +191,5 @@ def _confirmed(
 
 
 def scope_text(sizes: Mapping[str, int]) -> str:
-    """Returns a scope as text, such as `2 Replica, 3 Offset`."""
+    """Returns the sizes of types as text, such as `2 Replica, 3 Offset`."""
     return ", ".join(f"{n} {sort}" for sort, n in sizes.items())

@@ -5,7 +5,7 @@ true after it. The attempts use these methods:
 
 - E-matching instantiates quantifiers at existing terms. It proves a condition fast if the claims
   suffice, but never refutes one.
-- A search at a finite scope refutes a condition fast, but never proves one.
+- A search at a finite scope, such as 3 replicas, refutes a condition fast, but never proves one.
 - Ground instances give E-matching more terms.
 - Model-based instantiation is slow, and complete for some types of variables.
 
@@ -132,7 +132,8 @@ AtScopes = Callable[[], Iterator[tuple[Goal, Sorts]]]  # the same condition at f
 def attempts(goal: Goal, sorts: Sorts, at_scopes: AtScopes) -> Iterator[Attempt]:
     """Yields the Z3 queries that may decide a condition of a proof, in the order to try them.
 
-    The formulas of a finite scope are built only when the iterator reaches their query.
+    The formulas for a finite scope, such as 3 replicas, are built only when the iterator reaches
+    their query.
     """
     *slices, every = goal.facts
     for facts in slices:

@@ -83,6 +83,7 @@ class SmallScope:
 def scopes_of(spec: Spec, scope: Scope | None = None) -> list[Scope]:
     """Returns the scopes to search: `scope`, or by default the spec's own scope and a larger one.
 
+    A scope has the size of each type, such as 3 replicas.
     If `scope` is None and the spec has no scope, the result is empty.
     """
     if scope is not None:

@@ -7,9 +7,9 @@
 
 The axioms allow more orders than the protocol has, such as dense and infinite ones. A proof for all
 orders also covers those of the protocol. A failed proof does not show a violation: only a
-counterexample at a finite scope does.
+counterexample at a finite scope, such as 3 replicas, does.
 
-Simplified: both translations decline sorts of integers. In a scope, integers have a largest
+Simplified: both translations decline sorts of integers. At a finite scope, integers have a largest
 element; in a proof they have none. So `+ 1` would mean two things. Integers are also harder for Z3:
 in an experiment, it proved some conditions only after ordered sorts had replaced the integers.
 """

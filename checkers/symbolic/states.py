@@ -20,9 +20,10 @@ from model.language.spec import Action, Spec
 
 
 class Step:
-    """The states before and after an action as Z3 terms, at any scope or at a finite one.
+    """The states before and after an action as Z3 terms.
 
-    `translation` decides which.
+    `translation` decides whether they have fixed numbers of replicas, offsets and so on, or any
+    numbers.
     """
 
     def __init__(self, spec: Spec, translation: Translation) -> None:

@@ -34,7 +34,7 @@ class Valuation:
 
 
 class Translation:
-    """Translates the terms of a spec to Z3, either for any scope or for a finite one."""
+    """Translates the terms of a spec to Z3, for any number of replicas, or for a fixed number."""
 
     def __init__(self, sorts: Sorts) -> None:
         self.sorts = sorts

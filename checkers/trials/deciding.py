@@ -91,8 +91,8 @@ class Judged:
     def reason(self) -> str:
         """The reason for the verdict, as text.
 
-        The text has the number of trials, and the faults that were not tried. If the trial was
-        repeated, it says how often the result was the same: `again in 2 of 3 runs`.
+        The text has the number of trials (test runs), and the faults that were not tried. If a
+        trial was repeated, it says how often the result was the same: `again in 2 of 3 runs`.
         """
         parts = [self.why]
         if self.trials and self.evidence is None:
@@ -298,7 +298,8 @@ class Trying:
     def with_faults(self, judged: Judged) -> Judged:
         """Returns the verdict with two more fields, `tried` and `untried`.
 
-        `tried` has the kinds of faults that the trials could inject, `untried` the other kinds.
+        `tried` has the kinds of faults that the trials (test runs) could inject, `untried` the
+        other kinds.
         """
         if not judged.trials:
             return judged

@@ -45,7 +45,7 @@ class KeptTrial:
         return frozenset(power for power in needed if power is not None)
 
     def shown_by(self, ran: Ran) -> str | None:
-        """Returns how the repetition broke the trial's claim, or reached a goal of this claim.
+        """Returns how the repeated test run broke the claim, or reached a goal of this claim.
 
         Returns None if the repetition did neither.
         """

@@ -251,8 +251,9 @@ class RestartsClaims(RestartsActions):
     def the_window_has_the_log(s) -> Bool:
         """Every record of the leader's log is in the leader's window.
 
-        So the leader detects every retry as a duplicate. True because a leader adds each record
-        that it appends to its window. A restart keeps the records of the log in the window.
+        The window is the set of records whose retries the leader detects as duplicates. True
+        because a leader adds each record that it appends to its window. A restart keeps the records
+        of the log in the window.
         """
         return forall(implies(o < s.end_offset, s.is_in_window[o]) for o in Offset)
 

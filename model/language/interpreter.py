@@ -63,7 +63,7 @@ class Undefined(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """Evaluates the terms and computes the steps of one spec at one finite scope."""
+    """Evaluates the terms and computes the steps of one spec, with fixed sizes of its types."""
 
     ranges: Ranges
 
@@ -134,7 +134,7 @@ class Interpreter:
         return self.value(n.default, state, env)
 
     def elements(self, sort: t.SortInfo) -> range:
-        """Returns the elements of a type such as `Replica`; raises SpecError if it has no scope."""
+        """Returns the elements of a type such as `Replica`; raises SpecError if it has no size."""
         if sort.name not in self.ranges:
             raise SpecError(
                 f"no scope for the sort {sort.name}\n"

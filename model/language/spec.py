@@ -126,7 +126,7 @@ class Spec:
         self.__dict__.update(constants)
 
     def scope(self) -> Scope:
-        """Returns the finite scope that engines explore unless the caller passes another scope."""
+        """Returns the scope to explore by default: a size for each type, such as 3 replicas."""
         return {}
 
     def init(self, *_chosen: Any, **_by_name: Any) -> None:

@@ -61,7 +61,7 @@ Shape = LeafShape | MapShape | RecordShape
 
 
 def shape_of(hint: Any) -> Shape | None:
-    """Returns the shape of a state variable by its annotation: a plain value, a map or a record.
+    """Returns the type that an annotation gives a state variable: a plain value, map or record.
 
     Returns None if the annotation declares no state variable. Raises SpecError for a map with an
     unsuitable key or value.

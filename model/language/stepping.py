@@ -1,4 +1,4 @@
-"""Computes steps as `interpreter` defines them, in a time that does not grow with the scope.
+"""Computes steps as `interpreter` defines them, in a time that does not grow with type sizes.
 
 In a state, the values of `a[k]` for all `k` are one row (`rows.py`). The terms of an action are
 compiled to Python functions only once. Two things in an action range over a whole type, such as all
@@ -57,7 +57,7 @@ class _Action:
 
 @dataclass(slots=True)
 class Stepper:
-    """Computes the steps of a spec at one finite scope; each state is a `RowState`."""
+    """Computes the steps of a spec with fixed sizes of its types; each state is a `RowState`."""
 
     ranges: Ranges
     variables: Mapping[str, t.Variable]

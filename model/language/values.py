@@ -38,7 +38,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Prints the values of one spec at one scope."""
+    """Prints the values of one spec, whose types have the finite sizes in `ranges`."""
 
     spec: Spec
     ranges: Ranges

@@ -158,8 +158,8 @@ class AbstractQuorumActions(AbstractQuorumState):
     def flush(s, r: Replica) -> None:
         """A leader flushes its log.
 
-        Kafka: KafkaRaftClient.flushLeaderLog. Simplified: the whole log is flushed at once. In the
-        explored scope, every claim also holds without the guard of this action.
+        Kafka: KafkaRaftClient.flushLeaderLog. Simplified: the whole log is flushed at once. At the
+        default constants, every claim also holds without the guard of this action.
         """
         when(s.replica[r].is_leader)
         s.replica[r].flushed = s.replica[r].end_offset
@@ -244,8 +244,8 @@ class AbstractQuorumActions(AbstractQuorumState):
         """A follower appends the leader's next record, and flushes its log.
 
         Kafka: KafkaRaftClient.appendAsFollower. Simplified: one record in each answer; the follower
-        reads the leader's log when the answer arrives. In the default scope, every claim also holds
-        if any one of the guards is left out.
+        reads the leader's log when the answer arrives. At the default constants, every claim also
+        holds if any one of the guards is left out.
         """
         at = s.replica[r].end_offset
         led = s.led[s.replica[r].epoch]

@@ -48,8 +48,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         """A producer begins a transaction.
 
         Kafka: TransactionManager.beginTransaction. Simplified: a producer may have begun several
-        transactions. In the default scope, every claim also holds if any one of the guards is left
-        out.
+        transactions. At the default constants, every claim also holds if any one of the guards is
+        left out.
         """
         when(~s.begun[x], ~s.plain[x])
         s.begun[x] = True

@@ -43,8 +43,9 @@ class ReassignedPartition(Election):
     reassignments: Faults
 
     def scope(s) -> Scope:
-        """Returns the scope of `election` with more leader epochs, because reassignments also begin
-        leader epochs.
+        """Returns the sizes of types as in `election`, with more leader epochs.
+
+        Reassignments also begin leader epochs.
         """
         changes = s.max_unclean + s.max_disruptions + s.max_losses
         most = max(s.max_unclean, s.max_losses, s.max_disruptions, s.max_reassignments)

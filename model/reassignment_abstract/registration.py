@@ -206,7 +206,7 @@ class Registration(AbstractPartitionState):
     def disturb(s, number: Disturbance) -> None:
         """Counts a disturbance: a request of the operator, or an unclean stop of a broker.
 
-        Its number is above all earlier ones. In a finite scope, the largest number limits how many
+        Its number is above all earlier ones. In an exploration, the largest number limits how many
         disturbances there are.
         """
         when(s.last_disturbance < number)

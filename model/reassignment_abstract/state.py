@@ -48,7 +48,7 @@ class RecordId(Sort):
 
 
 class Disturbance(Ordered):
-    """A serial number of operator requests and unclean stops; the scope limits it."""
+    """A serial number of operator requests and unclean stops; an exploration limits it."""
 
 
 class Leadership(Record):

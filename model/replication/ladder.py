@@ -1,10 +1,10 @@
-"""The table of scopes at which each version of truncation loses a committed record, or does not.
+"""A table: with how many replicas and epochs a version of truncation loses a committed record.
 
-A row has a version, a number of replicas, a number of leader epochs, and a result. If the claim
-`strong_isr` breaks, the result is the number of steps of a shortest counterexample. If the claim
-holds, the result is the number of distinct states. All logs have up to two records. Each later
-version loses a record at fewer of the scopes, and the last two versions lose none. Tests explore
-every row.
+A row has a version, a scope (a number of replicas and a number of leader epochs), and a result. If
+the claim `strong_isr` breaks, the result is the number of steps of a shortest counterexample. If
+the claim holds, the result is the number of distinct states. All logs have up to two records. Each
+later version loses a record at fewer of the scopes, and the last two versions lose none. Tests
+explore every row.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rung:
-    """The result for one version at one scope: the steps of a counterexample, or a state count."""
+    """The result of one exploration: the steps of a counterexample, or the number of states."""
 
     version: str
     replicas: int

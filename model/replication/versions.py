@@ -1,8 +1,8 @@
 """The versions of truncation after the first: KIP-101, KIP-279, KIP-320 and KIP-595.
 
 Each version replaces a few methods of an earlier one, as the modules of the public specification
-do. `FetchDivergence` is today's protocol. `ladder.py` lists the scopes at which each version fails
-or holds.
+do. `FetchDivergence` is today's protocol. `ladder.py` lists the numbers of replicas and leader
+epochs with which each version fails or holds.
 
 Source: hachikuji/kafka-specification d68782b: Kip101, Kip279, Kip320FirstTry, Kip320; the KIPs.
 `FetchDivergence`: KIP-595 and Kafka 2.7 and later, where a Fetch carries the epoch of the
@@ -169,10 +169,10 @@ class Kip320FirstTry(Kip279):
     def leader_expand_isr(s, leader: Replica, follower: Replica) -> None:
         """A follower that has reached the leader's high watermark joins the ISR.
 
-        At or above the high watermark, the leader's log must have only records of the leader's own
-        epoch (`has_reached_its_epoch`). Kafka: Partition.maybeExpandIsr. Simplified: the ISR
-        changes at the leader and the controller in one step. Without the guard
-        `has_reached_its_epoch`, a new leader's lagging high watermark lets an empty follower join.
+        The leader's high watermark must have reached the start of the leader's own epoch
+        (`has_reached_its_epoch`). Kafka: Partition.maybeExpandIsr. Simplified: the ISR changes at
+        the leader and the controller in one step. A new leader's high watermark may lag. So without
+        the guard `has_reached_its_epoch`, a follower with an empty log could join.
         The bug `joins-before-epoch` is KIP-320 without this guard.
         """
         when(s.has_reached_its_epoch(leader))

@@ -236,7 +236,7 @@ class AbstractReplicationActions(AbstractReplicationState):
         """A follower appends the leader's next record from a fetch response.
 
         Kafka: ReplicaFetcherThread.processPartitionData. Simplified: one record; the follower reads
-        the leader's log when the response arrives. In the explored scope, every claim also holds
+        the leader's log when the response arrives. At the default constants, every claim also holds
         without the guard of this action.
         """
         at = s.replica[r].end_offset

@@ -134,8 +134,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         """A new instance of a producer receives a larger epoch; the producer has no open
         transaction.
 
-        Kafka: TransactionCoordinator.handleInitProducerId. Simplified: epochs never run out. In the
-        explored scope, every claim also holds without the guard of this action.
+        Kafka: TransactionCoordinator.handleInitProducerId. Simplified: epochs never run out. At the
+        default constants, every claim also holds without the guard of this action.
         """
         when(s.current_epoch[producer] < new_epoch, s.has_nothing_open(producer))
         s.current_epoch[producer] = new_epoch

@@ -8,9 +8,9 @@ that the replication spec provides such a log:
     log_of_partition     maps a partition of the transactions spec to a committed log
     actions_between      finds the abstract actions from one committed log to the next
 
-At a finite scope, every transition of both specs must be one or more actions of the committed
-log, or leave the log as it is. If a new leader has a record that the previous leader lacked, these
-actions are a change of leader and an append.
+Explored with a few replicas and records, every transition of both specs must be one or more actions
+of the committed log, or leave the log as it is. If a new leader has a record that the previous
+leader lacked, these actions are a change of leader and an append.
 
 Source: Lamport, Specifying Systems, chapter 5.8; Abadi and Lamport, The Existence of Refinement
 Mappings (history variables); KIP-101; KIP-320.

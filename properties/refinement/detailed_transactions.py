@@ -3,8 +3,8 @@
 So the proof of the abstract spec also covers the detailed spec, `transactions`. The abstract spec
 is small enough to be proved for any number of producers, transactions and partitions. It has no
 log, no failover, no client, and its producer epochs do not run out. `abstraction` maps a state of
-the detailed spec to an abstract state. Every transition of the detailed spec, explored at a finite
-scope, must be one or two abstract actions, or no change.
+the detailed spec to an abstract state. Every transition of the detailed spec, explored with
+few transactions and partitions, must be one or two abstract actions, or no change.
 
 When the epochs of a producer id run out, the producer gets a new id; in the abstract spec its
 epochs just continue. In the spec `transactions`, one step begins a transaction and adds its first

@@ -22,7 +22,7 @@ Place = Literal["inside", "outside"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """The verdict of trials on one claim, on one system and in one setting.
+    """The verdict of trials (test runs) on one claim, on one system and in one setting.
 
     - `side` is `inside` if the claim must hold in this setting, otherwise `outside`.
     - `again` says how many repetitions had the same result, such as `2 of 3 runs`; it is empty
@@ -107,7 +107,7 @@ def merged(old: Iterable[Decided], new: Iterable[Decided]) -> tuple[Decided, ...
     """Merges verdicts: a new verdict replaces the old one on the same claim in the same setting.
 
     There are two exceptions. An undecided verdict does not replace a decided one. If both verdicts
-    are `holds`, with the same faults and settings, their numbers of trials are added.
+    are `holds`, with the same faults and settings, their numbers of trials (test runs) are added.
     """
     found = {one.key: one for one in old}
     for one in new:

@@ -1,7 +1,7 @@
 """Python bindings of `runtime.c` for a spec at a fixed scope, such as 3 replicas.
 
 The C code explores the states of the spec. It numbers the states that it finds, and stores a key
-for each state: the state's compact form (`layout`) or its fingerprint. A search may have several
+for each state: the state's compact form (`layout`) or a hash of it. A search may have several
 threads. Each thread has its own part of the states, called a shard.
 """
 

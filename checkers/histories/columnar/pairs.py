@@ -1,4 +1,4 @@
-"""Sets of pairs of numbers, such as the fingerprints of a key and a value."""
+"""Sets of pairs of numbers, such as the fingerprints (hashes) of a key and a value."""
 
 from __future__ import annotations
 

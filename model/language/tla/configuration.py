@@ -25,6 +25,7 @@ def configuration(
 ) -> str:
     """Returns the configuration for TLC, by default for all properties at the spec's scope.
 
+    The scope has the finite range of each type.
     `names` selects properties and witnesses. For each selected witness, TLC must report a violation
     of the invariant `Never...`: this shows that the witness is reachable.
     """

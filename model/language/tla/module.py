@@ -69,9 +69,9 @@ class Module(Definitions):
 
     @classmethod
     def of(cls, spec: Spec, scope: Scope | None) -> Module:
-        """Returns the writer of the spec's TLA+ module at the scope `scope`.
+        """Returns the writer of the spec's TLA+ module; `scope` has the size of each type.
 
-        If `scope` is None, the scope is the one that the spec declares, and the writer is cached.
+        If `scope` is None, the sizes are those that the spec declares, and the writer is cached.
         """
         if scope is not None:
             return cls(spec, scope)
@@ -129,7 +129,7 @@ class Module(Definitions):
             yield "Symmetry ==\n  " + "\n    \\union ".join(sets)
 
     def header(self, opening: str, closing: str) -> Iterator[str]:
-        """Yields the lines of the header: a summary of the spec, its scope, and the export command.
+        """Yields the lines of the header: the spec's summary and constants, and the export command.
 
         `opening` and `closing` begin and end each line.
         """

@@ -34,7 +34,7 @@ class Place:
 
 
 def is_set(shape: Shape) -> bool:
-    """True if the TLA+ module writes a variable of this shape as a set: a map to Bool."""
+    """True if the TLA+ module writes a variable of this type as a set: a map to Bool."""
     return (
         isinstance(shape, MapShape)
         and isinstance(shape.value, LeafShape)

@@ -88,9 +88,9 @@ class QuorumActions(Elections):
         """A follower appends the leader's next record, or with the constant `fetches_all` all of
         them, and flushes its log.
 
-        Kafka: KafkaRaftClient.appendAsFollower. Simplified: each answer has one record, or all. In
-        the default scope, every claim also holds without any one of the guards, except the guard
-        `end < theirs.end_offset`.
+        Kafka: KafkaRaftClient.appendAsFollower. Simplified: each answer has one record, or all. At
+        the default constants, every claim also holds without any one of the guards, except the
+        guard `end < theirs.end_offset`.
         """
         ours, theirs = s.log[f], s.log[leader]
         end = ours.end_offset
@@ -190,7 +190,7 @@ class QuorumActions(Elections):
         Kafka: RemoveVoterHandler, AddVoterHandler. The new set is in force at once. Simplified:
         `max_voter_changes` limits the number of changes; a change that is lost counts too. Without
         the rule `may_change_voters`, the claim `leaders_have_committed_records` breaks. The runs
-        that break it are too long for the default scope; a test replays two of them.
+        that break it are too long for the default constants; a test replays two of them.
         """
         log = s.log[r]
         when(

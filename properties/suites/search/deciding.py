@@ -57,7 +57,7 @@ class SuiteResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """The scope of a search: the suite, the seed, the number of runs and of rules per run."""
+    """The settings of a search, such as its seed, its number of runs and the rule calls per run."""
 
     suite: Suite
     seed: int
