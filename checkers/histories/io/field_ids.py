@@ -19,6 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.sorting import Mask
+from checkers.histories.io.deleted_values import DeletedValues, TypedColumn
 from checkers.histories.io.locations import Place, readable
 from checkers.histories.io.recorded import UnreadableHistory, reading_parquet
 from checkers.histories.io.unreadable_tables import COPY
@@ -36,11 +38,15 @@ class FieldIds:
     `columns` has the id and the name of each column of the table. `partitions` has the ids of
     partition columns, whose values may be only in the metadata of a file. `deleted` has the
     positions of the deleted rows of a file, ascending; a file without deleted rows is left out.
+    `deleted_values` has the values that are deleted from a file, with the file's sequence number.
     """
 
     columns: tuple[tuple[int, str], ...]
     partitions: frozenset[int] = frozenset()
     deleted: Mapping[Place, Ints] = field(default_factory=dict, repr=False)
+    deleted_values: Mapping[Place, tuple[tuple[DeletedValues, int], ...]] = field(
+        default_factory=dict, repr=False
+    )
 
     def __call__(self, path: Place) -> Iterator[pa.Table]:
         """Yields the rows of the file; a column that the file lacks is null.
@@ -48,16 +54,23 @@ class FieldIds:
         Raises UnreadableHistory if the file has no field ids, or if it lacks a partition column,
         whose values are only in the table's metadata.
         """
-        deleted = self.deleted.get(path, _NONE)
+        deleted, by_value = self.deleted.get(path, _NONE), self.deleted_values.get(path, ())
+        compared = [column for values, _ in by_value for column in values.columns]
+        columns = dict(self.columns) | {column.number: column.name for column in compared}
         with reading_parquet(path), pq.ParquetFile(readable(path)) as file:
-            names = _names_by_id(file.schema_arrow)
-            self._refuse_incomplete(names, path)
+            names = names_by_id(file.schema_arrow)
+            self._refuse_incomplete(names, columns, path)
             _refuse_beyond(deleted, file.metadata.num_rows, path)
-            there = [names[number] for number, _ in self.columns if number in names]
+            there = [names[number] for number in columns if number in names]
             first = 0
             for batch in file.iter_batches(ROWS_AT_ONCE, columns=there):
-                stored = self._renamed(pa.Table.from_batches([batch]), names)
-                yield _without(stored, deleted, first)
+                stored = pa.Table.from_batches([batch])
+                kept = _not_deleted(deleted, first, stored.num_rows)
+                for values, sequence in by_value:
+                    compared_values = [_values(stored, names, column) for column in values.columns]
+                    kept &= ~values.are_in(compared_values, sequence)
+                rows = self._renamed(stored, names)
+                yield rows if kept.all() else rows.filter(pa.array(kept))
                 first += stored.num_rows
 
     def are_rows_of(self, path: Place, schema: pa.Schema) -> bool:
@@ -66,14 +79,16 @@ class FieldIds:
         `schema` is the file's schema. Every column of the file must have the id and the name of a
         column of the table, and no row of the file may be deleted.
         """
-        names = _names_by_id(schema)
+        names = names_by_id(schema)
         has_names = len(names) == len(schema) and {*names.items()} <= {*self.columns}
-        return has_names and path not in self.deleted
+        return has_names and path not in self.deleted and path not in self.deleted_values
 
-    def _refuse_incomplete(self, names: dict[int, str], path: Place) -> None:
+    def _refuse_incomplete(
+        self, names: dict[int, str], columns: Mapping[int, str], path: Place
+    ) -> None:
         if not names:
             raise UnreadableHistory(f"{path}: its columns have no field ids; {_REWRITE}")
-        for number, name in self.columns:
+        for number, name in columns.items():
             if number in self.partitions and number not in names:
                 raise UnreadableHistory(
                     f"{path}: the file lacks column {name}, whose value is only in the metadata of "
@@ -98,17 +113,22 @@ def _refuse_beyond(deleted: Ints, rows: int, path: Place) -> None:
         )
 
 
-def _without(table: pa.Table, deleted: Ints, first: int) -> pa.Table:
-    """Returns the rows that are not deleted; the table's first row has position `first`."""
-    begin, end = np.searchsorted(deleted, (first, first + table.num_rows))
-    if begin == end:
-        return table
-    kept = np.ones(table.num_rows, dtype=np.bool_)
+def _not_deleted(deleted: Ints, first: int, rows: int) -> Mask:
+    """Returns True for each row that is not deleted; the first row has position `first`."""
+    kept = np.ones(rows, np.bool_)
+    begin, end = np.searchsorted(deleted, (first, first + rows))
     kept[deleted[begin:end] - first] = False
-    return table.filter(pa.array(kept))
+    return kept
 
 
-def _names_by_id(schema: pa.Schema) -> dict[int, str]:
+def _values(stored: pa.Table, names: Mapping[int, str], column: TypedColumn) -> pa.ChunkedArray:
+    if column.number not in names:
+        return pa.chunked_array([pa.nulls(stored.num_rows, column.type)])
+    return stored[names[column.number]].cast(column.type)
+
+
+def names_by_id(schema: pa.Schema) -> dict[int, str]:
+    """Returns the name of each column of a Parquet file by its field id."""
     ids = [(field.metadata or {}).get(_ID) for field in schema]
     return {
         int(number): field.name

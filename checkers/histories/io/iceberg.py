@@ -13,7 +13,7 @@ Paths are absolute. Those below the location of the table are looked up below th
 passed, so a copy of a table can be read.
 
 Source: the Iceberg table spec, iceberg.apache.org/spec, versions 1 and 2.
-Simplified: no equality deletes, no encryption; data files are Parquet.
+Simplified: no encryption; data files are Parquet.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ def files_of(table: Place, snapshot: int | None = None) -> FileSet:
     """
     from checkers.histories.io import iceberg_manifests  # late: it imports fastavro
     from checkers.histories.io.iceberg_deletes import deleted_rows
+    from checkers.histories.io.iceberg_equality_deletes import deleted_values
 
     file = table if METADATA.fullmatch(table.name) else _newest(table)
     folder = _parent(_parent(file.absolute()))
@@ -75,13 +76,18 @@ def files_of(table: Place, snapshot: int | None = None) -> FileSet:
         except UnreadableLocation as fault:
             raise UnreadableHistory(f"{file}: the table refers to {fault}; {COPY}") from fault
 
-    files = sorted(iceberg_manifests.files(place(wanted["manifest-list"]), place))
-    found = [file.path for file in files if not file.has_deletes]
+    manifest_list = place(wanted["manifest-list"])
+    files = sorted(iceberg_manifests.files(manifest_list, place), key=lambda file: file.path)
+    found = [file.path for file in files if file.content is iceberg_manifests.Content.ROWS]
     name = f"{table}, snapshot {wanted['snapshot-id']}"
     if not found:
         raise UnreadableHistory(f"{name}: it has no rows; name another one by --table-version")
-    deleted = deleted_rows(files, place)
-    reader = FieldIds(columns, frozenset(_identity_partitions(metadata)), deleted)
+    reader = FieldIds(
+        columns,
+        frozenset(_identity_partitions(metadata)),
+        deleted_rows(files, place),
+        deleted_values(files, _every_field(metadata), _unpartitioned(metadata), place),
+    )
     return FileSet(name, tuple(map(place, found)), reader)
 
 
@@ -165,6 +171,24 @@ def _schema(
 
 def _fields(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [it for it in _objects(schema.get("fields"), "id") if isinstance(it.get("name"), str)]
+
+
+def _every_field(metadata: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
+    """Returns the fields of all schemas by id; a field has the type of its newest schema."""
+    schemas = _objects(metadata.get("schemas"), "schema-id")
+    in_order = sorted(schemas, key=lambda schema: int(schema["schema-id"]))
+    return {field["id"]: field for schema in in_order for field in _fields(schema)}
+
+
+def _unpartitioned(metadata: Mapping[str, Any]) -> dict[int, bool]:
+    """Returns, for each partition spec by its id, True if the spec divides no rows."""
+    return {
+        spec["spec-id"]: all(
+            isinstance(field, dict) and field.get("transform") == "void" for field in spec["fields"]
+        )
+        for spec in _objects(metadata.get("partition-specs"), "spec-id")
+        if isinstance(spec.get("fields"), list)
+    }
 
 
 def _identity_partitions(metadata: Mapping[str, Any]) -> Iterator[int]:

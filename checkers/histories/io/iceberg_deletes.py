@@ -1,9 +1,9 @@
 """The rows that the position delete files of an Iceberg snapshot delete.
 
 Each row of such a Parquet file is a position delete: the path of a data file, and the position of a
-row in it, from 0. A position delete counts only if the data file is not newer than the delete file,
-by the sequence numbers of both. Several position deletes may delete the same row, and their data
-file may no longer belong to the table.
+row in it, from 0. A position delete counts only if the data file is in the partition of the delete
+file, and not newer than it by the sequence numbers of both. Several position deletes may delete the
+same row, and their data file may no longer belong to the table.
 
 Source: the Iceberg table spec, "Position Delete Files" and "Scan Planning".
 Simplified: delete files are read completely, and their positions are held in memory.
@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checkers.histories.columnar.fingerprints import Ints
-from checkers.histories.io.iceberg_manifests import TableFile
+from checkers.histories.io.iceberg_manifests import Content, TableFile
 from checkers.histories.io.locations import Place, readable
 from checkers.histories.io.recorded import UnreadableHistory, reading_parquet
 from checkers.histories.io.unreadable_tables import COPY
@@ -33,13 +33,18 @@ def deleted_rows(files: Sequence[TableFile], place: Callable[[str], Place]) -> d
     A data file without deleted rows is left out. `place` maps a path of the table to the location
     that is read. Raises UnreadableHistory if a delete file is damaged.
     """
-    sequence_of = {file.path: file.sequence for file in files if not file.has_deletes}
+    rows = {file.path: file for file in files if file.content is Content.ROWS}
     found: dict[str, list[Ints]] = {}
     for file in files:
-        for path, positions in _positions(place(file.path)) if file.has_deletes else ():
-            if sequence_of.get(path, file.sequence + 1) <= file.sequence:
-                found.setdefault(path, []).append(positions)
+        if file.content is Content.POSITION_DELETES:
+            for path, positions in _positions(place(file.path)):
+                if path in rows and _applies(file, rows[path]):
+                    found.setdefault(path, []).append(positions)
     return {place(path): np.unique(np.concatenate(some)) for path, some in found.items()}
+
+
+def _applies(deletes: TableFile, rows: TableFile) -> bool:
+    return rows.sequence <= deletes.sequence and rows.partition == deletes.partition
 
 
 def _positions(file: Place) -> Iterator[tuple[str, Ints]]:

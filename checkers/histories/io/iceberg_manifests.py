@@ -1,8 +1,9 @@
 """The files of an Iceberg snapshot: its manifest list names manifests, and these name files.
 
 Both are Avro container files. A manifest's entry has the status 2 if the snapshot deleted its file.
-A file has rows or position deletes. The sequence number of a file is that of the commit that added
-the file. If the file's entry has no sequence number, the entry of its manifest has it.
+A file has rows, position deletes or equality deletes. The sequence number of a file is that of the
+commit that added the file. If the file's entry has no sequence number, the entry of its manifest
+has it. All files of a manifest have the partition spec that the manifest's entry names.
 
 Source: the Iceberg table spec, "Manifests", "Manifest Lists" and "Sequence Numbers".
 """
@@ -11,7 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+from enum import IntEnum
 from typing import Any, Final
+from uuid import UUID
 
 from checkers.histories.io.avro.containers import Container
 from checkers.histories.io.avro.schemas import AvroFault
@@ -19,19 +24,35 @@ from checkers.histories.io.locations import Place
 from checkers.histories.io.recorded import UnreadableHistory, shown
 from checkers.histories.io.unreadable_tables import COPY, REWRITE
 
-# content of a file
-_ROWS: Final = 0
-_POSITIONS: Final = 1  # of deleted rows
-_EQUALITY_DELETES: Final = 2
+_VALUES: Final = (str, bytes, bool, int, float, Decimal, date, datetime, time, UUID, type(None))
 
 
-@dataclass(frozen=True, slots=True, order=True)
+class Content(IntEnum):
+    ROWS = 0
+    POSITION_DELETES = 1
+    EQUALITY_DELETES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The partition of a file: the id of its partition spec, and a value for each field of it.
+
+    Floats are stored as hexadecimal texts. So NaN equals NaN, and 0.0 differs from -0.0.
+    """
+
+    spec_id: int
+    values: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TableFile:
     """A Parquet file of a snapshot; `path` is exactly as a manifest has it."""
 
     path: str
     sequence: int
-    has_deletes: bool  # its rows are positions of deleted rows
+    content: Content
+    partition: Partition
+    equality_ids: tuple[int, ...] = ()  # of equality deletes: the columns that are compared
 
 
 def files(manifest_list: Place, place: Callable[[str], Place]) -> Iterator[TableFile]:
@@ -44,22 +65,28 @@ def files(manifest_list: Place, place: Callable[[str], Place]) -> Iterator[Table
     for entry in _records(manifest_list):
         match entry:
             case {"manifest_path": str(path)} if path.isprintable():
-                yield from _files_in(place(path), _number(entry.get("sequence_number")) or 0)
+                sequence = _number(entry.get("sequence_number")) or 0
+                spec_id = _number(entry.get("partition_spec_id")) or 0
+                yield from _files_in(place(path), sequence, spec_id)
             case _:
                 raise UnreadableHistory(
                     f"{manifest_list}: not an entry of a manifest list: {shown(entry)}; {COPY}"
                 )
 
 
-def _files_in(manifest: Place, sequence: int) -> Iterator[TableFile]:
+def _files_in(manifest: Place, sequence: int, spec_id: int) -> Iterator[TableFile]:
     for entry in _records(manifest):
         match entry:
             case {"status": 2}:
                 continue
             case {
                 "status": 0 | 1,
-                "data_file": {"file_path": str(path), "file_format": str(kind)} as file,
-            } if path.isprintable():
+                "data_file": {
+                    "file_path": str(path),
+                    "file_format": str(kind),
+                    "partition": dict(partition),
+                } as file,
+            } if path.isprintable() and all(isinstance(it, _VALUES) for it in partition.values()):
                 for what, move in _obstacles(file, kind):
                     raise UnreadableHistory(
                         f"{manifest}: Urteil cannot read {path} of this Iceberg table: {what}; "
@@ -67,7 +94,11 @@ def _files_in(manifest: Place, sequence: int) -> Iterator[TableFile]:
                     )
                 own = _number(entry.get("sequence_number"))
                 yield TableFile(
-                    path, sequence if own is None else own, file.get("content") == _POSITIONS
+                    path,
+                    sequence if own is None else own,
+                    Content(file.get("content") or Content.ROWS),
+                    Partition(spec_id, tuple(map(_partition_value, partition.values()))),
+                    tuple(sorted({*(file.get("equality_ids") or ())})),
                 )
             case _:
                 raise UnreadableHistory(
@@ -75,16 +106,29 @@ def _files_in(manifest: Place, sequence: int) -> Iterator[TableFile]:
                 )
 
 
+def _partition_value(value: object) -> object:
+    return value.hex() if isinstance(value, float) else value
+
+
+def _are_numbers(found: object) -> bool:
+    return isinstance(found, list) and all(isinstance(one, int) for one in found)
+
+
 def _number(found: object) -> int | None:
-    return found if isinstance(found, int) else None
+    """Returns the value of an int or long of Avro; None if it has another type or more bits."""
+    return found if isinstance(found, int) and found.bit_length() < 64 else None
 
 
 def _obstacles(file: dict[str, Any], kind: str) -> Iterator[tuple[str, str]]:
-    content = file.get("content") or _ROWS
-    if content not in (_ROWS, _POSITIONS):
-        is_known = content == _EQUALITY_DELETES
-        what = "deleted rows (equality deletes)" if is_known else f"content {shown(content)}"
-        yield f"it has {what}", f"rewrite the data files of the table, or {REWRITE}"
+    content = file.get("content") or Content.ROWS
+    if content not in [*Content]:
+        yield (
+            f"it has content {shown(content)}",
+            f"rewrite the data files of the table, or {REWRITE}",
+        )
+    ids = file.get("equality_ids")
+    if content == Content.EQUALITY_DELETES and not (ids and _are_numbers(ids)):
+        yield f"its equality deletes have the equality ids {shown(ids)}", COPY
     if kind.upper() != "PARQUET":
         yield f"its format is {kind}", REWRITE
     if file.get("key_metadata") is not None:

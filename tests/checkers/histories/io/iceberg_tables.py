@@ -75,10 +75,10 @@ def rewrite(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
         fastavro.writer(stream, schema, records, codec)
 
 
-# ---------------------------------------------------------------- position deletes
+# ---------------------------------------------------------------- deleted rows
 
 
-class _DeleteManifest(ManifestWriterV2):
+class DeleteManifest(ManifestWriterV2):
     def content(self) -> ManifestContent:
         return ManifestContent.DELETES
 
@@ -92,10 +92,7 @@ def delete_rows(
     `sequence` of its own. If all rows are in one data file, the manifest has its path as bounds:
     else pyiceberg would use the delete file for newer data files too.
     """
-    metadata = table.metadata
-    before = metadata.current_snapshot()
-    assert before is not None
-    number = len(metadata.snapshots)
+    number = len(table.metadata.snapshots)
     file = folder_of(table) / "data" / f"{number}-deletes.parquet"
     paths, positions = zip(*sorted(rows), strict=True)
     pq.write_table(pa.table({"file_path": paths, "pos": pa.array(positions, pa.int64())}), file)
@@ -110,9 +107,39 @@ def delete_rows(
         record_count=len(rows),
         file_size_in_bytes=file.stat().st_size,
     )
+    commit_deletes(table, content, sequence)
+    return file
+
+
+def delete_values(table: Table, values: pa.Table, ids: Sequence[int] | None) -> Path:
+    """Commits a snapshot that deletes all older rows with these values, and returns the new file.
+
+    The table has no partitions.
+    """
+    number = len(table.metadata.snapshots)
+    file = folder_of(table) / "data" / f"{number}-deletes.parquet"
+    pq.write_table(values, file)
+    content = DataFile.from_args(
+        content=DataFileContent.EQUALITY_DELETES,
+        file_path=f"file://{file}",
+        file_format=FileFormat.PARQUET,
+        partition=Record(),
+        record_count=values.num_rows,
+        file_size_in_bytes=file.stat().st_size,
+        equality_ids=ids,
+    )
+    commit_deletes(table, content)
+    return file
+
+
+def commit_deletes(table: Table, content: DataFile, sequence: int | None = None) -> None:
+    metadata = table.metadata
+    before = metadata.current_snapshot()
+    assert before is not None
+    number = len(metadata.snapshots)
     snapshot_id = 1_000 + number
     place = f"{table.location()}/metadata/{number}-deletes"
-    manifest = _DeleteManifest(
+    manifest = DeleteManifest(
         table.spec(), table.schema(), table.io.new_output(f"{place}-m0.avro"), snapshot_id, "null"
     )
     with manifest:
@@ -146,7 +173,6 @@ def delete_rows(
     )
     table.catalog.commit_table(table, (), changes)
     table.refresh()
-    return file
 
 
 def partition_of(table: Table, paths: Sequence[str]) -> Record:

@@ -363,7 +363,7 @@ def test_a_snapshot_without_a_manifest_list_is_refused(table: Table) -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"content": 2}, "it has deleted rows (equality deletes); rewrite the data files of the"),
+        ({"content": 3}, "it has content 3; rewrite the data files of the table, or write its"),
         ({"file_format": "ORC"}, "its format is ORC; write its current rows as Parquet files"),
         ({"key_metadata": b"k"}, "it is encrypted; write its current rows as Parquet files"),
         ({"file_path": "a\0b"}, "not an entry of a manifest: {'status': 1, "),

@@ -1,0 +1,93 @@
+"""Rows that are deleted by their values: which of them a data file has.
+
+Every row is deleted that has the values of a deleted row in some columns, if its data file is older
+than the delete file. A null equals a null.
+
+The values of each column have numbers, and so has each combination of the first columns' values.
+So a row is looked up column by column, in sorted arrays of integers:
+
+    deleted rows     (a, 1)  (a, 2)  (b, 2)
+    first column     values a b        combinations a: 0, b: 1
+    second column    values 1 2        combinations (0, 0): 0, (0, 1): 1, (1, 1): 2
+
+Source: the Iceberg table spec, "Equality Delete Files" and "Scan Planning".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.histories.columnar.arrow import compute
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.sorting import Mask
+
+
+@dataclass(frozen=True, slots=True)
+class TypedColumn:
+    """A column of a table: its field id, its name, and the type in which values are compared."""
+
+    number: int
+    name: str
+    type: pa.DataType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeletedValues:
+    """The values of deleted rows in `columns`.
+
+    Each column has its distinct values, and the sorted combinations of the columns so far. A
+    combination is the number of the previous one, times the number of values, plus the number of
+    the value. `newest` has the highest sequence number of each combination of all columns.
+    """
+
+    columns: tuple[TypedColumn, ...]
+    levels: tuple[tuple[pa.Array, Ints], ...] = field(repr=False)
+    newest: Ints = field(repr=False)
+
+    @classmethod
+    def of(
+        cls, columns: tuple[TypedColumn, ...], rows: pa.Table, sequences: Ints
+    ) -> DeletedValues | None:
+        """Returns the values of the rows; None if there are no rows.
+
+        `rows` has the columns in their order. `sequences` has the sequence number of each row's
+        delete file.
+        """
+        if not rows.num_rows:
+            return None
+        combination = np.zeros(rows.num_rows, np.int64)
+        levels = []
+        for column in rows.columns:
+            values = column.unique()
+            pairs = combination * len(values) + _numbers(column, values)
+            combinations, combination = np.unique(pairs, return_inverse=True)
+            levels.append((values, combinations))
+        newest = np.full(combination.max() + 1, sequences.min())
+        np.maximum.at(newest, combination, sequences)
+        return cls(columns, tuple(levels), newest)
+
+    def are_in(self, columns: Sequence[pa.ChunkedArray], sequence: int) -> Mask:
+        """Returns True for each row that is deleted.
+
+        `columns` has the rows' values, in the order of this object's columns. `sequence` is the
+        sequence number of the rows' data file.
+        """
+        combination = np.zeros(len(columns[0]), np.int64)
+        found = np.ones(len(columns[0]), np.bool_)
+        for column, (values, combinations) in zip(columns, self.levels, strict=True):
+            numbers = _numbers(column, values)
+            pairs = combination * len(values) + numbers
+            combination = np.minimum(np.searchsorted(combinations, pairs), len(combinations) - 1)
+            found &= (numbers >= 0) & (combinations[combination] == pairs)
+        return found & (sequence < self.newest[combination])
+
+
+def _numbers(column: pa.ChunkedArray, values: pa.Array) -> Ints:
+    """Returns the position of each value of a column in `values`, -1 if it is none of them."""
+    found = compute.index_in(column, value_set=values).fill_null(-1)
+    numbers: Ints = found.to_numpy().astype(np.int64)
+    return numbers

@@ -1,0 +1,140 @@
+"""The rows that the equality delete files of an Iceberg snapshot delete.
+
+Each row of such a Parquet file deletes all rows of older data files that have its values in the
+columns of the file's equality ids. A data file is older if its sequence number is lower. The delete
+file applies to its own partition; if its partition spec has no fields, it applies to all
+partitions. A column that was dropped from the table is still compared.
+
+Source: the Iceberg table spec, "Equality Delete Files" and "Scan Planning".
+Simplified: delete files are read completely, and their distinct values are held in memory. Nested
+columns are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from checkers.histories.io.deleted_values import DeletedValues, TypedColumn
+from checkers.histories.io.field_ids import names_by_id
+from checkers.histories.io.iceberg_manifests import Content, Partition, TableFile
+from checkers.histories.io.locations import Place, readable
+from checkers.histories.io.recorded import UnreadableHistory, reading_parquet, shown
+from checkers.histories.io.unreadable_tables import COPY, REWRITE
+
+# types of the columns that rows may be deleted by; floats are not allowed
+TYPES: Final[Mapping[str, pa.DataType]] = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "date": pa.date32(),
+    "time": pa.time64("us"),
+    "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", "UTC"),
+    "string": pa.string(),
+    "uuid": pa.binary(16),
+    "binary": pa.binary(),
+}
+_DECIMAL: Final = re.compile(r"decimal\((\d{1,2}),\s*(\d{1,2})\)")
+_FIXED: Final = re.compile(r"fixed\[(\d{1,4})\]")
+
+
+def deleted_values(
+    files: Sequence[TableFile],
+    fields: Mapping[int, Mapping[str, Any]],
+    is_unpartitioned: Mapping[int, bool],
+    place: Callable[[str], Place],
+) -> dict[Place, tuple[tuple[DeletedValues, int], ...]]:
+    """Returns the deleted values that apply to each data file, each with the file's sequence.
+
+    A data file to which none apply is left out. `fields` has every field that a schema of the table
+    has or had, by its id. `is_unpartitioned` has each partition spec of the table. `place` maps a
+    path of the table to the location that is read. Raises UnreadableHistory if a delete file is
+    damaged, or if the table has no such column or partition spec.
+    """
+    alike: dict[tuple[Partition | None, tuple[int, ...]], list[TableFile]] = {}
+    for file in files:
+        if file.content is Content.EQUALITY_DELETES:
+            scope = _scope(file, is_unpartitioned)
+            alike.setdefault((scope, file.equality_ids), []).append(file)
+    by_scope: dict[Partition | None, list[DeletedValues]] = {}
+    for (scope, _), some in alike.items():
+        if values := _values(some, fields, place):
+            by_scope.setdefault(scope, []).append(values)
+    found: dict[Place, tuple[tuple[DeletedValues, int], ...]] = {}
+    for file in files if by_scope else ():
+        applying = [*by_scope.get(None, ()), *by_scope.get(file.partition, ())]
+        if file.content is Content.ROWS and applying:
+            found[place(file.path)] = tuple((values, file.sequence) for values in applying)
+    return found
+
+
+def _scope(file: TableFile, is_unpartitioned: Mapping[int, bool]) -> Partition | None:
+    """Returns the partition to which a delete file applies; None for all partitions."""
+    number = file.partition.spec_id
+    if number not in is_unpartitioned:
+        raise UnreadableHistory(
+            f"{file.path}: the table's metadata lacks its partition spec {number}; {COPY}"
+        )
+    return None if is_unpartitioned[number] else file.partition
+
+
+def _values(
+    files: Sequence[TableFile],
+    fields: Mapping[int, Mapping[str, Any]],
+    place: Callable[[str], Place],
+) -> DeletedValues | None:
+    columns = tuple(_columns(files[0], fields))
+    tables = [_rows(place(file.path), columns) for file in files]
+    sequences = [np.full(len(one), file.sequence) for one, file in zip(tables, files, strict=True)]
+    return DeletedValues.of(columns, pa.concat_tables(tables), np.concatenate(sequences))
+
+
+def _columns(file: TableFile, fields: Mapping[int, Mapping[str, Any]]) -> Iterator[TypedColumn]:
+    for number in file.equality_ids:
+        field = fields.get(number)
+        if field is None:
+            raise UnreadableHistory(
+                f"{file.path}: it deletes rows by the column with the id {number}, and no schema "
+                f"of the table has it, except perhaps as a nested column; {_APPLY}"
+            )
+        kind = _type(field.get("type"))
+        if kind is None:
+            raise UnreadableHistory(
+                f"{file.path}: it deletes rows by the column {field['name']} of type "
+                f"{shown(field.get('type'))}, which cannot be compared; {_APPLY}"
+            )
+        yield TypedColumn(number, str(field["name"]), kind)
+
+
+def _type(name: object) -> pa.DataType | None:
+    if not isinstance(name, str):
+        return None
+    if found := _DECIMAL.fullmatch(name):
+        precision, scale = map(int, found.groups())
+        return pa.decimal128(precision, scale) if scale <= precision in range(1, 39) else None
+    if found := _FIXED.fullmatch(name):
+        return pa.binary(int(found[1]))
+    return TYPES.get(name)
+
+
+def _rows(file: Place, columns: Sequence[TypedColumn]) -> pa.Table:
+    with reading_parquet(file), pq.ParquetFile(readable(file)) as content:
+        names = names_by_id(content.schema_arrow)
+        for column in columns:
+            if column.number not in names:
+                raise UnreadableHistory(
+                    f"{file}: no column with the id {column.number} ({column.name}), by which it "
+                    f"deletes rows; {COPY}"
+                )
+        stored = content.read([names[column.number] for column in columns], use_threads=False)
+        values = [stored[names[column.number]].cast(column.type) for column in columns]
+        return pa.table(values, [str(column.number) for column in columns])
+
+
+_APPLY: Final = f"rewrite the data files of the table, or {REWRITE}"
