@@ -141,7 +141,7 @@ def trace_command(
         (idempotence.SPEC, idempotence.PartitionIdempotence.of, found.with_producers, partitions),
         (transactions.SPEC, transactions.TransactionalId.of, found.transactional_ids, ids),
     ):
-        for subject in chosen or (() if partitions or ids else traces):
+        for subject in dict.fromkeys(chosen) or (() if partitions or ids else traces):
             events = traces.get(subject)
             if events is None and spec == idempotence.SPEC:
                 continue  # its batches have no producer ids

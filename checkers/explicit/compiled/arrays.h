@@ -18,7 +18,8 @@ static void *grown_in(Shard *w, int file, void *old, uint64_t bytes) {
   uint64_t size = bytes + LINE;
   if (size >= HUGE) size = (size + HUGE - 1) / HUGE * HUGE;
   int kind = file == MEMORY ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
-  if (file != MEMORY && posix_fallocate(file, 0, size)) return w->found.failed = NO_DISK, old;
+  int refused = file == MEMORY ? 0 : posix_fallocate(file, 0, size);
+  if (refused) return w->found.failed = REFUSED + refused, old;
   line = line ? mremap(line, *line, size, MREMAP_MAYMOVE)
               : mmap(NULL, size, PROT_READ | PROT_WRITE, kind, file, 0);
   if (line == MAP_FAILED) return w->found.failed = NO_MEMORY, old;

@@ -11,7 +11,6 @@ import ctypes
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from errno import ENOSPC
 from importlib.resources import files
 from os import strerror
 from typing import Any
@@ -36,7 +35,7 @@ HEADERS = (
 )
 WRITTEN = (RUNTIME, *HEADERS)  # C sources that do not depend on the spec
 WHOLE = ctypes.c_uint64
-NO_MEMORY, TOO_MANY, NO_DISK = 1, 2, 3  # why a shard failed, as in `runtime.c`
+NO_MEMORY, TOO_MANY, REFUSED = 1, 2, 1 << 16  # why a shard failed, as in `runtime.c`
 OUT_OF_MEMORY = "the search is out of memory: set --memory, or use --fingerprints"
 
 SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
@@ -227,14 +226,15 @@ class Library:
 def check_memory(shards: Iterable[Any]) -> None:
     """Raises InputFault if a shard is out of memory, or has too many states to number them.
 
-    A shard has the states of one thread; a state number has 32 bits. Raises OSError if the disk has
-    no room.
+    A shard has the states of one thread; a state number has 32 bits. Raises OSError if the system
+    refused to enlarge a file.
     """
     failed = {found.failed for found in shards}
     if TOO_MANY in failed:
         raise InputFault("too many states for numbers of 32 bits: use fewer --threads")
-    if NO_DISK in failed:
-        raise OSError(ENOSPC, strerror(ENOSPC))
+    if max(failed, default=0) > REFUSED:
+        number = max(failed) - REFUSED
+        raise OSError(number, strerror(number))
     if any(failed):
         raise InputFault(OUT_OF_MEMORY)
 

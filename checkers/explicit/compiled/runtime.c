@@ -41,7 +41,9 @@
 
 #define BLOCK 16 /* states that are processed together */
 
-enum { NO_MEMORY = 1, TOO_MANY, NO_DISK }; /* why a shard failed; a number of a state has 32 bits */
+/* Why a shard failed. A number of a state has 32 bits. If the system refused to enlarge a file, its
+   error number is added to REFUSED. */
+enum { NO_MEMORY = 1, TOO_MANY, REFUSED = 1 << 16 };
 
 enum {
   SHARDS = 16,      /* at most */

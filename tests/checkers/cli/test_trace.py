@@ -185,8 +185,8 @@ def test_a_partition_without_its_creation_is_undecided(call: Call, logs: Path) -
     assert "creates a partition: start the trace before the topic is created" in decided["reason"]
 
 
-def test_a_partition_that_is_not_in_the_logs_is_undecided(call: Call) -> None:
-    output = call("trace", str(KAFKA), "--partition", "orders-0")
+def test_a_partition_that_is_not_in_the_logs_is_undecided_once(call: Call) -> None:
+    output = call("trace", str(KAFKA), *["--partition", "orders-0"] * 2)
     assert output.exit_code == 3
     (decided,) = output.named("property_decided")
     assert decided["reason"] == "none of 7,270 lines shows its first step"

@@ -7,7 +7,7 @@ import tempfile
 import tracemalloc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from errno import ENOSPC
+from errno import EFBIG, ENOSPC
 from os import strerror
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from checkers.explicit.actions import Program
 from checkers.explicit.compiled import state_graph
 from checkers.explicit.compiled.engine import Search
 from checkers.explicit.compiled.fair_cycles import ARRAYS, MASKS
-from checkers.explicit.compiled.library import NO_MEMORY, TOO_MANY
+from checkers.explicit.compiled.library import NO_MEMORY, REFUSED, TOO_MANY
 from checkers.explicit.compiled.state_graph import StateGraph
 from checkers.explicit.exploration import Budget, Discovery, Progress, Stop, Task
 from checkers.explicit.instance import Instance
@@ -195,15 +195,23 @@ def test_more_transitions_than_numbers_leave_liveness_undecided(
     assert found.reason == "liveness needs every state: more than 10,000 transitions"
 
 
-def test_a_disk_without_room_is_an_error_of_the_system() -> None:
+def test_a_file_that_may_not_grow_is_an_error_of_the_system() -> None:
     _, little = needed(QUICK[-1])
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
     try:
-        with pytest.raises(OSError, match=strerror(ENOSPC)):
+        with pytest.raises(OSError, match=strerror(EFBIG)):
             decide(LEASES, engine="compiled", memory=little)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_keeps_the_number_of_its_error() -> None:
+    with graph_of(LEASES) as graph:
+        graph.library.found[0].failed = REFUSED + ENOSPC
+        with pytest.raises(OSError, match=strerror(ENOSPC)) as error:
+            graph.library.check_memory()
+    assert error.value.errno == ENOSPC
 
 
 @pytest.mark.parametrize(
