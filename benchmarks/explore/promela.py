@@ -8,8 +8,8 @@ So it reads only the state before the step.
 Each claim is one more option of the loop. Its guard is true where the claim is false; then an
 assertion fails. So SPIN checks a claim once in each state, and the check adds no step.
 
-Simplified: claims about steps are not translated, and undefined terms are not detected. Use it only
-for a spec without undefined terms.
+Simplified: claims about steps are not translated. Values outside their types are not detected, so
+use it only for a spec that has none.
 """
 
 from __future__ import annotations

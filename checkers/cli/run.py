@@ -117,9 +117,9 @@ class Run:
             self.line(progress)
 
     def poll(self) -> None:
-        """Raises KeyboardInterrupt if the user pressed Ctrl-C: the first one may have been lost.
+        """Raises KeyboardInterrupt if the user has pressed Ctrl-C.
 
-        See `interrupt`.
+        The exception at the key press may have been lost: see `interrupt`.
         """
         if self.interrupted:
             raise KeyboardInterrupt

@@ -75,7 +75,7 @@ def test_command(
     broker_config: Sequence[str],
     proxied: bool,
 ) -> None:
-    """Run each SUITE, or all suites: check each claim under its condition.
+    """Run each SUITE, or all suites: check each claim under its condition, such as acks=all.
 
     A violation is shrunk to a short program that fails again when it is pasted and run.
 
@@ -85,7 +85,7 @@ def test_command(
     urteil test --outside --profile nightly
     urteil test log --on apache-kafka:4.3.0
 
-    With --on the same programs run in real time on a running system. A trial that shows a violation
+    With --on the same programs run in real time on a running system. A run that shows a violation
     is reduced and repeated. Its program, faults and history are in the run folder.
 
     With --outside each claim is checked outside its condition, where it must be violated.

@@ -1,4 +1,4 @@
-"""Runs the steps of one sequence on one cluster: resolves symbols, finds brokers, stores values.
+"""Runs the steps of one sequence on one cluster: fills in names, finds brokers, stores values.
 
 Each cluster has its own session. So a caller can run each step first on one cluster, then on the
 other. Later requests use values from earlier answers of the same cluster, such as producer ids and

@@ -5,9 +5,9 @@ its keys, such as `log_end[b1]`. Parameters and bound variables become constants
 unrolled. A term becomes an operation (`Op`) on columns. Equal operations are one object. So a term
 that several actions share is computed once.
 
-An array has a value in every row, even in a row where the term is undefined. So each value has a
-second array, `bad`: a mask of the rows in which the interpreter of specs would find an undefined
-term.
+An array has a value in every row, even in a row where the term is undefined: its value is outside
+its type. So each value has a second array, `bad`: a mask of the rows in which the interpreter of
+specs would find an undefined term.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class Columns(FiniteTerms):
     def conditional(self, test: Value, a: Value, b: Value) -> Value:
         """Returns the value of `a if test else b` in each state, and a mask of states.
 
-        The mask has the states where the test or the chosen branch is undefined.
+        The mask has the states where the test or the chosen branch is undefined (outside its type).
         """
         bad = self.either(test[1], self.choice(test[0], a[1], b[1]))
         return self.choice(test[0], a[0], b[0]), bad
@@ -308,8 +308,8 @@ class Columns(FiniteTerms):
     def in_sort(self, n: t.Node, env: Env, after: After | None = None) -> Value:
         """Returns a term's value in each state, and a mask of states where it is invalid.
 
-        Invalid means undefined, or outside its type. A term must be valid if it is the key of a
-        map, or is assigned.
+        Invalid means that the term's value, or a value inside the term, is outside its type. A term
+        must be valid if it is the key of a map, or is assigned.
         """
         value, bad = self.value(n, env, after)
         size = self.at.size(n.sort)

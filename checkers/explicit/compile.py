@@ -3,7 +3,7 @@
 Parameters and bound variables become constants, variables become bytes of a state (`s[17]`), and
 quantifiers are unrolled. The code evaluates expressions in the order of
 `model.language.interpreter`. A condition that is always true or always false is removed, except if
-its evaluation may find an undefined value.
+its evaluation may find a value outside its type.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Finds the undefined term in a state, with the reference interpreter.
 
-A fast engine detects only that some term is undefined. These functions evaluate the state again,
-slowly, and return the location of the undefined term: the action or claim, the line, the conjunct.
+A term is undefined if its value is outside its type. A fast engine detects only that some term is
+undefined. These functions evaluate the state again, slowly, and return the location of the
+undefined term: the action or claim, the line, the conjunct.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from model.language.spec import Claim
 
 
 def diagnose_init(at: Instance) -> Undefined | None:
-    """Returns the undefined term of `init` and its line; None if all terms are defined."""
+    """Returns the first term of `init` whose value is outside its type, with its line, or None."""
     try:
         Interpreter(at.ranges).initial(at.spec)
     except Undefined as fault:
@@ -23,7 +24,7 @@ def diagnose_init(at: Instance) -> Undefined | None:
 
 
 def diagnose_action(at: Instance, state: Packed) -> Undefined | None:
-    """Returns the first undefined term in the actions from this state; None if there is none."""
+    """Returns the first term in the actions from this state with a value outside its type."""
     try:
         for _ in Interpreter(at.ranges).steps(at.spec, at.unpack(state)):
             pass

@@ -186,7 +186,7 @@ class WitnessResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IllDefined:
-    """An undefined term that the search reached: an error of the spec, with a trace to it."""
+    """A term whose value is outside its type: an error of the spec, with a trace to it."""
 
     where: str
     what: str

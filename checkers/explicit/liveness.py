@@ -1,10 +1,10 @@
-"""Decides liveness properties: a violation is a fair behaviour, shown as a lasso (`lassos`).
+"""Decides liveness properties: a violation is a fair behaviour that ends in a loop (a lasso).
 
 The check needs the whole graph. If a limit is too small for the graph, the properties stay
 undecided. Fault actions are not fair, and the spec bounds their number.
 
-Two engines find the same lassos: compiled C (`compiled.state_graph`), for graphs of many million
-states, and plain Python with SciPy (`transitions`), the oracle.
+Two engines find the same violations: compiled C (`compiled.state_graph`), for graphs of many
+million states, and plain Python with SciPy (`transitions`), the oracle.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def decide(
     that is less. If `engine` is None, plain Python decides small graphs. Compiled code decides
     larger ones, if there is a compiler.
 
-    Raises UnknownName for an unknown property, SpecError for an undefined term.
+    Raises UnknownName for an unknown property, SpecError for a term whose value is outside its
+    type.
     """
     claims = {c.name: c for c in spec.liveness_properties}
     for name in properties:

@@ -87,7 +87,8 @@ class Transitions:
     def where(self, claim: Liveness, formula: Formula, values: Sequence[int]) -> Mask:
         """Returns a mask of the states in which the premise or the goal of the claim is true.
 
-        `values` are those of the claim's parameters. Raises SpecError for an undefined term.
+        `values` are those of the claim's parameters. Raises SpecError for a term whose value is
+        outside its type.
         """
         holds = formula_of(self.program, claim, formula, values)
         try:
@@ -136,8 +137,8 @@ def formula_of(
 ) -> Callable[[Packed], bool]:
     """Returns a function that evaluates the premise or the goal of the claim in a packed state.
 
-    `values` are those of the claim's parameters. The function raises Undefined for an undefined
-    term.
+    `values` are those of the claim's parameters. The function raises Undefined for a term whose
+    value is outside its type.
     """
     env = {p.uid: program.at.packed(v, p.sort) for p, v in zip(claim.params, values, strict=True)}
     return program.predicate(claim.goal if formula == "goal" else claim.premise, env)

@@ -45,8 +45,8 @@ class Call:
 class Option:
     """A call (an action with parameters) in a state, and the next state or why there is none.
 
-    For a disabled call, `guard` is its first false conjunct. For a call that reaches an undefined
-    term, `undefined` is the error.
+    For a disabled call, `guard` is its first false conjunct. If the call reaches a
+    term whose value is outside its type, `undefined` is the error.
     """
 
     call: Call
@@ -156,7 +156,7 @@ class Walk:
         return [self.option(state, call) for call in self.calls(state)]
 
     def holds(self, formula: t.Node, state: RowState) -> bool:
-        """True if the formula is true in the state; raises Undefined for an undefined term."""
+        """True if the formula is true; raises Undefined if a value is outside its type."""
         judge = self.judges.get(formula)
         if judge is None:
             judge = self.judges[formula] = self.stepper.function(formula, Free())

@@ -158,8 +158,8 @@ class Log:
         """Returns a table with one violation for each batch in `at`, an array of batch numbers.
 
         The first columns locate the batch: topic partition, offset, replica, segment and byte.
-        `more` has the values of all other columns. The columns are the fields of the dataclass
-        `row`.
+        `more` has the values of all other columns. The columns are the fields of `row`, a
+        dataclass of violations.
         """
         return pa.table({**self.place(at), **more}, schema=row_schema(row))
 

@@ -72,7 +72,7 @@ class RunFolder:
             write_report(self.path)
 
     def end(self) -> None:
-        """Marks the run as ended; the next run would otherwise report that it was killed."""
+        """Marks the run as ended; otherwise the next run would report this one as killed."""
         (self.path / RUNNING).unlink(missing_ok=True)
         if self._running is not None:
             os.close(self._running)

@@ -104,7 +104,7 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """True if every claim is true in every reachable state, at every scope."""
+        """True if every claim is true in every reachable state, for any number of replicas etc."""
         return not self.reason
 
     @property

@@ -227,8 +227,8 @@ class ContinuationLemmas(ContinuationActions):
 
     @lemma
     def a_continuation_follows(s) -> Bool:
-        """An appended record with a previous producer id and epoch `continues` or `repeats` the
-        log.
+        """An appended record with a previous producer id and epoch has a new epoch (`continues`),
+        or the present epoch of the log (`repeats`).
 
         The coordinator's response is then for the newest instance.
         """

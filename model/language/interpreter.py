@@ -54,7 +54,7 @@ def joined(before: State, after: State) -> State:
 
 
 class Undefined(Exception):
-    """The error for an undefined term; `where` names the action, the line and the conjunct."""
+    """The error for a value outside its type; `where` names the action, line and conjunct."""
 
     def __init__(self, what: str, where: str = "") -> None:
         super().__init__(f"{where}: {what}" if where else what)
@@ -74,11 +74,11 @@ class Interpreter:
     # ---- terms
 
     def holds(self, formula: t.Node, state: State, env: Env | None = None) -> bool:
-        """True if the formula is true in the state; raises Undefined for an undefined term."""
+        """True if the formula is true; raises Undefined if a value is outside its type."""
         return bool(self.value(formula, state, env or {}))
 
     def value(self, n: t.Node, state: State, env: Env) -> Value:  # noqa: C901 - one case for each word
-        """The value of the term in the state; raises Undefined for an undefined term."""
+        """The value of the term in the state; raises Undefined for a value outside its type."""
 
         def number(x: t.Node) -> int:
             return int(self.value(x, state, env) or 0)

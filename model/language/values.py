@@ -149,7 +149,7 @@ class Writer:
         return list(changed.items())
 
     def _same(self, before: State, after: State) -> Skip:
-        """Returns a function that is true for a part of the state that is one object in both.
+        """Returns a function that is true for a part that is the same object in both states.
 
         Its values are equal then, so the comparison of two large states skips this part.
         """

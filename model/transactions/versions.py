@@ -251,7 +251,7 @@ class Verification(Version1):
     """
 
     def is_ongoing(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if the producer id has an open transaction in the partition."""
+        """True if the transaction's producer id has an open transaction in the partition."""
         return s.has_open(p, s.stamp[k].producer_id)
 
     def may_append(s, p: TopicPartition, k: Transaction) -> Bool:

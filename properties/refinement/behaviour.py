@@ -42,7 +42,7 @@ class Call(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Why the spec refuses an action: a conjunct of its guard is false, or a term is undefined."""
+    """Why the spec refuses an action: its guard is false, or a value would be outside its type."""
 
     action: Action
     arguments: tuple[int, ...]
@@ -119,7 +119,7 @@ class Behaviour:
 
     @property
     def taken(self) -> Counter[str]:
-        """Returns how often each action was performed after the preparation."""
+        """Returns how often each action was performed since the initial state was prepared."""
         return Counter(call.action for call in calls_between(self.preparation, self.last))
 
     @property

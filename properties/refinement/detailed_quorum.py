@@ -124,11 +124,11 @@ class Refinement(HistoryMapping[Quorum]):
 
 
 def epoch_of(state: State, replica: int) -> int:
-    """Returns a replica's epoch in the detailed spec, as an abstract epoch."""
+    """Returns the abstract spec's number for a replica's epoch in the detailed spec."""
     return as_int(state["member.epoch", (replica,)]) + 1
 
 
 def end_of(state: State, replica: int) -> int:
-    """Returns a replica's log end offset in the detailed spec, as an abstract offset."""
+    """Returns the abstract spec's number for a replica's log end offset in the detailed spec."""
     value: Value = state["log.end_offset", (replica,)]
     return as_int(value) - 1

@@ -45,7 +45,7 @@ class KeyedSteps:
         return next(step for kept, step in self._steps(state) if kept == key)
 
     def fault(self, claims: Sequence[Claim], state: State) -> Undefined | None:
-        """Returns a term that is undefined in the state or in a step from it.
+        """Returns a term whose value is outside its type, in the state or in a step from it.
 
         Returns None if all terms are defined.
         """

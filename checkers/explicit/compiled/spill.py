@@ -42,7 +42,7 @@ class Run:
 
         `wanted` is sorted too. Each part comes with three values: the slice of `wanted` that the
         part may contain, the hashes in the part, and their states. The states are None if the
-        search stores only fingerprints.
+        search stores only hashes.
         """
         bounds = np.searchsorted(wanted, self.firsts[1:])
         starts, ends = [0, *bounds.tolist()], [*bounds.tolist(), len(wanted)]

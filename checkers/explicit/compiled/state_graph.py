@@ -161,7 +161,7 @@ class StateGraph:
     def where(self, claim: Liveness, formula: Formula, values: Sequence[int]) -> Mask:
         """Returns a mask of the states in which a formula of the claim is true.
 
-        Raises SpecError for an undefined term.
+        Raises SpecError for a term whose value is outside its type.
         """
         c = self.library
         number = 2 * c.source.lively.index(claim) + (formula == "goal")

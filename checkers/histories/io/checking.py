@@ -80,7 +80,7 @@ def _files(history: Location) -> list[tuple[Reader, Place]]:
 
 
 def lines(checked: Checked) -> Iterator[str]:
-    """Yields the counts as lines of text: operations by `f`, then rows by `kind`."""
+    """Yields the counts as text: operations by function (`f`), then micro-operations by kind."""
     yield f"files       {checked.files:,}"
     yield f"operations  {checked.operations:,}{_each(checked.by_function)}"
     yield f"rows        {checked.by_kind.total():,}{_each(checked.by_kind)}"

@@ -340,7 +340,7 @@ def _explained(place: Remote) -> Generator[None]:
 
 
 def refused(place: Remote, error: Exception) -> UnreadableLocation:
-    """Returns a store's error as UnreadableLocation: one line with the address and the fix."""
+    """Returns an object store's error as UnreadableLocation: one line with address and fix."""
     text = " ".join(str(error).split())
     key = place.scheme[:4]
     if _NO_BUCKET.search(text):

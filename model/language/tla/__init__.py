@@ -10,8 +10,8 @@ In an action, TLC treats a disjunction or `\\E` as a choice of next states and e
 branch. So in the guard `end = 0 \\/ log[end - 1] ...`, it would read `log[-1]`. A guard of this
 kind is written as `(guard) = TRUE`, which TLC evaluates from left to right, as the engines do.
 
-Simplified: TLC detects an undefined term only where it applies a function outside its domain. A
-value that is assigned outside its type violates `TypeOK`.
+Simplified: TLC detects an undefined term (a key outside its type) only where it applies a function
+outside its domain. A value that is assigned outside its type violates `TypeOK`.
 """
 
 from model.language.tla.configuration import configuration, element, flat, module
