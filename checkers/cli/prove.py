@@ -225,7 +225,9 @@ def prove(
         run.emit(Measured(metric="conditions from the cache", value=proof.from_cache))
     if second is not None:
         run.emit(Measured(metric="cvc5", value=str(second)))
-    if proof.interrupted or (second is not None and second.interrupted):
+    searching = runs is not None and runs.why_stopped == "interrupted"
+    comparing = second is not None and second.interrupted
+    if proof.interrupted or searching or comparing:
         raise Interrupted
     return proof
 

@@ -11,7 +11,7 @@ fair set is a set of states in which a fair behaviour can stay forever (`fairnes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Protocol
@@ -19,7 +19,15 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.explicit.exploration import Discovery, Trace
+from checkers.explicit.exploration import (
+    STOPPED,
+    Discovery,
+    Trace,
+    WhyStopped,
+    not_every_state,
+    undecided,
+    until_stopped,
+)
 from model.language.actions import Liveness
 from model.language.interpreter import Interpreter
 from model.language.scope import Ranges
@@ -172,4 +180,26 @@ class Judge:
         return Lasso(first=first, edges=(*path, *cycle), loop=len(path))
 
 
-__all__ = ["Cycles", "Judge", "Mask", "States"]
+Judged = tuple[WhyStopped, dict[str, Discovery]]
+
+
+def judged(judge: Callable[[], Judge], claims: Sequence[Liveness]) -> Judged:
+    """Decides the properties in turn; returns the reason for the end, and the verdicts by name.
+
+    `judge` makes the judge of the state graph, which may take long. If Ctrl-C or a limit ends the
+    check early, the properties decided before keep their verdicts, and the others are undecided.
+    """
+    decided: dict[str, Discovery] = {}
+
+    def decide_each() -> None:
+        made = judge()
+        for claim in claims:
+            decided[claim.name] = made.verdict(claim)
+
+    why = until_stopped(decide_each)
+    left = [claim for claim in claims if claim.name not in decided]
+    early = undecided if why == "interrupted" else not_every_state
+    return why, {**decided, **early(left, STOPPED[why])}
+
+
+__all__ = ["Cycles", "Judge", "Judged", "Mask", "States", "judged"]

@@ -29,7 +29,7 @@ from checkers.explicit.exploration import (
 )
 from checkers.explicit.fairness import Fairness
 from checkers.explicit.instance import Instance
-from checkers.explicit.lassos import Judge
+from checkers.explicit.lassos import Judge, Judged, judged
 from checkers.explicit.transitions import Transitions
 from model.faults import UnknownName
 from model.language.actions import Liveness
@@ -58,15 +58,31 @@ def decide(
     larger ones, if there is a compiler.
 
     Raises UnknownName for an unknown property, SpecError for a term whose value is outside its
-    type.
+    type, KeyboardInterrupt after Ctrl-C.
     """
+    why, found = _decided(spec, properties, scope, budget, engine, memory, progress)
+    if why == "interrupted":
+        raise KeyboardInterrupt
+    return found
+
+
+def _decided(
+    spec: Spec,
+    properties: Sequence[str],
+    scope: Scope | None,
+    budget: Budget | None,
+    engine: EngineName | None,
+    memory: int | None,
+    progress: Callable[[str], None],
+) -> Judged:
+    """Returns the reason for the end, and the verdicts; those not reached are undecided."""
     claims = {c.name: c for c in spec.liveness_properties}
     for name in properties:
         if name not in claims:
             raise UnknownName("liveness property", name, claims, of=title_of(spec))
     chosen = [c for name, c in claims.items() if not properties or name in properties]
     if not chosen:
-        return {}
+        return "exhausted", {}
     at = Instance.of(spec, scope)
     task = Task(spec=spec, claims=(), lively=chosen, scope=scope, budget=budget or Budget())
     try:
@@ -78,12 +94,10 @@ def decide(
                 pass
         return _in_python(at, chosen, budget or Budget(states=MOST_IN_PYTHON))
     except TooLarge as why:
-        return not_every_state(chosen, why)
+        return "exhausted", not_every_state(chosen, why)
 
 
-def _in_c(
-    task: Task, memory: int | None, progress: Callable[[str], None]
-) -> Mapping[str, Discovery]:
+def _in_c(task: Task, memory: int | None, progress: Callable[[str], None]) -> Judged:
     from checkers.explicit.compiled.engine import Search
     from checkers.explicit.compiled.state_graph import memory_of_machine
 
@@ -92,20 +106,23 @@ def _in_c(
 
     search = Search(replace(task, progress=report), graph_memory=memory or memory_of_machine())
     found = search.run()
-    if found.why_stopped == "interrupted":
-        raise KeyboardInterrupt
     if found.ill_defined is not None:
         title, fault = title_of(task.spec), found.ill_defined
         raise SpecError(f"{title} is ill-defined: {fault.where}: {fault.what}")
+    why = found.why_stopped
+    if why == "interrupted":
+        return why, {**undecided(task.lively, STOPPED[why]), **found.discoveries}
     if not found.exhausted:
-        raise TooLarge(STOPPED[found.why_stopped])
-    return found.discoveries
+        raise TooLarge(STOPPED[why])
+    return why, dict(found.discoveries)
 
 
-def _in_python(at: Instance, claims: Sequence[Liveness], budget: Budget) -> Mapping[str, Discovery]:
-    graph = Transitions.of(Program(at), budget)
-    judge = Judge(graph, Fairness(graph))
-    return {c.name: judge.verdict(c) for c in claims}
+def _in_python(at: Instance, claims: Sequence[Liveness], budget: Budget) -> Judged:
+    def judge() -> Judge:
+        graph = Transitions.of(Program(at), budget)
+        return Judge(graph, Fairness(graph))
+
+    return judged(judge, claims)
 
 
 def with_liveness(
@@ -121,26 +138,21 @@ def with_liveness(
     The compiled engine may have decided the properties already. If not, the states are explored
     again, to decide them: by the compiled engine if it explored the states before, otherwise by
     plain Python. The verdicts are `undecided` if the exploration stopped early, or if the graph of
-    its states is larger than the limits allow.
+    its states is larger than the limits allow. After Ctrl-C, the result is an interrupted
+    exploration with the verdicts reached before.
     """
     names = [name for name in properties if name not in found.discoveries]
     if not names:
         return found
+    why = found.why_stopped
     if reason := _why_not(found, budget):
         chosen = [c for c in spec.liveness_properties if c.name in names]
-        decided: Mapping[str, Discovery] = undecided(chosen, reason)
+        decided = undecided(chosen, reason)
     else:
         engine: EngineName = "compiled" if found.engine == "compiled" else "python"
-        decided = decide(
-            spec,
-            names,
-            scope=found.ranges,
-            budget=budget,
-            engine=engine,
-            memory=memory,
-            progress=progress,
-        )
-    return replace(found, discoveries={**found.discoveries, **decided})
+        ended, decided = _decided(spec, names, found.ranges, budget, engine, memory, progress)
+        why = ended if ended == "interrupted" else why
+    return replace(found, why_stopped=why, discoveries={**found.discoveries, **decided})
 
 
 def _why_not(found: Exploration, budget: Budget | None) -> str:

@@ -11,7 +11,7 @@ interpreter repeats the steps to a violation, and finds out which term is undefi
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count, islice
@@ -24,7 +24,6 @@ from checkers.explicit.compiled.library import Library
 from checkers.explicit.compiled.mapped import Files
 from checkers.explicit.diagnose import diagnose_init
 from checkers.explicit.exploration import (
-    STOPPED,
     Discovery,
     Exploration,
     Stop,
@@ -85,8 +84,7 @@ class Search(RunningSearch):
 
     def run(self) -> Exploration:
         with self.searched() as why:
-            found = self._found(why)
-            return replace(found, discoveries={**found.discoveries, **self._lively(found)})
+            return self._with_liveness(self._found(why))
 
     @contextmanager
     def searched(self) -> Generator[WhyStopped]:
@@ -175,21 +173,18 @@ class Search(RunningSearch):
             self.c.c.transitions_drop(self.c.search)
             self.graph = None
 
-    def _lively(self, found: Exploration) -> Mapping[str, Discovery]:
-        """Returns the verdicts on liveness properties that the search could decide."""
-        if not found.exhausted:
-            return {}
-        if self.too_large:
-            return not_every_state(self.task.lively, self.too_large)
-        if self.graph is None:
-            return {}
-        from checkers.explicit.lassos import Judge
+    def _with_liveness(self, found: Exploration) -> Exploration:
+        """Returns the result, with the verdicts on liveness that the search could reach."""
+        graph, decided = self.graph, dict[str, Discovery]()
+        why = found.why_stopped
+        if found.exhausted and self.too_large:
+            decided = not_every_state(self.task.lively, self.too_large)
+        elif found.exhausted and graph is not None:
+            from checkers.explicit.lassos import Judge, judged
 
-        try:
-            judge = Judge(self.graph, self.graph.cycles)
-            return {c.name: judge.verdict(c) for c in self.task.lively}
-        except Stop as stop:
-            return not_every_state(self.task.lively, STOPPED[stop.why])
+            ended, decided = judged(lambda: Judge(graph, graph.cycles), self.task.lively)
+            why = ended if ended == "interrupted" else why
+        return replace(found, why_stopped=why, discoveries={**found.discoveries, **decided})
 
     # ---- what was found
 

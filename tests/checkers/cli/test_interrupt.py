@@ -15,7 +15,12 @@ from typing import Any
 
 import pytest
 
+from checkers.cli.run import Run
 from checkers.demo import __file__ as demo
+from checkers.explicit.exploration import Discovery
+from checkers.explicit.lassos import Judge
+from model.language.actions import Liveness
+from tests.checkers.cli.test_check_behaviours import LEASE
 
 HISTORY = str(Path(demo).with_name("three-anomalies.edn"))
 LARGE = ("--set", "max_leader_epoch=2", "--set", "log_size=4", "--set", "max_records=4")
@@ -106,6 +111,82 @@ def test_an_interrupted_exploration_reports_its_progress(call: Any, tmp_path: Pa
         if decided["distinct_states"]:
             return
     pytest.fail("an exploration interrupted after 24 s reports no state")
+
+
+TWO_CLAIMS = f"""{LEASE.replace('@action(fair="weak")', "@action")}
+    @liveness
+    def has_many_holders(s, c: Client) -> Temporal:
+        return always_eventually(s.holder == c)
+"""
+ENGINES = (["compiled"], ["compiled", "--threads", "2"], ["python"])
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=" ".join)
+def test_an_interrupted_check_of_liveness_keeps_the_verdicts_before(
+    engine: list[str], call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decide = Judge.verdict
+
+    def press_ctrl_c(judge: Judge, claim: Liveness) -> Discovery:
+        if claim.name == "has_many_holders":
+            signal.raise_signal(signal.SIGINT)
+        return decide(judge, claim)
+
+    monkeypatch.setattr(Judge, "verdict", press_ctrl_c)
+    output = checked(tmp_path, call, *engine)
+    assert output.verdicts() == {
+        "terms_grow": "violated",
+        "is_released": "violated",
+        "has_many_holders": "undecided",
+    }
+    assert output.named("property_decided")[-1]["reason"] == "interrupted"
+    assert len(output.named("evidence")) == 2
+    kept = (tmp_path / output.events[0]["folder"] / "events.ndjson").read_text().splitlines()
+    assert [json.loads(line) for line in kept] == output.events
+
+
+def test_an_interrupted_second_search_keeps_the_verdicts_of_the_first(
+    call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_progress(monkeypatch, ": liveness: 1 states")
+    output = checked(tmp_path, call, "compiled", "--threads", "2")
+    assert output.verdicts() == {
+        "terms_grow": "violated",
+        "is_released": "undecided",
+        "has_many_holders": "undecided",
+    }
+
+
+def test_an_interrupted_search_for_a_real_run_ends_a_proof(
+    call: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_progress(monkeypatch, "transactions-abstract v1: 1 states, depth 1")
+    output = call("prove", "transactions-abstract", "--variant", "v1")
+    assert output.exit_code == 130
+    assert output.verdicts()["faithful"] == "undecided"
+    assert output.stderr.splitlines()[-1].startswith("interrupted; partial results are in ")
+
+
+def checked(folder: Path, call: Any, *engine: str) -> Any:
+    """Runs `urteil check`, in which a step breaks a property; Ctrl-C has to end the command."""
+    spec = folder / "lease.py"
+    spec.write_text(TWO_CLAIMS.replace("s.term < after.term)", "after.term < s.term)"))
+    output = call("check", str(spec), "--engine", *engine)
+    assert output.exit_code == 130
+    assert output.stderr.splitlines()[-1].startswith("interrupted; partial results are in ")
+    return output
+
+
+def at_progress(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Presses Ctrl-C when a command displays progress with this text."""
+    show = Run.progress
+
+    def press_ctrl_c(run: Run, progress: Any) -> None:
+        if text in str(progress):
+            signal.raise_signal(signal.SIGINT)
+        show(run, progress)
+
+    monkeypatch.setattr(Run, "progress", press_ctrl_c)
 
 
 def test_an_interrupted_analysis_leaves_every_anomaly_undecided(tmp_path: Path) -> None:
