@@ -12,6 +12,7 @@ import pytest
 
 from checkers.cli.catalogue import CONTENTS, KINDS
 from checkers.cli.completion import suites
+from checkers.cli.prove import PROVED
 from model.faults import nearest
 from properties.suites.registry import SUITES
 from reference_impl.node.seeded_bugs import SEEDED_BUGS
@@ -94,6 +95,23 @@ def test_doctor_names_the_compiler_and_the_cache_with_its_size(call: Any) -> Non
     assert figures["C compiler"]
     assert figures["cache of compiled specs"].endswith(" MB")
     assert figures["cache of proofs"].endswith(" MB")
+
+
+def test_doctor_counts_only_complete_entries_of_the_cache_of_proofs(
+    call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkers.cli.doctor.cache", lambda name: tmp_path / "cache" / name)
+    call("prove", "idempotence-abstract")
+
+    def size() -> str:
+        figures = {event["metric"]: event["value"] for event in call("doctor").named("measured")}
+        return str(figures["cache of proofs"]).partition(", ")[2]
+
+    entries = list((tmp_path / "cache" / PROVED).iterdir())
+    before = size()
+    assert before.startswith(f"{len(entries)} conditions, ")
+    entries[0].with_suffix(".4711").write_text("a process was killed while it wrote this entry")
+    assert size() == before
 
 
 def test_a_part_of_a_name_finds_the_names_that_contain_it() -> None:

@@ -202,6 +202,47 @@ def test_a_limit_of_zero_is_rejected(option: str, call: Any) -> None:
     assert f"{option} 0: must be at least 1" in output.stderr
 
 
+def test_the_limit_of_work_also_holds_for_the_search_for_a_counterexample(
+    call: Any, tmp_path: Path
+) -> None:
+    spec = tmp_path / "placement.py"
+    spec.write_text(PIGEONHOLE)
+    for limit, found in (("1", "no answer within the limits"), ("100", "no counterexample at ")):
+        output = call("prove", str(spec), "--limit", limit)
+        assert output.exit_code == 3
+        (text,) = (e["text"] for e in output.named("evidence") if "✗ move" in e["text"])
+        assert text.splitlines()[1].startswith(found)
+
+
+PIGEONHOLE = '''
+from model.language import Bool, Map, Sort, Spec, action, exists, invariant, when
+
+class Replica(Sort):
+    """A replica."""
+
+class Rack(Sort):
+    """A rack."""
+
+class Placement(Spec):
+    """Seven replicas in six racks; that two share one takes Z3 much work to prove."""
+
+    rack: Map[Replica, Rack]
+    is_permitted: Bool
+
+    def scope(s):
+        return {Replica: 7, Rack: 6}
+
+    @action
+    def move(s, r: Replica, to: Rack) -> None:
+        when(s.is_permitted)
+        s.rack[r] = to
+
+    @invariant
+    def two_share_a_rack(s) -> Bool:
+        return exists((a != b) & (s.rack[a] == s.rack[b]) for a in Replica for b in Replica)
+'''
+
+
 def test_conditions_go_to_other_solvers_and_cvc5_agrees(call: Any, tmp_path: Path) -> None:
     folder = tmp_path / "conditions"
     output = call("prove", "transactions-abstract", "--cvc5", "--smtlib", str(folder))
