@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from checkers.explicit.exploration import Budget
 from model.faults import InputFault
 from model.specs import find
 from tools.tlc import comparison, running
@@ -111,6 +112,26 @@ def test_a_missed_violation_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(comparison, "run", lambda *_, **__: TRUE)
     row = compared(NEVER_TRUNCATES, seconds=1, jar=Path())
     assert row.differences == ["everything_is_committed: True here, False in TLC"]
+
+
+def test_a_large_graph_is_compared_at_smaller_constants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first smaller constants have no counterexample, so the next ones are taken."""
+    smaller = {"replication": [{"max_records": 1}, {"max_leader_epoch": 0, "replicas": 2}]}
+    monkeypatch.setattr(comparison, "SMALLER", smaller)
+    monkeypatch.setattr(comparison, "SOON", 1050)
+    monkeypatch.setattr(comparison, "LARGEST", Budget(states=5000))
+    monkeypatch.setattr(comparison, "run", lambda *_, **__: TRUE)
+    large = compared(find("replication", "takes-leaders-high-watermark"), seconds=1, jar=Path())
+    assert (large.constants, large.distinct) == ({"max_leader_epoch": 0, "replicas": 2}, 97)
+    assert "high_watermark_in_log" in large.violated
+    small = compared(NEVER_TRUNCATES, seconds=1, jar=Path())
+    assert (small.constants, small.distinct) == (NEVER_TRUNCATES.at, 1007)
+
+
+def test_a_row_without_counts_has_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "LARGEST", Budget(states=100))
+    row = compared(find("replication", "kip-101"), seconds=1, jar=Path())
+    assert row.unfinished == ["every state: the budget of states is spent"]
 
 
 def test_the_file_has_a_line_for_each_row() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from checkers.explicit.exploration import Budget, Exploration
+from checkers.explicit.exploration import STOPPED, Budget, Exploration, WhyStopped
 from checkers.explicit.liveness import with_liveness
 from checkers.explicit.search import explore
 from model.language.spec import Spec
@@ -20,6 +20,24 @@ from model.variants import Constants, Variant
 from tools.tlc.running import Outcome, run
 
 LARGEST = Budget(states=600_000, seconds=60.0)  # of the explorer, before TLC is asked
+
+# Smaller constants, for graphs with more states than TLC explores soon on a busy core.
+SOON = 25_000
+SMALLER: Mapping[str, Sequence[Constants]] = {
+    "reassignment": [{"max_reassignments": 1}, {"max_disruptions": 0}],
+    "group-offsets": [{"generations": 1, "log_size": 3}],
+    "classic-group": [{"generations": 2}, {"members": 1}],
+    "retention": [{"keys": 1}],
+    "quorum": [{"log_size": 1}, {"replicas": 2}],
+    "transactions": [{"transactions": 1}],
+    "idempotence-abstract": [{"producers": 1}, {"offsets": 2}],
+    "quorum-abstract": [{"replicas": 2}, {"epochs": 2}, {"replicas": 2, "epochs": 2}],
+    "read-committed-abstract": [{"transactions": 1}, {"offsets": 2}],
+    "coordinator-abstract": [{"transactions": 1}, {"transactions": 1, "producer_epochs": 2}],
+    "reassignment-abstract": [{"brokers": 2, "min_isr": 1}, {"leader_epochs": 1}],
+    "pipeline-abstract": [{"instances": 1}, {"instances": 1, "transactional_ids": 1}],
+    "share-group-abstract": [{"offsets": 1}, {"counts": 2}],
+}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,8 +65,8 @@ class Row:
 def compared(variant: Variant, *, seconds: float, jar: Path) -> Row:
     """Compares TLC with the explorer on one variant of a spec: a version or a bug.
 
-    Each run of TLC ends after `seconds`. The constants are those of the variant. If the explorer
-    cannot visit every state with them, the spec's default constants are used.
+    Each run of TLC ends after `seconds`. The constants are those of the variant, or smaller ones if
+    its graph is large.
     """
     constants, spec, found = _smallest(variant)
     row = Row(spec=variant.spec, variant=variant.name, constants=constants, limit_s=seconds)
@@ -64,18 +82,41 @@ def compared(variant: Variant, *, seconds: float, jar: Path) -> Row:
         if d.verdict == "violated" and n not in lively
     }
     comparing = _Comparing(row=row, spec=spec, seconds=seconds, jar=jar)
-    comparing.every_state(exhausted=found.exhausted)
+    comparing.every_state(found.why_stopped)
     comparing.lengths()
     comparing.liveness()
     return row
 
 
-def _smallest(variant: Variant) -> tuple[Constants, Spec, Exploration]:
+Explored = tuple[Constants, Spec, Exploration]
+
+
+def _smallest(variant: Variant) -> Explored:
+    """Returns the constants to compare with, the spec with these constants, and its exploration.
+
+    The variant's own constants come first, then the spec's default ones. If the explorer cannot
+    visit every state with them, or if there are many, `SMALLER` has others. Among these, the first
+    at which the variant breaks its property is chosen, if there is one.
+    """
     own = _explored(variant, dict(variant.at))
-    return own if own[2].exhausted or not variant.at else _explored(variant, {})
+    if variant.at and own[2].why_stopped not in ("exhausted", "all decided"):
+        own = _explored(variant, {})
+    if _is_small(own):
+        return own
+    smaller = SMALLER.get(variant.spec, [])
+    tried = [_explored(variant, {**some, **variant.at}) for some in smaller]
+    tried += [_explored(variant, some) for some in smaller if variant.at]
+    few = [one for one in tried if _is_small(one)]
+    shows = [one for one in few if variant.breaks in one[2].violated]
+    return (shows or few or [own])[0]
 
 
-def _explored(variant: Variant, constants: Constants) -> tuple[Constants, Spec, Exploration]:
+def _is_small(explored: Explored) -> bool:
+    _, _, found = explored
+    return found.exhausted and 0 < found.distinct <= SOON
+
+
+def _explored(variant: Variant, constants: Constants) -> Explored:
     spec = variant.make(constants)
     names = [c.name for c in (*spec.claims, *spec.action_properties)]
     return constants, spec, explore(spec, properties=names, budget=LARGEST)
@@ -88,9 +129,9 @@ class _Comparing:
     seconds: float
     jar: Path
 
-    def every_state(self, *, exhausted: bool) -> None:
-        if not exhausted:
-            self.row.unfinished.append("every state: the explorer's own budget is spent")
+    def every_state(self, why_stopped: WhyStopped) -> None:
+        if why_stopped != "exhausted":
+            self.row.unfinished.append(f"every state: {STOPPED[why_stopped]}")
         elif outcome := self._asked("every state", self.row.holds):
             self._differ("violated", ours=False, theirs=outcome.violated)
             for name in ("distinct", "generated", "depth"):
