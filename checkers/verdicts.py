@@ -72,7 +72,8 @@ LISTED_AS: Final = (
 def verdict_on(found: int, observations: int) -> Verdict:
     """Returns the verdict on an anomaly or a check from its violations and its observations.
 
-    Both are numbers. Without an observation, no violation was possible.
+    Both are numbers. Without an observation nothing could have shown a violation, so the verdict is
+    `not exercised`.
     """
     if found:
         return "violated"

@@ -268,8 +268,8 @@ CONTENTS: Final = {
 def of_release(row: Listed, release: str) -> dict[str, str]:
     """Returns the table cell of an item for a release, such as `{"Kafka 4.3": "has it"}` for a bug.
 
-    For a spec, the cell has the version and the bugs of that release. If the item names no
-    releases, the result is empty.
+    For a spec, the cell names the version of the spec that has the rules of the release, and the
+    bugs that the release has. If the item names no releases, the result is empty.
     """
     from model.releases import newest_patch
 

@@ -16,14 +16,14 @@ from checkers.events import Measured
 @click.argument("after", shell_complete=completion.runs)
 @command(decides=False, folder=False, reads_runs=True)
 def diff_command(run: Run, before: str, after: str) -> None:
-    """Compare the verdicts of run BEFORE with those of run AFTER, by claim and fingerprint.
+    """Compare the verdicts and violations of run BEFORE with those of run AFTER.
 
     \b
     urteil diff last~1 last
     urteil diff c3f1 runs/2026-11-23T0142-9a0e
 
     A run is a folder, an id or its last four digits, last, or last~N: N runs before the last.
-    Exits 1 if AFTER has a violation that BEFORE lacks and that no baseline lists, else 0.
+    Exits 1 if AFTER has a violation that BEFORE lacks and that no baseline file accepts, else 0.
     """
     from checkers.over_time.choosing import named
     from checkers.over_time.comparing import compared, is_failure

@@ -1,9 +1,10 @@
 """The claims about abstract KIP-848 groups, and the lemmas that their proof needs.
 
-The argument: the coordinator assigns only a free partition, so at most one member has the
-partition. A consumer begins to read a partition when a response assigns it. The member then keeps
-the partition until one of its heartbeats no longer reports the partition. So if the coordinator
-accepts a consumer's heartbeats, the consumer reads only partitions that its member has.
+A *member* is the coordinator's entry for a consumer. The argument: the coordinator assigns only a
+free partition, so at most one member has the partition. A consumer begins to read a partition when
+a response assigns it. The member then keeps the partition until one of the consumer's heartbeats no
+longer reports it. So if the coordinator accepts a consumer's heartbeats, the consumer reads only
+partitions that its member has.
 """
 
 from __future__ import annotations

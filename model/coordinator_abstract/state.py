@@ -151,8 +151,8 @@ class AbstractCoordinatorState(Spec):
         }
 
     def init(s, last: ProducerEpoch) -> None:
-        """Initially no instance has a producer id, and the logs are empty; any epoch may be the
-        last.
+        """Initially no instance has a producer id, and the logs are empty. The largest possible
+        epoch, `last`, may be any.
         """
         s.last_epoch = last
 

@@ -90,7 +90,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """While an acknowledgement of the present leader is written, its record is in transition,
         with the same member, state and delivery count.
 
-        True because a member acknowledges a record only once for each delivery that does not fail.
+        True because a member does not acknowledge a record again while its acknowledgement is being
+        written.
         """
         return forall(
             implies(

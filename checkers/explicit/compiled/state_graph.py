@@ -122,7 +122,10 @@ class StateGraph:
 
     @cached_property
     def cycles(self) -> FairCycles:
-        """Returns the transitions of the finished search; the first call frees its state set."""
+        """Returns the graph of all transitions, for the search of cycles.
+
+        The search for states must have ended; the first call frees its set of states.
+        """
         source, edges = self.library.source, self.transitions
         self.library.c.transitions_forget(self.library.search)
         kinds = [KINDS[action.fair] for action in source.action_of_instances]

@@ -304,9 +304,9 @@ class Coordinator(Partitions):
     # ---- decisions
 
     def ends_epochs(s) -> Bool:
-        """True if a commit or abort now uses the last epoch of the producer id.
+        """True if the next commit or abort will use the last epoch of the producer id.
 
-        After this commit or abort, the producer gets another id.
+        After it, the producer gets another id.
         """
         return s.is_exhausted(s.metadata.producer_epoch)
 

@@ -132,9 +132,10 @@ def possible_steps(
 ) -> Iterator[Dependency]:
     """Yields the wr dependencies that can be in a cycle of dependencies of these kinds.
 
-    In a cycle, another dependency begins at the reader: the reader sent a record, or its process
-    sent one later. And another one ends at the sender: the sender polled a record, or its process
-    polled one earlier. The order of the process counts only if `kinds` has `process`. With
+    A wr dependency leads from the operation that sent a record to the one that read it. A cycle
+    needs a dependency that begins at the reader, so the reader, or later its process, sent a
+    record. It also needs one that ends at the sender, so the sender, or earlier its process, polled
+    a record. The order of the process counts only if `kinds` has `process`. With
     `realtime`, every dependency can be in a cycle. With `ww_deps`, a ww dependency may end at the
     sender, so the sender need not have polled.
     """

@@ -1,4 +1,4 @@
-"""The settings of the suite `delivery`, each a configuration of its runs.
+"""The configurations with which the suite `delivery` runs, by name.
 
 A setting has an application, the producer of its input and the reader of its output.
 """

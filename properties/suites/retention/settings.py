@@ -1,4 +1,4 @@
-"""The settings of the suite `retention`, each a configuration of its runs."""
+"""The configurations with which the suite `retention` runs, by name."""
 
 from __future__ import annotations
 

@@ -109,7 +109,8 @@ def run(
 ) -> SuiteResult:
     """Returns a verdict on each claim of the suite, on a broker with `bugs`.
 
-    Each claim has a condition, for example on the settings of clients; all runs satisfy it.
+    Each claim has a condition, for example on the settings of clients. The runs for a claim satisfy
+    its condition.
 
     The claims that must *always* hold are checked together, on the same runs. The search ends at
     the first run that breaks one of them; claims that this run does not break are undecided.
