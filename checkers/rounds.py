@@ -36,7 +36,10 @@ class Rounds(Protocol):
         ...
 
     def begin(self, sent: Sequence[Sent], collect: Collect) -> list[bytes]:
-        """Computes the first level from the data `sent`; returns the reports of `collect`."""
+        """Runs `collect` on the data `sent`, and stores what it returns as the first level of data.
+
+        Returns the reports that `collect` sends to the driver.
+        """
         ...
 
     def advance(self, title: str, send: Send, collect: Collect) -> list[bytes]:

@@ -61,7 +61,7 @@ _KEEPING: Final[Mapping[Promise, frozenset[Semantics]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The delivery semantics of a history, and the anomalies that contradict a stronger one."""
+    """The delivery semantics of a history, and the anomalies that exclude stronger semantics."""
 
     semantics: Semantics
     applications: Mapping[str, int]  # their number by semantics

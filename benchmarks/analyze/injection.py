@@ -46,8 +46,8 @@ class Injection:
     """Injects anomalies into a synthetic history, and computes the violations that they cause.
 
     Each anomaly is injected `each` times, as a small example history with a key of its own. In
-    addition, `each` sends get a later start, at which another send to the same key has completed
-    with a higher offset. And `each` observed end offsets are lowered.
+    addition, the start of `each` sends is moved: to a time after another send to the same key
+    completed with a higher offset. And `each` observed end offsets are lowered.
     """
 
     each: int = 0

@@ -32,10 +32,10 @@ def followed(
     *,
     ui: bool = False,
 ) -> Generator[None]:
-    """Analyzes a growing recording, and prints verdicts that change, before the `with` block runs.
+    """On entry, analyzes the recording while it grows, and prints each verdict that changes.
 
-    The block runs when the recording has ended, or after Ctrl-C; the Spark session is then still
-    open. Raises InputFault if the history cannot be followed.
+    The `with` block runs when the recording has ended, or after Ctrl-C; the Spark session is then
+    still open. Raises InputFault if the history cannot be followed.
     """
     from checkers.histories.io import recorded
     from checkers.spark.following import growths

@@ -145,7 +145,8 @@ def prove_command(
 
 
 def _refuse_integers(variant: Variant, spec: Spec) -> None:
-    """Raises InputFault for a spec of Urteil with integers; its abstract spec has none.
+    """Raises InputFault for a built-in spec that uses integers: its abstract spec is to be proved
+    instead.
 
     In a user's file, the proof leaves out all that uses integers, and the verdicts name the first
     type of integers.

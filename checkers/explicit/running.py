@@ -1,4 +1,4 @@
-"""The common state of running breadth-first searches: task, clock, depth and first error."""
+"""What each kind of breadth-first search keeps: its task, clock, depth and first error."""
 
 from __future__ import annotations
 

@@ -151,10 +151,10 @@ def transactions(log: Log) -> Iterator[Found]:
 
 
 class _Runs:
-    """The batches of each producer, divided into runs.
+    """The batches of each producer, divided into runs of consecutive batches.
 
-    `cuts` has a number for each batch of the log. A new run begins after each marker, and at each
-    batch whose number in `cuts` differs from that of the producer's previous batch.
+    A new run begins after each marker. It also begins if `cuts`, which has a number for each batch
+    of the log, has another number than for the producer's previous batch.
     """
 
     def __init__(self, log: Log, cuts: Ints) -> None:

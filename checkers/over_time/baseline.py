@@ -90,7 +90,8 @@ class Baseline:
         return self.today <= entry.expires
 
     def result(self) -> BaselineApplied:
-        """Returns an event with the known violations, grouped by the result of the run.
+        """Returns an event that groups the known violations: found, expired, not found, or not
+        checked.
 
         The baseline is the file of known violations.
         """

@@ -210,9 +210,10 @@ class SparkDataset:
 
 @dataclass(frozen=True, slots=True)
 class ShuffledDataset:
-    """The rows that one kernel returned, after a shuffle: one DataFrame cell for each partition.
+    """The rows that a function on batches of rows returned, after a shuffle.
 
-    A kernel is a function from a batch of rows to a table.
+    They are a DataFrame with one row for each partition. A cell of this row has all rows of the
+    partition, as bytes.
     """
 
     spark: SparkSession

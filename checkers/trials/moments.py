@@ -95,8 +95,8 @@ def moments(
 ) -> Iterator[Moment]:
     """Yields the state of a topic partition after its creation and after each change.
 
-    `events` are those of the partition. Each state has its virtual time. Yields nothing if no event
-    creates the partition.
+    `events` are those of the partition. `virtual_ms` makes the time of a state from the
+    clock of the logs. Yields nothing if no event creates the partition.
     """
     both: list[Event | Life] = sorted((*lives, *events), key=_at_ns)
     begin = next(

@@ -12,8 +12,8 @@ The spec has these actions and those of the version `kip-1228`. No action is fai
 
 Source: KIP-360; TransactionCoordinator.prepareInitProducerIdTransit and
 TransactionMetadata.prepareIncrementProducerEpoch of Apache Kafka 4.3.
-Simplified: the coordinator compares the producer id with the epoch; Kafka compares them apart.
-Kafka repeats a response that has another producer id only once.
+Simplified: the coordinator compares the producer id and the epoch as a pair; Kafka compares each on
+its own. If the response has a new producer id, Kafka repeats it only once.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ class IdempotentProducer(AbstractIdempotenceClaims):
     in_force=unreleased("proposed: a snapshot of Kafka keeps one batch of each producer"),
 )
 class WithRestarts(RestartsClaims):
-    """Clients number their batches again after a refusal, and a leader that restarts detects a
-    retry of every batch of its log.
+    """Clients number their batches again after a refusal. A leader that restarts can detect a retry
+    of any batch in its log.
     """
 
 

@@ -25,10 +25,9 @@ def canonical(sort: t.SortInfo, name: str, level: int) -> t.Local:
 
 
 def close(binders: Sequence[t.Local], body: t.Node) -> tuple[tuple[t.Local, ...], t.Node]:
-    """Returns a quantifier's variables and body, with canonical variables in place of its own.
+    """Renames the variables of a quantifier in a standard way; returns them and the renamed body.
 
-    Each `for x in Sort` makes a new variable. With canonical variables, equal quantifiers are one
-    term.
+    Each `for x in Sort` makes a new variable. After the renaming, equal quantifiers are one term.
     """
     inside = max((x.level for x in t.walk(body) if isinstance(x, t.Local)), default=0)
     levels = range(inside + len(binders), inside, -1)

@@ -117,7 +117,7 @@ class Store(typing.Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A state variable, or a part of one, with the keys applied so far."""
+    """A state variable, or a part of one that keys select, such as `log[b1]`."""
 
     store: Store
     shape: Shape

@@ -98,7 +98,7 @@ class PipelineClaims(PipelineActions):
         """Reachable: a later owner of a partition has read beyond an input whose output record was
         received.
 
-        In such a state, the group coordinator would accept offsets of the later owner, and another
+        A later owner is an instance whose offsets the group coordinator accepts, although another
         instance owned the partition in the first generation.
         """
         first = Generation.least()

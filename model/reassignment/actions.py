@@ -53,7 +53,9 @@ def without(members: Set[Replica], others: Set[Replica]) -> Set[Replica]:
 
 
 class Reassignments(ReassignedPartition):
-    """The actions of reassignments, and the actions of elections that reassignments change."""
+    """The actions of reassignments, and those actions of elections that reassignments make
+    different.
+    """
 
     # ---- rules that versions replace
 

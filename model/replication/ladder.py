@@ -1,4 +1,4 @@
-"""A table: with how many replicas and epochs a version of truncation loses a committed record.
+"""A table of the scopes in which each version of a follower's truncation loses committed records.
 
 A row has a version, a scope (a number of replicas and a number of leader epochs), and a result. If
 the claim `strong_isr` breaks, the result is the number of steps of a shortest counterexample. If

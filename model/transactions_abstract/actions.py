@@ -194,8 +194,9 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
         The action is enabled only while the partition has no pending record of the producer. Kafka:
         WriteTxnMarkers, repeated by a new coordinator. Simplified: a repeated marker leaves no
-        trace in the state. The partition must have written the marker before. If not, the marker
-        would be lost, and the claim `no_hanging_transaction` would break in 6 steps.
+        trace in the state. Without the guard that the partition has written the marker before, a
+        first marker would have no effect, and the claim `no_hanging_transaction` would break in 6
+        steps.
         """
         producer = s.producer[x]
         when(

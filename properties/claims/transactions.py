@@ -273,7 +273,7 @@ def retry_resumes(run: Transacted) -> tuple[Breach, ...]:
 
 
 def timeout_aborts(run: Transacted) -> tuple[Breach, ...]:
-    """Always: at the end no transaction is open, and every abandoned transaction was aborted.
+    """Always: no transaction is open when a run ends, and every abandoned transaction was aborted.
 
     A transaction is abandoned if its end was never requested. It was aborted if, after each of its
     records, the next marker of the producer is an abort marker.

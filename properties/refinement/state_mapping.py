@@ -39,8 +39,8 @@ class Step:
 class Agreement:
     """A predicate of the detailed spec and one of the abstract spec that must have the same value.
 
-    Each entry of `of` assigns values to the variables of both predicates. The predicates are
-    compared under each of these assignments.
+    The predicates are compared for each entry of `of`, which has arguments for the parameters of
+    both.
     """
 
     detailed: t.Node

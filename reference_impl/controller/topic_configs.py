@@ -83,9 +83,10 @@ def _present(states: States, name: str) -> Any:
 def alter_defaults(
     cluster: ClusterState, request: AlterDefaults
 ) -> tuple[Changes, AlteredDefaults]:
-    """Returns the partition registrations that new defaults of topics change, and the response.
+    """Changes the default settings of topics; returns the partition registrations that change.
 
-    A partition registration here includes the settings of the topic.
+    The second result is the response. A partition registration here includes the settings of the
+    topic.
     """
     if request.validate_only:
         return {}, AlteredDefaults()

@@ -187,7 +187,9 @@ EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
 
 
 def explored(specs: Collection[str]) -> Iterator[tuple[str, Counter[str]]]:
-    """Explores the detailed specs; yields each abstract spec with the counts of its actions."""
+    """Explores detailed specs; yields how often their steps take each action of their abstract
+    specs.
+    """
     for spec, explorations in EXPLORATIONS.items():
         if spec in specs:
             counts: Counter[str] = Counter()

@@ -60,7 +60,9 @@ class Forks:
         self.cpu_s = cache.read(self.all_tests).cpu_s
 
     def record(self, tests: Sequence[Selection]) -> None:
-        """Runs and records the tests without a record; raises NotGreen if one does not pass."""
+        """Runs each test that has no record yet, and stores one; raises NotGreen if a test does not
+        pass.
+        """
         chosen = self._chosen(tests)
         if unknown := [test for test in chosen if test not in self.cpu_s]:
             self.cache.add(Verdict(**self._send(unknown, None)))

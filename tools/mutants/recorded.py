@@ -36,7 +36,9 @@ class Recorded:
 
 
 class Cache:
-    """The stored CPU times and calls of tests, for one copy of the source tree."""
+    """The stored CPU time of each test, and the functions that it calls, for one copy of the source
+    tree.
+    """
 
     def __init__(self, tree: Path, folder: Path = CACHE) -> None:
         self.tree, self.folder = tree, folder

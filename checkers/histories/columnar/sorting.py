@@ -181,10 +181,10 @@ def first_in_run(flags: Mask, starts: Ints) -> Ints:
 
 
 def per_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
-    """Returns one number per row: `of` applied to the key of the row.
+    """Returns one number per row: equal keys have equal numbers.
 
-    `of` must compute the number of a key from this key alone. To save time, `of` is called with one
-    row of each run of equal keys.
+    `of` maps rows to their numbers, which may depend on the rows' keys only. To save time, `of`
+    gets one row of each run of equal keys.
     """
     starts = run_starts(key)
     return np.repeat(of(key[starts]), run_lengths(starts, len(key)))

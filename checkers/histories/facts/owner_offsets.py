@@ -125,10 +125,11 @@ class OwnerOffsets:
         )
 
     def at(self, owner: Ints, key: Ints, word: Ints) -> Ints:
-        """Returns, for each index i, the row with the word `word[i]`; -1 if there is no such row.
+        """Returns, for each index i, the row with the bits of word number `word[i]`; -1 if there is
+        none.
 
-        The word `word[i]` belongs to the owner `owner[i]` (a consumer or a group) and the topic
-        partition `key[i]`. The 64 bits of word n stand for the offsets from 64n to 64n+63.
+        Word n has 64 bits, which stand for the offsets from 64n to 64n+63. The row is that of the
+        owner `owner[i]` (a consumer or a group) and the topic partition `key[i]`.
         """
         at = self._insertion_point(owner, key, word)
         rows = np.flatnonzero(at < len(self))

@@ -149,7 +149,7 @@ def polls_within(history: History, declared: Declarations = NOTHING_DECLARED) ->
 
 @remembered
 def sends_within(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Step, ...]:
-    """Returns every two records of one log that one operation sent in direct succession."""
+    """Returns each pair of records that one operation sent to one log directly after each other."""
     return tuple(_located(history, declared, _within(history, Send)))
 
 

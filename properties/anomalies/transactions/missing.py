@@ -47,8 +47,9 @@ def missing_of(history: History, declared: Declarations) -> Callable[[int, int],
     """Returns a function that yields the missing records of one transaction.
 
     A record is missing if no reader received it, although a reader read as far as its offset. The
-    function takes the operation number of the transaction, and a time at which its records were in
-    the log. If the offset of a record is unknown, later sends and log ends give an upper bound.
+    function takes the operation number of the transaction, and a time when its records were already
+    in the log. If the offset of a record is unknown, sends and log ends after this time give an
+    upper bound.
     """
     readers, furthest = first_readers(history), furthest_readers(history)
     kept = kept_from(history, declared)
@@ -81,7 +82,7 @@ def passed_of(history: History, declared: Declarations) -> Callable[[int, int], 
 
     Readers passed a record if one of them received it. They also passed it if it is missing: a
     reader read beyond its offset, but no reader received it. The function takes the operation
-    number of the transaction, and a time at which its records were in the log.
+    number of the transaction, and a time when its records were already in the log.
     """
     readers, missing = first_readers(history), missing_of(history, declared)
 

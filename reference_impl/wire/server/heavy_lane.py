@@ -83,7 +83,9 @@ async def _cancel_others() -> None:
 
 @dataclass(slots=True)
 class BrokerFromLane:
-    """A broker for handlers in another thread: each call runs in the event loop of the broker."""
+    """A proxy of the broker for handlers in another thread: each call runs in the broker's event
+    loop.
+    """
 
     broker: ServedBroker
     loop: asyncio.AbstractEventLoop  # of the broker

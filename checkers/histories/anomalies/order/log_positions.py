@@ -8,8 +8,8 @@
 
 A step is two records of a key that a process polled (or sent) one directly after the other. The
 offset of a record is the offset at which this process polled or sent it. Records without an offset
-get one from the module `value_offsets`. With the option `--jepsen`, all records get their offsets
-from this module.
+get one from the module `value_offsets`. With the option `--jepsen`, `value_offsets` decides the
+offsets of all records.
 
 Source: `properties.anomalies.order.steps`.
 """

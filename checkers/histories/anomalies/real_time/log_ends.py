@@ -230,9 +230,10 @@ class FirstObservations:
         return cls(logs, completed_ns)
 
     def precede(self, checks: Batch) -> Mask:
-        """Returns a mask: True for each check whose log was observed before its operation began.
+        """Returns a mask of the checks for which an earlier operation observed the log.
 
-        A check compares the offset of an operation with the end of a log.
+        A check compares the offset of an operation with the end of a log. The earlier observation
+        must come before this operation began.
         """
         log = hash_of_pair(checks.ints("key"), LOG_OF[checks.ints("check")])
         observed: Mask = member(log, self.logs)
