@@ -61,7 +61,7 @@ WITHOUT_VERSION: Final[Mapping[str, tuple[tuple[InForce, str], ...]]] = {
     ),
     "coordinator-abstract": (
         (kafka("0.8.0", "0.10.2"), "there were no transactions"),
-        (kafka("0.11", "3.9"), "only the specs transactions and transactions-abstract have V1"),
+        (kafka("0.11", "3.5"), "these releases have the bug verifies-nothing"),
         (kafka("4.0", "4.1"), "these releases have the bug lax-markers"),
     ),
     "reassignment-abstract": ((kafka("0.8.0", "4.0"), "by default there was no ELR"),),

@@ -3,9 +3,15 @@
 The spec is provable for any number of producers, partitions, transactions and coordinators.
 """
 
-from model.coordinator_abstract import bugs, continuation, versions
+from model.coordinator_abstract import (
+    bugs,
+    continuation,
+    verification_bugs,
+    verification_claims,
+    versions,
+)
 from model.variants import variants_in
 
-VARIANTS = variants_in(versions, bugs, continuation)
+VARIANTS = variants_in(versions, bugs, continuation, verification_claims, verification_bugs)
 
 __all__ = ["VARIANTS"]

@@ -177,6 +177,12 @@ class Coordinator(AbstractCoordinatorState):
 
     # ---- a transaction
 
+    def named_by(s, m: Metadata, x: Transaction) -> Transaction:
+        """Returns the transaction to which a request of `x` adds a partition: the ongoing one, or
+        else `x`.
+        """
+        return ite(m.is_ongoing, m.transaction, x)
+
     @action
     def add_partition(s, x: Transaction, t: TopicPartition) -> None:
         """The coordinator adds a partition to a transaction; the first partition opens the
@@ -198,7 +204,7 @@ class Coordinator(AbstractCoordinatorState):
                 commits=false,
                 producer_id=m.producer_id,
                 producer_epoch=m.producer_epoch,
-                transaction=ite(m.is_ongoing, m.transaction, x),
+                transaction=s.named_by(m, x),
                 partitions=Map(TopicPartition, lambda u: m.partitions[u] | (u == t)),
                 last_id=m.producer_id,
                 last_epoch=ProducerEpoch.least(),

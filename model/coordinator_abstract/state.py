@@ -9,7 +9,8 @@ Simplified: all transactional ids are in one partition of `__transaction_state`,
 the last record of each. This record is also the coordinator's memory, because Kafka changes its
 memory when an append is committed. A decision already has the next producer id in its record. The
 next epoch is any larger one. InitProducerId has an expected producer id and epoch (KIP-360) only in
-the version `kip-360`. Partitions lose no records, and they do not verify (KIP-890 part 1).
+the version `kip-360`. Partitions lose no records. They verify (KIP-890 part 1) only in the version
+`kip-890-part-1`, which has transaction version 1.
 """
 
 from __future__ import annotations

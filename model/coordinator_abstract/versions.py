@@ -1,4 +1,4 @@
-"""The only version of abstract coordinators: transaction version 2, as in Kafka 4.2 and later."""
+"""The default version of abstract coordinators: transaction version 2, as in Kafka 4.2."""
 
 from __future__ import annotations
 

@@ -9,7 +9,8 @@ Each row has a larger system, a small spec that it refines, and the module that 
     detailed transactions       ->  transactions-abstract  (`detailed_transactions`)
                                 ->  read-committed-abstract  (`detailed_read_committed`)
                                 ->  coordinator-abstract   (`detailed_coordinator`,
-                                                            `detailed_continuation`)
+                                                            `detailed_continuation`,
+                                                            `detailed_verification`)
     detailed idempotence        ->  idempotence-abstract with restarts  (`detailed_idempotence`)
     detailed classic group      ->  classic-group-abstract   (`detailed_classic_group`)
     detailed consumer group     ->  consumer-group-abstract  (`detailed_consumer_group`)

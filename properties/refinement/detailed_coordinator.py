@@ -124,12 +124,18 @@ class Refinement(StateMapping[Transactions]):
             "producer_epoch": 0 if rotates else m["producer_epoch"],
             "transaction": m["transaction"] if has_transaction else self._last_decided(state),
             "last_id": m["previous_id"] if is_decided else producer_id,
-            "last_epoch": marked - 1 if is_decided else 0,
+            "last_epoch": (
+                self._epoch_before(state, as_int(m["transaction"]), marked) if is_decided else 0
+            ),
             "marker_epoch": marked if is_decided else 0,
         }
         out.update({(to + name, (ID,)): value for name, value in values.items()})
         for p in range(self.detailed.partitions):
             out[f"{to}partitions", (ID, p)] = state[f"{of}partitions", (p,)]
+
+    def _epoch_before(self, state: State, transaction: int, marker_epoch: int) -> int:
+        """Returns the epoch before a commit or abort whose markers have `marker_epoch`."""
+        return marker_epoch - 1
 
     def _last_id(self, state: State) -> int:
         """Returns the producer id of a tombstone: the last assigned one, or 0 before the first."""

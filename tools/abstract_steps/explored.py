@@ -24,7 +24,7 @@ from model.share_group.versions import Kafka43, ShareGroup
 from model.share_group_abstract.versions import Kafka43 as AbstractKafka43
 from model.transactions.continuation import Continuation
 from model.transactions.state import QUIET
-from model.transactions.versions import Transactions
+from model.transactions.versions import Transactions, Verification
 from model.variants import Constants
 from properties.refinement import (
     detailed_classic_group,
@@ -40,6 +40,10 @@ from properties.refinement import (
 )
 from properties.refinement.detailed_continuation import ContinuationRefinement
 from properties.refinement.detailed_group_offsets import WithoutResets
+from properties.refinement.detailed_verification import (
+    VerificationRefinement,
+    WithoutEmptyEnds,
+)
 from properties.refinement.history_mapping import HistoryMapping, Walk
 from properties.refinement.state_mapping import StateMapping
 from properties.refinement.state_mapping import Walk as StateWalk
@@ -47,6 +51,7 @@ from properties.refinement.state_mapping import Walk as StateWalk
 Exploration = Callable[[], Mapping[str, int]]
 
 LATE: Final[Constants] = {"records_late": True, "ends_late": True, "markers_late": True}
+RECORDS_AND_MARKERS_LATE: Final[Constants] = {"records_late": True, "markers_late": True}
 ONE: Final[Constants] = {**QUIET, "transactions": 1}
 WALKS: Final = 200
 LENGTH: Final = 40  # steps of a walk
@@ -123,6 +128,15 @@ EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
     "coordinator-abstract kip-360": (
         walk(ContinuationRefinement(Continuation(**{**ONE, **LATE, "coordinator_failures": 1}))),
         walk(ContinuationRefinement(Continuation(**{**ONE, "ids_expire": True}))),
+    ),
+    "coordinator-abstract kip-890-part-1": (
+        walk(
+            VerificationRefinement(
+                Verification(**{**ONE, **LATE, "coordinator_failures": 1, "leader_changes": 1})
+            )
+        ),
+        walk(VerificationRefinement(WithoutEmptyEnds(**{**QUIET, **RECORDS_AND_MARKERS_LATE}))),
+        walk(VerificationRefinement(Verification(**{**ONE, "ids_expire": True}))),
     ),
     "read-committed-abstract": (
         walk(

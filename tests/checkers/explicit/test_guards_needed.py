@@ -30,6 +30,8 @@ class Needed:
 
 
 ELIGIBLE = "eligible_replicas_have_committed_records"
+HANGS = "no_hanging_transaction"
+VERIFIES = "kip-890-part-1"
 FAILS: Constants = {"max_failures": 1}
 NEEDED = [
     Needed("election", "apply_metadata", "is_up", "leader_completeness", 9),
@@ -188,6 +190,16 @@ NEEDED = [
         6,
         variant="kip-360",
         at={"instances": 2},
+    ),
+    Needed("coordinator-abstract", "confirm", "log.is_ongoing", HANGS, 6, variant=VERIFIES),
+    Needed("coordinator-abstract", "append", "seen_epoch", HANGS, 12, variant=VERIFIES),
+    Needed(
+        "coordinator-abstract",
+        "receive_end",
+        "log.is_known",
+        "no_instance_has_the_last_epoch",
+        9,
+        variant=VERIFIES,
     ),
     Needed("reassignment-abstract", "elect", "isr", ELIGIBLE, 8),
     Needed("reassignment-abstract", "elect_eligible", "elr", ELIGIBLE, 7),

@@ -1,0 +1,314 @@
+"""Abstract coordinators with transaction version 1, whose partitions verify (KIP-890 part 1).
+
+In transaction version 1, a commit or abort keeps the producer epoch, so all transactions of an
+instance have one stamp. A partition cannot distinguish a late record from a record of the next
+transaction. So before a record opens a transaction in a partition, the leader verifies it: it
+creates a *guard* for the request, and asks the coordinator whether the ongoing transaction of this
+stamp has the partition. The leader appends the record only if the coordinator confirms this and the
+request still has its guard. Each append and each marker of the producer id removes the guard.
+
+So no record hangs. But a verification compares stamps, not transactions: a late record of one
+transaction may join the next transaction of the same stamp. A late request or a late marker may
+also end the next transaction. Two variables record this: `late` has records that arrived when their
+transaction was not open; `disordered` is true after a late request or a late marker. The claims
+about single transactions hold for other records, and until `disordered` is true.
+
+The spec has the actions of the version `kip-1228`, and these three. No action is fair.
+
+    partitions   start_verification, change_leader
+    coordinator  confirm
+
+Source: KIP-890 part 1; UnifiedLog.analyzeAndValidateProducerState and
+ProducerStateManager.maybeCreateVerificationStateEntry of Apache Kafka 3.9.
+Simplified: a client may send a record to a partition that the transaction does not have. A client
+without added partitions requests no end, as in Kafka. If an append of a fence fails but the
+coordinator does not, Kafka keeps the raised epoch (KAFKA-9666); here, no such append fails.
+"""
+
+from __future__ import annotations
+
+from model.coordinator_abstract.state import (
+    CoordinatorEpoch,
+    Instance,
+    Metadata,
+    ProducerEpoch,
+    ProducerId,
+    TopicPartition,
+    Transaction,
+    TransactionalId,
+)
+from model.coordinator_abstract.versions import AbstractCoordinator
+from model.language import (
+    Bool,
+    Map,
+    Nothing,
+    Set,
+    action,
+    all_of,
+    exists,
+    false,
+    forall,
+    implies,
+    true,
+    when,
+)
+
+
+class VerificationActions(AbstractCoordinator):
+    """The variables and actions of transaction version 1 with verification."""
+
+    adds_late: bool = True  # a partition may be added after the end, which opens the transaction
+
+    guarded: Map[Transaction, Set[TopicPartition]]  # its request has the guard of the partition
+    vouched: Map[Transaction, Set[TopicPartition]]  # the coordinator has confirmed the request
+    late: Map[Transaction, Set[TopicPartition]]  # it has a record there that arrived late
+    disordered: Bool  # a late request or a late marker took effect
+
+    # ---- what is late
+
+    def is_late_record(s, x: Transaction, t: TopicPartition) -> Bool:
+        """True if the transaction is not open in the log with this partition.
+
+        If no record counts as late, the variant `believes-late-records` breaks the claim `faithful`
+        in 15 steps.
+        """
+        return ~s.is_open_in_the_log(x, t)
+
+    def is_late_request(s, x: Transaction) -> Bool:
+        """True if a request of the transaction takes effect after its commit or abort.
+
+        If no request counts as late, the variant `believes-late-requests` breaks the claim
+        `the_client_decides` in 17 steps (KAFKA-17754).
+        """
+        return s.decided(x)
+
+    def is_awaited(s, x: Transaction) -> Bool:
+        """True if the coordinator waits for markers of the transaction; other markers are late."""
+        m = s.metadata_of(x)
+        return m.is_prepared & (m.transaction == x)
+
+    # ---- the coordinator's log
+
+    def take_effect(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
+        """Applies a record of the log; an ongoing transaction has no markers yet."""
+        super().take_effect(i, m, answering)
+        for t in TopicPartition:
+            s.marked[m.transaction][t] = s.marked[m.transaction][t] & ~m.is_ongoing
+
+    def named_by(s, m: Metadata, x: Transaction) -> Transaction:
+        """Returns the transaction of the request: all transactions of an instance have its
+        stamp.
+        """
+        return x
+
+    # ---- epochs
+
+    def raises_epoch(s, m: Metadata, marker_epoch: ProducerEpoch) -> Bool:
+        """True if the epoch is not below the producer's; only a fence raises it."""
+        return m.producer_epoch <= marker_epoch
+
+    def needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
+        """Always false: only InitProducerId gives the producer another producer id."""
+        return false
+
+    @action
+    def add_partition(s, x: Transaction, t: TopicPartition) -> None:
+        """The coordinator adds a partition to a transaction, because its client requests this.
+
+        Kafka and guards: those of the version `kip-1228`. Simplified: a late request opens its
+        transaction again, unless the constant `adds_late` is false.
+        """
+        when(true if s.adds_late else ~s.decided(x))
+        s.disordered = s.disordered | s.is_late_request(x)
+        super().add_partition(x, t)
+
+    @action
+    def prepare_commit(s, x: Transaction, marker_epoch: ProducerEpoch, next_id: ProducerId) -> None:
+        """The coordinator decides to commit the ongoing transaction under the same epoch.
+
+        Kafka, simplifications and guards: those of the version `kip-1228`, with one more guard:
+        the epoch stays.
+        """
+        when(marker_epoch == s.metadata_of(x).producer_epoch)
+        s.disordered = s.disordered | s.is_late_request(x)
+        super().prepare_commit(x, marker_epoch, next_id)
+
+    @action
+    def prepare_abort(s, x: Transaction, marker_epoch: ProducerEpoch, next_id: ProducerId) -> None:
+        """The coordinator decides to abort the ongoing transaction under the same epoch.
+
+        Kafka, simplifications and guards: those of the version `kip-1228`. A client cannot abort a
+        transaction without partitions.
+        """
+        m = s.metadata_of(x)
+        when(m.is_ongoing, marker_epoch == m.producer_epoch)
+        s.disordered = s.disordered | s.is_late_request(x)
+        super().prepare_abort(x, marker_epoch, next_id)
+
+    @action
+    def fence(s, i: TransactionalId, marker_epoch: ProducerEpoch, next_id: ProducerId) -> None:
+        """The coordinator aborts a transaction under a larger epoch: a timeout or a new instance.
+
+        Kafka: TransactionMetadata.prepareFenceProducerEpoch. Simplified: this may happen at any
+        time.
+        """
+        when(s.log[i].producer_epoch < marker_epoch)
+        super().fence(i, marker_epoch, next_id)
+
+    # ---- clients
+
+    def may_begin(s, i: Instance) -> Bool:
+        """True if the instance has the response to each of its transactions with this stamp."""
+        return forall(
+            implies(
+                all_of(s.begun[x], s.client[x] == i, s.stamp[x] == s.held[i]),
+                s.confirmed[x],
+            )
+            for x in Transaction
+        )
+
+    def has_partitions(s, x: Transaction) -> Bool:
+        return exists(s.added[x][t] for t in TopicPartition)
+
+    @action
+    def request_commit(s, x: Transaction) -> None:
+        """A client sends EndTxn to commit its transaction, if a partition was added to it.
+
+        Kafka and simplifications: those of the version `kip-1228`.
+        """
+        when(s.has_partitions(x))
+        super().request_commit(x)
+
+    @action
+    def request_abort(s, x: Transaction) -> None:
+        """A client sends EndTxn to abort its transaction, if a partition was added to it.
+
+        Kafka and simplifications: those of the version `kip-1228`.
+        """
+        when(s.has_partitions(x))
+        super().request_abort(x)
+
+    @action
+    def receive_end(s, x: Transaction) -> None:
+        """A client learns that its transaction was committed or aborted as requested.
+
+        Kafka: EndTxnResponse before version 5, which has no epoch; a fenced client gets an error.
+        Simplified: as in the version `kip-1228`. Without the guard that the producer id and epoch
+        are current, the claim `no_instance_has_the_last_epoch` breaks in 9 steps.
+        """
+        when(s.is_current(x))
+        super().receive_end(x)
+
+    # ---- verification
+
+    def is_ongoing(s, t: TopicPartition, p: ProducerId) -> Bool:
+        """True if the partition has pending records of the producer id: it needs no verification.
+
+        Kafka: UnifiedLog.hasOngoingTransaction, which compares no epoch before Kafka 4.0.
+        """
+        return exists(s.pending[y][t] & (s.stamp[y].producer_id == p) for y in Transaction)
+
+    def is_verified(s, x: Transaction, t: TopicPartition) -> Bool:
+        """True if the coordinator has confirmed the request, and the request still has its guard.
+
+        If the leader does not compare guards after the confirmation, the variant
+        `appends-without-guard` breaks the claim `no_hanging_transaction` in 12 steps (KAFKA-14884).
+        """
+        return s.guarded[x][t] & s.vouched[x][t]
+
+    @action
+    def start_verification(s, x: Transaction, t: TopicPartition) -> None:
+        """A leader creates a guard for a record of the transaction, and asks the coordinator.
+
+        Kafka: UnifiedLog.maybeStartTransactionVerification. Simplified: Kafka has one guard per
+        producer id; here each transaction's request has it or not.
+        """
+        when(s.begun[x], ~s.is_ongoing(t, s.stamp[x].producer_id))
+        s.guarded[x][t] = True
+        s.vouched[x][t] = False
+
+    def vouches(s, x: Transaction, t: TopicPartition) -> Bool:
+        """True if the log has an ongoing transaction of this stamp with this partition.
+
+        If the coordinator also confirms a prepared transaction, the variant `vouches-for-prepared`
+        breaks the claim `no_hanging_transaction` in 12 steps.
+        """
+        m = s.metadata_of(x)
+        return all_of(m.is_ongoing, s.is_current(x), m.partitions[t])
+
+    @action
+    def confirm(s, x: Transaction, t: TopicPartition) -> None:
+        """The coordinator confirms that the ongoing transaction has the partition.
+
+        Kafka: AddPartitionsToTxn with verifyOnly,
+        TransactionCoordinator.handleVerifyPartitionsInTransaction. It reads the last committed
+        record, even while an append is in flight (KAFKA-14904). Simplified: the leader may read the
+        answer at any later time. Without the guard `vouches`, the claim `no_hanging_transaction`
+        breaks in 6 steps.
+        """
+        when(s.guarded[x][t], s.vouches(x, t))
+        s.vouched[x][t] = True
+
+    def remove_guards(s, t: TopicPartition, p: ProducerId) -> None:
+        """Removes the guard of a producer id, so that open verifications fail."""
+        for y in Transaction:
+            keeps = s.stamp[y].producer_id != p
+            s.guarded[y][t] = s.guarded[y][t] & keeps
+            s.vouched[y][t] = s.vouched[y][t] & keeps
+
+    def ends_verifications(s, t: TopicPartition, p: ProducerId) -> None:
+        """A marker removes the guard of its producer id.
+
+        Without this rule, the variant `marker-keeps-guard` breaks the claim
+        `no_hanging_transaction` in 12 steps.
+        """
+        s.remove_guards(t, p)
+
+    @action
+    def append(s, x: Transaction, t: TopicPartition) -> None:
+        """A partition appends a record of a producer id that is ongoing there, or verified.
+
+        Kafka: UnifiedLog.analyzeAndValidateProducerState. Simplified: a record may arrive at any
+        time. Without the guard that the partition has seen no larger epoch, the claim
+        `no_hanging_transaction` breaks in 12 steps.
+        """
+        p = s.stamp[x].producer_id
+        when(
+            s.begun[x],
+            s.seen_epoch[t][p] <= s.stamp[x].producer_epoch,
+            s.is_ongoing(t, p) | s.is_verified(x, t),
+        )
+        s.late[x][t] = s.late[x][t] | s.is_late_record(x, t)
+        s.pending[x][t] = True
+        s.seen_epoch[t][p] = s.stamp[x].producer_epoch
+        s.remove_guards(t, p)
+
+    @action
+    def change_leader(s, t: TopicPartition) -> None:
+        """Another replica becomes leader; it has no guards.
+
+        Kafka: Partition.makeLeader; guards are only in the memory of a ProducerStateManager.
+        Simplified: the new leader has all records.
+        """
+        for x in Transaction:
+            s.guarded[x][t] = False
+            s.vouched[x][t] = False
+
+    # ---- markers
+
+    def accepts_marker(s, t: TopicPartition, p: ProducerId, marker_epoch: ProducerEpoch) -> Bool:
+        """True unless the partition has seen a larger epoch than the marker's."""
+        return s.seen_epoch[t][p] <= marker_epoch
+
+    @action
+    def write_marker(s, x: Transaction, t: TopicPartition, epoch: CoordinatorEpoch) -> None:
+        """A partition writes a marker, which ends all pending records of the producer id.
+
+        Kafka, simplifications and guards: those of the version `kip-1228`. A late marker does not
+        count for the coordinator, because it waits for another response.
+        """
+        counts = s.marked[x][t] | s.is_awaited(x)
+        s.disordered = s.disordered | ~s.is_awaited(x)
+        super().write_marker(x, t, epoch)
+        s.marked[x][t] = counts
+        s.ends_verifications(t, s.stamp[x].producer_id)

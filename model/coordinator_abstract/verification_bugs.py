@@ -1,0 +1,144 @@
+"""Bugs of abstract coordinators whose partitions verify, and what verification does not promise.
+
+The last two variants change no rule: they drop a condition of the claims, and so show which claims
+KIP-890 part 1 does not keep.
+"""
+
+from __future__ import annotations
+
+from model.coordinator_abstract.state import (
+    ProducerId,
+    TopicPartition,
+    Transaction,
+)
+from model.coordinator_abstract.verification_claims import Verification
+from model.language import Bool, Map, Set, action, all_of, any_of, false
+from model.releases import UNRELEASED, kafka, unreleased
+from model.variants import bug
+
+
+@bug(
+    "verifies-nothing",
+    breaks="no_hanging_transaction",
+    steps=10,
+    at={"transactions": 1},
+    fixed_by="kip-890-part-1",
+    issue="KAFKA-14402",
+    in_force=kafka("0.11", "3.5"),
+)
+class VerifiesNothing(Verification):
+    """A leader appends every record of an added partition, as before KIP-890 (KAFKA-14402).
+
+    A record that arrives after the marker of its transaction opens a transaction that nothing ends.
+    The claim `no_hanging_transaction` breaks at the action `append`.
+    """
+
+    def is_verified(s, x: Transaction, t: TopicPartition) -> Bool:
+        return s.added[x][t]
+
+
+@bug(
+    "appends-without-guard",
+    breaks="no_hanging_transaction",
+    steps=12,
+    at={"transactions": 1},
+    fixed_by="kip-890-part-1",
+    issue="KAFKA-14884",
+    in_force=unreleased("3.6.0, the first release that verifies, has the guard"),
+)
+class AppendsWithoutGuard(Verification):
+    """The leader does not compare guards after the coordinator has confirmed (KAFKA-14884).
+
+    A marker between the confirmation and the append ends the transaction, and the record hangs. The
+    claim `no_hanging_transaction` breaks at the action `append`.
+    """
+
+    answered: Map[Transaction, Set[TopicPartition]]  # the request was confirmed at some time
+
+    def is_verified(s, x: Transaction, t: TopicPartition) -> Bool:
+        return s.answered[x][t]
+
+    @action
+    def confirm(s, x: Transaction, t: TopicPartition) -> None:
+        """The coordinator confirms the request, and the leader forgets nothing (KAFKA-14884)."""
+        s.answered[x][t] = True
+        super().confirm(x, t)
+
+
+@bug(
+    "marker-keeps-guard",
+    breaks="no_hanging_transaction",
+    steps=12,
+    at={"transactions": 1},
+    fixed_by="kip-890-part-1",
+    in_force=UNRELEASED,
+)
+class MarkerKeepsGuard(Verification):
+    """A marker does not remove the guard, so a verification outlives its transaction.
+
+    The action `write_marker` breaks the lemma `a_verified_request_is_covered`.
+    """
+
+    def ends_verifications(s, t: TopicPartition, p: ProducerId) -> None: ...
+
+
+@bug(
+    "vouches-for-prepared",
+    breaks="no_hanging_transaction",
+    steps=12,
+    at={"transactions": 1},
+    fixed_by="kip-890-part-1",
+    in_force=UNRELEASED,
+)
+class VouchesForPrepared(Verification):
+    """The coordinator confirms a transaction that it has prepared to commit or abort.
+
+    The partition may have the marker already, so no marker follows the record. The action `confirm`
+    breaks the lemma `a_verified_request_is_covered`.
+    """
+
+    def vouches(s, x: Transaction, t: TopicPartition) -> Bool:
+        m = s.metadata_of(x)
+        return all_of(any_of(m.is_ongoing, m.is_prepared), s.is_current(x), m.partitions[t])
+
+
+# ---- what verification does not promise
+
+
+@bug(
+    "believes-late-records",
+    breaks="faithful",
+    steps=15,
+    fixed_by="kip-1228",
+    in_force=kafka("3.6", "3.9"),
+)
+class BelievesLateRecords(Verification):
+    """The claims of `kip-890-part-1`, if records may be late without an exception for them.
+
+    A late record of an aborted transaction is verified for the next transaction, which has the same
+    epoch. It is committed with this transaction. Only an epoch for each transaction prevents this
+    (KIP-890 part 2). The action `append` breaks the lemma
+    `pending_records_are_of_the_newest_epoch`.
+    """
+
+    def is_late_record(s, x: Transaction, t: TopicPartition) -> Bool:
+        return false
+
+
+@bug(
+    "believes-late-requests",
+    breaks="the_client_decides",
+    steps=17,
+    fixed_by="kip-1228",
+    issue="KAFKA-17754",
+    in_force=kafka("3.6", "3.9"),
+)
+class BelievesLateRequests(Verification):
+    """The claims of `kip-890-part-1`, if a request to end may be late (KAFKA-17754).
+
+    A late request to commit carries the epoch of the next transaction, and commits it. The action
+    `prepare_commit` breaks the lemma `a_record_has_a_begun_transaction`.
+    """
+
+    def is_late_request(s, x: Transaction) -> Bool:
+        return false

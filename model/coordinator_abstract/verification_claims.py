@@ -1,0 +1,119 @@
+"""The claims about transaction version 1 with verification, and what it does not prevent.
+
+A claim with the words *in order* holds until a late request or a late marker takes effect. The two
+witnesses are what late records and late requests may do.
+"""
+
+from __future__ import annotations
+
+from model.coordinator_abstract.state import TopicPartition, Transaction
+from model.coordinator_abstract.verification_proof import VerificationLemmas
+from model.language import Bool, all_of, any_of, exists, forall, implies, invariant, witness
+from model.releases import kafka
+from model.variants import version
+
+
+@version(
+    "kip-890-part-1",
+    at={"producer_epochs": 2, "adds_late": False},
+    in_force=kafka("3.6", "3.9"),
+)
+class Verification(VerificationLemmas):
+    """Transaction version 1, whose partitions verify before a record opens a transaction (KIP-890
+    part 1).
+    """
+
+    @invariant
+    def atomic(s) -> Bool:
+        """In order, no transaction is committed on one partition and aborted on another, except
+        for late records.
+        """
+        return s.disordered | forall(
+            any_of(
+                ~(s.kept[x][t] & s.dropped[x][u]),
+                s.late[x][t],
+                s.late[x][u],
+            )
+            for x in Transaction
+            for t in TopicPartition
+            for u in TopicPartition
+        )
+
+    @invariant
+    def faithful(s) -> Bool:
+        """In order, a partition commits or aborts records only as the coordinator decided their
+        transaction, except for late records.
+        """
+        return s.disordered | forall(
+            any_of(
+                s.late[x][t],
+                implies(s.kept[x][t], s.committed[x]) & implies(s.dropped[x][t], s.aborted[x]),
+            )
+            for x in Transaction
+            for t in TopicPartition
+        )
+
+    @invariant
+    def no_hanging_transaction(s) -> Bool:
+        """If a partition has a pending record, the coordinator's log has an open transaction with
+        the record's producer id and epoch and with this partition, and lacks the partition's
+        marker.
+
+        So a marker will end the record, in any order of requests and markers.
+        """
+        return forall(
+            implies(s.pending[x][t], s.is_covered(x, t))
+            for x in Transaction
+            for t in TopicPartition
+        )
+
+    @invariant
+    def a_decision_survives(s) -> Bool:
+        """In order, a commit or abort in the coordinator's log is never changed."""
+        return s.disordered | super().a_decision_survives()
+
+    @invariant
+    def an_acknowledged_commit_stays(s) -> Bool:
+        """In order, if a client has the response that its transaction is committed, the log has
+        this commit, and no partition aborts a record of the transaction that was in time.
+        """
+        return s.disordered | forall(
+            implies(
+                s.confirmed[x] & s.commit_requested[x],
+                s.committed[x] & (s.late[x][t] | ~s.dropped[x][t]),
+            )
+            for x in Transaction
+            for t in TopicPartition
+        )
+
+    @invariant
+    def the_client_decides(s) -> Bool:
+        """In order, a transaction is committed only if its client has requested a commit."""
+        return s.disordered | super().the_client_decides()
+
+    @invariant
+    def only_the_newest_epoch_writes(s) -> Bool:
+        """If a pending record's producer id and epoch are not the newest of the transactional id,
+        the log has prepared the end of its transaction.
+        """
+        return forall(
+            implies(s.pending[x][t], s.metadata_of(x).is_prepared | s.is_current(x))
+            for x in Transaction
+            for t in TopicPartition
+        )
+
+    @witness
+    def a_late_record_joins_the_next_transaction(s) -> Bool:
+        """Reachable: a record of an aborted transaction is committed with the next transaction,
+        although every request and marker arrived in order.
+        """
+        return exists(
+            all_of(~s.disordered, s.added[x][t], s.aborted[x], s.kept[x][t])
+            for x in Transaction
+            for t in TopicPartition
+        )
+
+    @witness
+    def a_late_request_ends_the_next_transaction(s) -> Bool:
+        """Reachable: a transaction is committed although its client requested no commit."""
+        return exists(s.committed[x] & ~s.commit_requested[x] for x in Transaction)

@@ -1,0 +1,367 @@
+"""The lemmas about transaction version 1 with verification.
+
+The argument: a request is verified, or a record is pending, only while the coordinator's log has an
+open transaction of this stamp with this partition, whose marker the partition does not have yet.
+This marker ends the record and removes the guard, and the coordinator completes the transaction
+only after it. This part does not depend on the order of requests.
+
+The claims about single transactions also need this: an instance begins a transaction after it has
+the response for the one before, so only one of them is open. Late requests and late markers break
+this, so these claims and lemmas hold until `disordered` is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from model.coordinator_abstract.state import (
+    Instance,
+    Metadata,
+    TopicPartition,
+    Transaction,
+    TransactionalId,
+)
+from model.coordinator_abstract.verification import VerificationActions
+from model.language import (
+    Bool,
+    all_of,
+    any_of,
+    forall,
+    iff,
+    implies,
+    lemma,
+)
+
+
+class VerificationLemmas(VerificationActions):
+    """The lemmas of the version `kip-1228`, as far as they hold without an epoch for each
+    transaction.
+    """
+
+    consequences: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+
+    # ---- the log
+
+    def has_begun(s, i: TransactionalId, m: Metadata) -> Bool:
+        x = m.transaction
+        return all_of(
+            implies(
+                m.is_ongoing | s.has_decision(m),
+                s.begun[x] & (s.stamp[x].transactional_id == i),
+            ),
+            implies(
+                m.is_ongoing,
+                all_of(
+                    m.producer_id == s.stamp[x].producer_id,
+                    m.producer_epoch == s.stamp[x].producer_epoch,
+                ),
+            ),
+            implies(
+                s.has_decision(m),
+                all_of(
+                    s.is_decided_under(m, x),
+                    m.producer_id == m.last_id,
+                    m.producer_epoch == m.marker_epoch,
+                    m.last_epoch <= m.marker_epoch,
+                    implies(m.commits & ~s.disordered, s.commit_requested[x]),
+                ),
+            ),
+        )
+
+    @lemma
+    def the_log_has_the_decision(s) -> Bool:
+        """A transaction that the log commits or aborts is decided, with the marker epoch of the
+        record.
+
+        In order, the outcome is that of the record, and an ongoing transaction is not decided. An
+        ongoing transaction has no markers.
+        """
+        return forall(
+            all_of(
+                implies(
+                    s.log[i].is_ongoing,
+                    all_of(
+                        s.disordered | ~s.decided(s.log[i].transaction),
+                        forall(~s.marked[s.log[i].transaction][t] for t in TopicPartition),
+                    ),
+                ),
+                implies(
+                    s.has_decision(s.log[i]),
+                    all_of(
+                        s.decided(s.log[i].transaction),
+                        s.marker_epoch[s.log[i].transaction] == s.log[i].marker_epoch,
+                        any_of(
+                            s.disordered,
+                            iff(s.committed[s.log[i].transaction], s.log[i].commits),
+                        ),
+                    ),
+                ),
+            )
+            for i in TransactionalId
+        )
+
+    @lemma
+    def an_ongoing_record_follows(s) -> Bool:
+        """A record that adds a partition keeps the log's producer id, epoch and partitions.
+
+        In order, it also keeps the ongoing transaction, and names no decided transaction.
+        """
+        return forall(
+            implies(
+                s.is_appending[i] & s.appended[i].is_ongoing,
+                all_of(
+                    s.log[i].is_known,
+                    ~s.log[i].is_prepared,
+                    s.keeps_stamp(s.log[i], s.appended[i]),
+                    forall(s.appended[i].partitions[t] for t in s.log[i].partitions),
+                    any_of(
+                        s.disordered,
+                        all_of(
+                            ~s.decided(s.appended[i].transaction),
+                            implies(s.log[i].is_ongoing, s.has_the_transaction(i)),
+                        ),
+                    ),
+                ),
+            )
+            for i in TransactionalId
+        )
+
+    @lemma
+    def a_decision_follows(s) -> Bool:
+        """A record that prepares a commit or abort names the ongoing transaction of the log.
+
+        The record lists the partitions of this transaction, and keeps its producer id.
+        """
+        return forall(
+            implies(
+                s.is_appending[i] & s.appended[i].is_prepared,
+                all_of(
+                    s.log[i].is_ongoing,
+                    s.has_the_transaction(i),
+                    s.appended[i].producer_id == s.log[i].producer_id,
+                    s.appended[i].last_epoch == s.log[i].producer_epoch,
+                    forall(
+                        iff(s.appended[i].partitions[t], s.log[i].partitions[t])
+                        for t in TopicPartition
+                    ),
+                ),
+            )
+            for i in TransactionalId
+        )
+
+    # ---- stamps
+
+    @lemma
+    def the_log_has_no_last_epoch(s) -> Bool:
+        """Each record and each transaction has an epoch below the last one, except that a fence may
+        use the last epoch.
+        """
+        return all_of(
+            forall(
+                all_of(
+                    implies(
+                        s.log[i].is_known & ~s.has_decision(s.log[i]),
+                        s.log[i].producer_epoch < s.last_epoch,
+                    ),
+                    implies(
+                        all_of(
+                            s.is_appending[i],
+                            s.appended[i].is_known,
+                            ~s.has_decision(s.appended[i]),
+                        ),
+                        s.appended[i].producer_epoch < s.last_epoch,
+                    ),
+                )
+                for i in TransactionalId
+            ),
+            forall(
+                implies(s.begun[x], s.stamp[x].producer_epoch < s.last_epoch) for x in Transaction
+            ),
+        )
+
+    @lemma
+    def a_stamp_has_one_transaction(s) -> Bool:
+        """Of the transactions with one producer id and epoch, at most one lacks its response.
+
+        They all have the same client.
+        """
+        return forall(
+            implies(
+                s.begun[x] & s.has_stamp(y, s.stamp[x].producer_id, s.stamp[x].producer_epoch),
+                (s.client[x] == s.client[y]) & any_of(x == y, s.confirmed[x], s.confirmed[y]),
+            )
+            for x in Transaction
+            for y in Transaction
+        )
+
+    # ---- decisions
+
+    @lemma
+    def requests_are_of_begun_transactions(s) -> Bool:
+        """A client requests the commit or the abort of a transaction with partitions, never both.
+
+        Also, the client receives a response only after its request. In order, the transaction is
+        then decided.
+        """
+        return forall(
+            all_of(
+                ~(s.commit_requested[x] & s.abort_requested[x]),
+                implies(
+                    s.commit_requested[x] | s.abort_requested[x], s.begun[x] & s.has_partitions(x)
+                ),
+                implies(s.confirmed[x], s.commit_requested[x] | s.abort_requested[x]),
+                implies(s.confirmed[x], s.decided(x) | s.disordered),
+            )
+            for x in Transaction
+        )
+
+    @lemma
+    def an_acknowledged_commit_is_decided(s) -> Bool:
+        """In order, if a client has the response that its transaction committed, the coordinator
+        has committed it.
+        """
+        return s.disordered | forall(
+            implies(s.confirmed[x] & s.commit_requested[x], s.committed[x]) for x in Transaction
+        )
+
+    @lemma
+    def a_decision_raises_the_epoch(s) -> Bool:
+        """The markers of a transaction have its epoch or a larger one.
+
+        As long as the transactional id keeps its producer id, the epoch in the log is not smaller.
+        """
+        return forall(
+            implies(
+                s.decided(x),
+                all_of(
+                    s.begun[x],
+                    s.stamp[x].producer_epoch <= s.marker_epoch[x],
+                    implies(
+                        s.metadata_of(x).is_known
+                        & (s.metadata_of(x).producer_id == s.stamp[x].producer_id),
+                        s.marker_epoch[x] <= s.metadata_of(x).producer_epoch,
+                    ),
+                ),
+            )
+            for x in Transaction
+        )
+
+    @lemma
+    def no_transaction_is_between(s) -> Bool:
+        """No transaction has the epoch of a fence, or one between it and the fenced epoch."""
+        return forall(
+            implies(
+                all_of(
+                    s.has_decision(s.log[i]),
+                    s.begun[y],
+                    s.stamp[y].producer_id == s.log[i].last_id,
+                ),
+                s.stamp[y].producer_epoch <= s.log[i].last_epoch,
+            )
+            for i in TransactionalId
+            for y in Transaction
+        )
+
+    @lemma
+    def no_instance_is_between(s) -> Bool:
+        """No instance has the epoch of a fence, or one between it and the fenced epoch."""
+        return forall(
+            implies(
+                all_of(
+                    s.has_decision(s.log[i]),
+                    s.is_ready[c],
+                    s.held[c].producer_id == s.log[i].last_id,
+                ),
+                s.held[c].producer_epoch <= s.log[i].last_epoch,
+            )
+            for i in TransactionalId
+            for c in Instance
+        )
+
+    @lemma
+    def the_last_decision_is_unconfirmed(s) -> Bool:
+        """In order, if a current transaction is decided and lacks its response, the log has its
+        decision.
+        """
+        return s.disordered | forall(
+            implies(
+                all_of(s.begun[x], s.decided(x), ~s.confirmed[x], s.is_current(x)),
+                s.has_decision(s.metadata_of(x)) & (s.metadata_of(x).transaction == x),
+            )
+            for x in Transaction
+        )
+
+    # ---- partitions
+
+    @lemma
+    def an_added_partition_is_in_the_log_or_marked(s) -> Bool:
+        """A partition is added only to a begun transaction.
+
+        In order, a current transaction with a partition is ongoing or decided.
+        """
+        return forall(
+            implies(
+                s.added[x][t],
+                all_of(
+                    s.begun[x],
+                    any_of(
+                        s.disordered,
+                        s.decided(x),
+                        ~s.is_current(x),
+                        s.metadata_of(x).is_ongoing & (s.metadata_of(x).transaction == x),
+                    ),
+                ),
+            )
+            for x in Transaction
+            for t in TopicPartition
+        )
+
+    def is_covered(s, x: Transaction, t: TopicPartition) -> Bool:
+        """True if the log has an open transaction of this stamp with this partition, and no marker
+        of it is there.
+        """
+        m = s.metadata_of(x)
+        return all_of(
+            m.partitions[t],
+            (m.is_ongoing & s.is_current(x)) | (m.is_prepared & s.is_decided_under(m, x)),
+            ~s.marked[m.transaction][t],
+        )
+
+    @lemma
+    def a_verified_request_is_covered(s) -> Bool:
+        """A request that has its guard and is confirmed has an open transaction of its stamp in the
+        log, without the partition's marker.
+        """
+        return forall(
+            implies(s.guarded[x][t] | s.vouched[x][t], s.begun[x])
+            & implies(s.guarded[x][t] & s.vouched[x][t], s.is_covered(x, t))
+            for x in Transaction
+            for t in TopicPartition
+        )
+
+    @lemma
+    def pending_records_are_of_the_newest_epoch(s) -> Bool:
+        """A partition with pending records has seen no larger epoch of their producer id.
+
+        In order, they belong to the open transaction of the log, unless one of them was late.
+        """
+        return forall(
+            implies(
+                s.pending[x][t],
+                all_of(
+                    s.begun[x],
+                    s.seen_epoch[t][s.stamp[x].producer_id] == s.stamp[x].producer_epoch,
+                    any_of(s.disordered, s.late[x][t], s.metadata_of(x).transaction == x),
+                ),
+            )
+            for x in Transaction
+            for t in TopicPartition
+        )
+
+    @lemma
+    def a_marked_partition_has_seen_the_marker(s) -> Bool:
+        """Only a decided transaction has a marker."""
+        return forall(
+            implies(s.marked[x][t], s.decided(x)) for x in Transaction for t in TopicPartition
+        )

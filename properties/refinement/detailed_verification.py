@@ -1,0 +1,100 @@
+"""The version `verification` of `transactions` takes only steps that `coordinator-abstract` allows.
+
+The abstract spec remembers which records arrived late, and whether any request or marker did. The
+detailed state has forgotten this. So both specs are explored together (`history_mapping`), and all
+other variables are compared, by the mapping of states.
+
+A verification of the detailed spec is two abstract steps: the leader asks, and the coordinator
+confirms.
+
+Source: Abadi and Lamport, The Existence of Refinement Mappings (history variables).
+Simplified: as in `detailed_coordinator`. No append of the coordinator fails while the coordinator
+does not. With two transactions, no request to end is late: in the detailed spec, a transaction that
+is opened again after its end keeps its old markers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Final
+
+from model.coordinator_abstract.verification_claims import Verification as AbstractVerification
+from model.language import action, exists, when
+from model.language.interpreter import State
+from model.transactions.state import Instance, Outcome, TopicPartition, Transaction
+from model.transactions.versions import Transactions, Verification
+from properties.refinement.behaviour import Call, as_int
+from properties.refinement.detailed_coordinator import Cells, Refinement
+from properties.refinement.history_mapping import Difference, HistoryMapping, Transition
+from properties.refinement.state_mapping import Step
+
+
+class WithoutEmptyEnds(Verification):
+    """The version `verification`, whose clients request no end of a transaction without records.
+
+    In Kafka, such a client sends no EndTxn.
+    """
+
+    @action(fair="weak")
+    def receive_end(self, k: Transaction, i: Instance, outcome: Outcome) -> None:
+        """A client that sent a record receives the answer to its request."""
+        when(exists(self.sent[k][p] for p in TopicPartition))
+        super().receive_end(k, i, outcome)
+
+
+FORGOTTEN: Final = {"late", "disordered"}  # history variables of the abstract spec
+
+
+class VerifiedStates(Refinement):
+    """The mapping of states and steps: in transaction version 1, epochs stay."""
+
+    @cached_property
+    def abstract(self) -> AbstractVerification:
+        return AbstractVerification(**self.bounds())
+
+    def abstraction(self, state: State) -> State:
+        """Returns the abstract state of a detailed state, without the history variables."""
+        out: Cells = {**super().abstraction(state)}
+        for k in range(self.detailed.transactions):
+            for p in range(self.detailed.partitions):
+                out["guarded", (k, p)] = out["vouched", (k, p)] = state["verified", (k, p)]
+        return out
+
+    def _epoch_before(self, state: State, transaction: int, marker_epoch: int) -> int:
+        """Returns the epoch of the transaction; its commit or abort may keep it."""
+        return as_int(state["stamp.producer_epoch", (transaction,)])
+
+    def _actions_of(self, step: Step) -> list[Call]:
+        match step.action, step.arguments:
+            case "verify", (p, k):
+                return [Call("start_verification", (k, p)), Call("confirm", (k, p))]
+            case "change_leader" as name, (p, _):
+                return [Call(name, (p,))]
+            case _:
+                return super()._actions_of(step)
+
+
+class VerificationRefinement(HistoryMapping[Transactions]):
+    """The version `verification` of `transactions`, and the abstract spec that must allow each of
+    its steps.
+    """
+
+    @cached_property
+    def states(self) -> VerifiedStates:
+        return VerifiedStates(self.detailed)
+
+    @cached_property
+    def abstract(self) -> AbstractVerification:
+        return self.states.abstract
+
+    def calls(self, step: Transition, abstract: State) -> list[Call]:
+        """Returns the abstract actions that explain a step of the detailed spec."""
+        return self.states.calls(Step(**step._asdict()))
+
+    def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
+        """Yields each variable of the abstract spec that the detailed state determines."""
+        expected = self.states.abstraction(detailed)
+        for (name, keys), theirs in abstract.items():
+            if name not in FORGOTTEN:
+                yield f"{name}{list(keys)}", expected[name, keys], theirs
