@@ -1,4 +1,7 @@
-"""The state machines of the abstract specs, which `state_machines` adds to its table."""
+"""The state machines that the abstract specs contain.
+
+The module `state_machines` adds them to its table.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,8 @@ class InputFault(Exception):
 class UnknownName(InputFault):
     """The error for a name that does not exist; its message lists the three nearest names.
 
-    `of` names what has no such name, such as `replication fetch-divergence` for a property.
+    `of` is the place in which the name was looked up, such as `replication fetch-divergence` for a
+    property of this version.
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, of: str = "") -> None:

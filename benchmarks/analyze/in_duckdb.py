@@ -7,8 +7,8 @@
   higher offset. None of them must have completed before the request was invoked.
 - Agreement on the log: the records are grouped once by value and once by offset.
 - Order within a process: a window function finds the offset of the process's previous step, which
-  must be lower. Another one finds the next lower offset in the log. A poll skips this offset if it
-  is above that of the previous step.
+  must be lower. Another one finds the highest offset of the log below this step's offset. If it is
+  above the previous step's offset, the poll skipped it.
 """
 
 # Real-time order needs one window function and no join: 16 CPU s for ten million rows of 256 keys,

@@ -129,7 +129,9 @@ def replay_command(
 
 
 def _on_real_brokers(file: Path, on: str, meta: Mapping[str, Any]) -> str:
-    """Returns the error text for --on with a trace of a model, which has no real brokers."""
+    """Returns the error text for `--on` with a spec's trace, which names the reproduction of its
+    bug.
+    """
     from checkers.reproduce.catalogue import REPRODUCTIONS
 
     found = [

@@ -81,7 +81,10 @@ class Log:
 
     @cached_property
     def range_base(self) -> Ints:
-        """Returns, for each record batch, the first offset of its range (see `range_number`)."""
+        """Returns, for each record batch, the first offset of its range.
+
+        A range is a series of adjacent sound batches without an offset gap.
+        """
         _, first, of = np.unique(self.range_number, return_index=True, return_inverse=True)
         return self.base[first][of]
 

@@ -71,8 +71,8 @@ def send_all(
 ) -> None:
     """Sends `count` records, each to a random partition.
 
-    Stops early when sends with an unknown outcome have taken 60 seconds in total. A send
-    without a delivery report ends its process after 60 seconds.
+    If a send has no delivery report after 60 seconds, its outcome is unknown, and its process in
+    the history ends. Stops early when sends with an unknown outcome have taken 60 seconds in total.
     """
     process = shared.new_process()
     unanswered_s = 0.0

@@ -1,7 +1,7 @@
 """A spec whose sorts (types) are finite, for decidable queries of Z3 and for concrete states.
 
-Every sort is an enumeration of its elements, and all quantifiers are expanded. A model that Z3
-finds becomes a state of the reference interpreter, which can then take the same steps.
+Every sort is an enumeration of its elements, and all quantifiers are expanded. A model
+that Z3 finds becomes a state of the interpreter of specs, which can then perform actions from it.
 """
 
 from __future__ import annotations

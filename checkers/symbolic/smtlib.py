@@ -93,10 +93,12 @@ def scripts(spec: Spec, proof: Proof) -> Iterator[Script]:
 
 
 def deciding(proof: Proof) -> Iterator[tuple[Condition, frozenset[str]]]:
-    """Yields the conditions that decide a proof, each with the claims that it does not assume.
+    """Yields the conditions that decide a proof, each with the claims that its assumptions leave
+    out.
 
-    These are the failed conditions, which leave their claims unproved (*dropped*), and all
-    conditions of the proved claims. The latter conditions assume no dropped claim.
+    They are the failed conditions, and all conditions of the proved claims. The claims of failed
+    conditions are not proved (*dropped*), so the conditions of the proved claims must not assume
+    them.
     """
     dropped = frozenset(proof.dropped)
     for condition in proof.conditions:

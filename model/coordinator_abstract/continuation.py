@@ -268,8 +268,8 @@ class ContinuationLemmas(ContinuationActions):
 
     @lemma
     def transactions_are_of_the_newest_instance(s) -> Bool:
-        """If a transaction has the producer id and epoch of the log, or the log has its decision,
-        its client is the newest instance.
+        """If the coordinator's log has the producer id and epoch of a transaction, or its decision,
+        the client of the transaction is the newest instance.
         """
         return forall(
             all_of(
@@ -298,7 +298,7 @@ class Continuation(ContinuationLemmas):
 
     @invariant
     def only_the_newest_instance_has_the_epoch(s) -> Bool:
-        """Only the newest instance of a transactional id has the producer id and epoch of the log.
+        """Only the newest instance has the producer id and epoch in the coordinator's log.
 
         So a replaced instance does not return: a request to continue, or its retry, does not give
         it the present epoch.

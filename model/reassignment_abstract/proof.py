@@ -287,8 +287,10 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def members_come_from_older_epochs(s) -> Bool:
-        """A member of an epoch (`is_member`) is a member of each older epoch that is not superseded
-        (`is_superseded`).
+        """A member of an epoch is a member of each older epoch that is not superseded.
+
+        Members were in the epoch's ISR or ELR. An epoch is superseded if one of its members has
+        moved to a newer epoch.
         """
         return forall(
             implies(

@@ -161,9 +161,10 @@ class Version1(Transactions):
     def commit_append(s) -> None:
         """The record that the coordinator appended to its log is committed.
 
-        Kafka: TransactionMetadata.completeTransitionTo. Once the log has the fence's epoch, Kafka
-        forgets that an earlier append of a fence failed (prepareComplete). Simplified: every
-        committed append clears `fence_failed`. The guard is the same as in transaction version 2.
+        Kafka: TransactionMetadata.completeTransitionTo. When a transaction ends, Kafka also clears
+        hasFailedEpochFence (prepareComplete): the log then has the epoch of the failed fence.
+        Simplified: every committed append clears `fence_failed`. The guard is the same as in
+        transaction version 2.
         """
         super().commit_append()
         s.fence_failed = false

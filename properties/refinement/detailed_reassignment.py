@@ -208,7 +208,11 @@ class Refinement(HistoryMapping[ElrOfReplicas]):
     def _known_by(
         self, detailed: State, abstract: State, r: int, epoch: int
     ) -> Iterator[Difference]:
-        """Yields the values that must be equal: what leader `r` knows of its ISR and followers."""
+        """Yields what leader `r` knows of its ISR and followers, in the detailed and the abstract
+        state.
+
+        Both values must be equal.
+        """
         known = self._set(abstract, "led.isr", epoch)
         isr = frozenset(f for f in self._brokers if detailed["broker.isr", (r, f)])
         yield f"the ISR that b{r} knows", isr, known

@@ -3,8 +3,8 @@
 Each call of C handles a limited number of states. Between two calls, this module reports progress,
 checks the budget and reacts to an interruption.
 
-C stores only a key of each state, and notes only that some term is undefined. The Python
-interpreter repeats the steps to a violation, and finds out which term is undefined
+C stores only a key of each state, and notes only that the value of some term is outside its type.
+The slow interpreter of specs, in Python, repeats the steps to a violation, and finds this term
 (`keyed_steps`).
 """
 

@@ -103,7 +103,7 @@ class FairCycles:
     def fair(self, within: Mask, through: Mask) -> Mask:
         """Returns a mask of all states in the largest sets where a fair behaviour can stay forever.
 
-        The sets are in `within`, and each contains a state of `through`.
+        Each set is a subset of `within` and contains a state of `through`.
         """
         good = self._mask()
         left = within
@@ -163,8 +163,7 @@ class FairCycles:
     def _close_idle(self, wanted: NDArray[np.uint8], node: int) -> None:
         """Sets `wanted` to 0 for each weakly fair action that is disabled in this state (`node`).
 
-        A label is the number of an instance: an action with values of its parameters. `wanted` has
-        an element for each label.
+        `wanted` has an element for each action with values of its parameters.
         """
         leaving = self.labels[int(self.offsets[node]) : int(self.offsets[node + 1])]
         kept = wanted == STRONG

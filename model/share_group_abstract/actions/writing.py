@@ -96,7 +96,9 @@ class Writes(Deliveries):
     # ---- the leader
 
     def is_awaited(s, w: Slot) -> Bool:
-        """True if the write has an acknowledgement, and the present leader waits for its result."""
+        """True if the write stores a member's acknowledgement, and the present leader waits for its
+        result.
+        """
         return s.is_from_leader(w) & (s.write[w].member != nothing)
 
     def succeed(s, w: Slot) -> None:

@@ -11,8 +11,8 @@ A read is intermediate if three things are true:
   (`order.skip`).
 - The process never polled this last value.
 
-The analysis observes each step (`steps`) that begins at a transaction's record before the
-transaction's last record of the key.
+A step (`steps`) is an observation if it begins at a record of a transaction that is not the
+transaction's last record of this key.
 
 Source: Adya's G1b; jepsen.tests.kafka discusses G1b for a log but does not decide it.
 Simplified: only the last value counts; other missed values are reported as skips.

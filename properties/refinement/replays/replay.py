@@ -83,8 +83,9 @@ class Replay(Generic[HarnessT]):
     def run(self, actions: Iterable[Action], *, defective: bool) -> HarnessT:
         """Carries out the actions on a new harness, and returns the harness.
 
-        The harness is the driven part of the broker. Raises KeyError for an action that is neither
-        in `effects` nor in `by_itself`.
+        The harness has the part of the broker that carries out the actions. Raises KeyError for an
+        action that is neither in `effects` nor in `by_itself`, the actions that the broker takes
+        without help.
         """
         harness = self.start(self.defect if defective else SOUND)
         times: Counter[str] = Counter()
@@ -105,8 +106,8 @@ class Replay(Generic[HarnessT]):
     def holds(self, harness: HarnessT) -> bool:
         """True if the spec's claim is true of the current state of the harness.
 
-        The harness is the driven part of the broker. The function `read` turns it into a state of
-        the spec.
+        The harness has the part of the broker that carries out the actions. The function `read`
+        turns it into a state of the spec.
         """
         spec, cells, sorts = self.read(harness)
         formulas = {c.name: c.formula for c in (*spec.claims, *spec.action_properties)}

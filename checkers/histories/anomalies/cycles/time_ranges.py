@@ -35,8 +35,8 @@ from checkers.histories.plan.batch import Batch
 class InfoSenders:
     """The operations that did not end ok, although a poll returned a value that they sent.
 
-    `times` has the logical time of each operation A: one more than that of B, where B is the
-    operation that ended ok last before A began.
+    `times` has the logical time of each: one more than that of the last operation that ended ok
+    before this one began.
     """
 
     ops: NumberSet
