@@ -43,7 +43,6 @@ COPIED: Final = ("model", "reference_impl", "properties", "checkers", "tests", "
 LIBRARIES: Final = ("numpy", "pyarrow.compute", "hypothesis.stateful", "networkx", "cramjam")
 TEST_CPU_S: Final = 4.0  # that each test may use beyond five times what it used without a mutant
 LIMIT_S: Final = 900.0  # of all tests together: it ends those that wait without using the processor
-FAILURES: Final = 5  # crashes and timeouts, after which the remaining tests are not run
 ASSERTING: Final = (
     "model",
     "reference_impl",
@@ -59,6 +58,8 @@ OPTIONS: Final = ("-q", "--tb=native", "-n", "0", "--timeout=0", *PLUGINS_OFF, *
 NOTHING_RAN: Final = (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR)
 
 Outcome = Literal["killed", "crash", "timeout", "survived"]
+# After so many of them, the remaining tests are not run: a later assertion could still fail.
+FAILURES: Final[Mapping[Outcome, int]] = {"killed": 1, "crash": 20, "timeout": 5}
 
 
 class Selection(NamedTuple):
@@ -250,7 +251,7 @@ class Watch:
         outcome = _outcome(error)
         self.failures.append((outcome, node.nodeid, _line(error, node.config.rootpath)))
         session = node.session
-        if outcome == "killed" or len(self.failures) >= FAILURES:
+        if sum(one == outcome for one, *_ in self.failures) >= FAILURES[outcome]:
             session.shouldstop = f"{outcome} by {node.nodeid}"
 
 

@@ -6,8 +6,15 @@ from typing import Any
 
 import pytest
 
+from reference_impl.node.settings import BrokerSettings
 from reference_impl.protocol.messages import ErrorCode, InitializedProducerId, InitProducerId
-from reference_impl.transactions.metadata import COMPLETED, TransactionMetadata, TxnState
+from reference_impl.transactions.changes import change_by_time
+from reference_impl.transactions.metadata import (
+    COMPLETED,
+    PREPARED,
+    TransactionMetadata,
+    TxnState,
+)
 from tests.reference_impl.transactions.one_coordinator import (
     CLIENT,
     A,
@@ -48,6 +55,27 @@ def test_a_new_instance_gets_the_next_epoch_when_nothing_is_open(state: TxnState
     assert [(one.producer_id, one.producer_epoch, one.error) for one in answers] == [
         (7, 4, ErrorCode.NONE)
     ]
+
+
+EXPIRES_MS = BrokerSettings().transactional_id_expiration_ms
+NEVER = 2**62
+
+
+@pytest.mark.parametrize(
+    ("state", "now_ms", "after"),
+    [
+        (TxnState.ONGOING, 60_000, None),
+        (TxnState.ONGOING, 60_001, TxnState.PREPARE_ABORT),
+        (TxnState.EMPTY, EXPIRES_MS - 1, None),
+        *((state, EXPIRES_MS, TxnState.DEAD) for state in (TxnState.EMPTY, *COMPLETED.values())),
+        *((state, NEVER, None) for state in PREPARED.values()),
+    ],
+)
+def test_an_overdue_transaction_is_aborted_and_an_inactive_id_expires(
+    state: TxnState, now_ms: int, after: TxnState | None
+) -> None:
+    change = change_by_time(metadata(state), at(now_ms))
+    assert (change.after.state if change else None) is after
 
 
 def test_a_new_id_is_logged_without_a_transaction_and_without_a_client_version() -> None:
