@@ -22,8 +22,9 @@ fewest mutants tried come first.
 
 A mutant is *killed* if a test fails by an assertion, or by a line such as `(row,) = rows`, which
 asserts that there is one row. A *crash* (another exception, or an assertion of the product itself)
-and a *timeout* are counted apart and are no kills. The *score* is the share of killed mutants among
-those that were killed or survived, rounded down.
+and a *timeout* are counted apart and are no kills; after a crash the tests go on, because a later
+assertion may fail. The *score* is the share of killed mutants among those that were killed or
+survived, rounded down.
 
 Open survivors are tried again when tests are added. So the score is that of the tests of today, and
 higher than the share that was killed at first. An *explained* survivor is equivalent to the source,

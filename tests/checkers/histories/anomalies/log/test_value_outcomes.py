@@ -55,6 +55,18 @@ def test_bad_outcomes_are_found_for_any_split(at: list[int]) -> None:
     assert {d.anomaly.id for d in decisions if d.count} == {*ANOMALIES}
 
 
+@pytest.mark.parametrize("ended", ["fail", "info"])
+def test_a_value_without_a_known_offset_is_unseen_after_the_log_start_too(ended: str) -> None:
+    h = history(f"""
+        p1  send k=a        -> ok
+        c1  poll            -> {ended} k=a@?
+        c1  start_offset k  -> ok @5
+    """)
+    assert_agrees(h, ("unseen",), NOTHING_DECLARED, [])
+    (decision,) = analysed(h, ("unseen",), NOTHING_DECLARED, []).decisions
+    assert decision.count == 1
+
+
 def test_an_unfinished_history_permits_unseen_values() -> None:
     h = history("p1 send k=a -> ok @0")
     for declared, code in ((NOTHING_DECLARED, 1), (Declarations(finished=False), 0)):
