@@ -44,3 +44,9 @@ def test_the_settings_of_a_topic_are_those_of_kafka() -> None:
     assert asdict(LogConfig()) == {name: value for name, (_, value) in LOG.items()}
     internal = {"cleanup_policy": CleanupPolicy.COMPACT, "segment_bytes": 100 * MIB}
     assert asdict(INTERNAL_LOG_CONFIG) == asdict(LogConfig()) | internal
+
+
+def test_a_cleanup_policy_deletes_or_compacts_by_its_name() -> None:
+    both = CleanupPolicy.COMPACT_AND_DELETE, CleanupPolicy.DELETE_AND_COMPACT
+    assert {one for one in CleanupPolicy if one.deletes} == {CleanupPolicy.DELETE, *both}
+    assert {one for one in CleanupPolicy if one.compacts} == {CleanupPolicy.COMPACT, *both}
