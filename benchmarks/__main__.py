@@ -12,6 +12,7 @@ BENCHMARKS = (
     "help",
     "explore",
     "simulate",
+    "cached_proofs",
     "refinement",
     "trace",
     "analyze",
