@@ -2,7 +2,7 @@
 
     retimed   The start of a send S is moved to a later time. By then, another send to the same key
               has completed with a higher offset. S begins after that send but has a lower offset:
-              this is an inversion. The record of S is still read only after S has begun.
+              this is an inversion. No read of the record of S comes before the new start.
     lowered   An observed log end offset is halved, which makes it stale. No other rule depends on
               an end offset.
 

@@ -10,7 +10,7 @@ checks looks for a set of anomalies:
     all            all anomalies, and the delivery semantics; peers do not run this check
 
 The anomalies are injected, so the expected result is exact. Any other result is reported as wrong.
-Options and results call an engine or a peer a *way*.
+In the options and the results, *way* means an engine or a peer.
 """
 
 from __future__ import annotations

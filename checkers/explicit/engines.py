@@ -54,9 +54,9 @@ def run(task: Task, engine: EngineName | None = None) -> Exploration:
     If the engine does not support the search, the next engine of the table `ENGINES` runs. The last
     engine, plain Python, supports every search. Without a name, a small search uses plain Python,
     which needs no start-up time; any other search begins with the fastest engine. A search is small
-    if it has few states, and if the actions have few terms with all quantifiers written out. A
-    search with coverage, fingerprints or a memory limit never counts as small. Raises UnknownName
-    for an unknown engine.
+    if it has few states, and if the actions still have few terms after all quantifiers are written
+    out. A search with coverage, fingerprints or a memory limit never counts as small. Raises
+    UnknownName for an unknown engine.
     """
     if engine is not None and engine not in ENGINES:
         raise UnknownName("engine", engine, ENGINES)

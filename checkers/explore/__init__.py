@@ -2,7 +2,7 @@
 
     walks        initial states, enabled actions, and disabled ones with the reason
     paths        a path as text, such as `leader_write(b0); follower_replicate(b1, b0)`
-    scopes       a scope as text, and the arguments that are tried where a type is too large
+    scopes       the sizes of a spec's types as text, and the arguments to try for a large type
     formulas     reads a formula of the spec language from text, and reports the place of a mistake
     logs         finds the variables of a spec that are a log, and its end and other offsets
     pictures     a state as logs, lanes, messages and tables, derived from the types of variables

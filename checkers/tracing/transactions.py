@@ -62,7 +62,7 @@ class Metadata(NamedTuple):
 
 
 class Position(NamedTuple):
-    """The state after the events of a trace so far: the spec's state, and facts that it lacks."""
+    """The state after the events of a trace so far: the spec's state, and facts beside it."""
 
     state: RowState
     metadata: Metadata | None

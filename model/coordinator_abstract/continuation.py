@@ -202,7 +202,7 @@ class ContinuationLemmas(ContinuationActions):
         )
 
     def repeats(s, i: TransactionalId) -> Bool:
-        """True if the appended record repeats the log's producer id and epoch, the present and the
+        """True if the appended record has the same producer id and epoch as the log, and the same
         previous ones.
         """
         m, n = s.log[i], s.appended[i]

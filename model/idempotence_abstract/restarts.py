@@ -316,10 +316,11 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def a_replaced_number_is_old(s) -> Bool:
-        """If a client has given a batch a new number, the old number is not acknowledged.
-
-        A number is a producer epoch with a sequence. The old number's epoch is before the client's
+        """A batch's replaced number is not acknowledged, and its epoch is before the client's
         present epoch.
+
+        A number is a producer epoch with a sequence. A client replaces it when it numbers the batch
+        again.
         """
         return forall(
             implies(

@@ -90,8 +90,9 @@ def majority(bodies: Iterator[Bool]) -> Bool:
 def at_least(number: int, bodies: Iterator[Bool]) -> Bool:
     """True if the body is true for at least `number` elements of a type such as `Replica`.
 
-    Raises SpecError if the loop ranges over a set instead of a type. A proof does not count: it
-    assumes only that enough elements stay enough when one more is added.
+    Raises SpecError if the loop ranges over a set instead of a type. In a proof the elements are
+    not counted. The proof assumes only that a true term stays true when the body becomes true for
+    one more element.
     """
     scope = _Scope.of(bodies)
     if scope.ranges:

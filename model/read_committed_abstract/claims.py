@@ -125,7 +125,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @lemma
     def one_decision(s) -> Bool:
-        """A transaction that is committed or aborted has begun, and it is never both.
+        """A committed or aborted transaction has begun, and no transaction is both.
 
         True because the coordinator commits or aborts only a transaction that has begun, and only
         once. A record outside of transactions begins no transaction.

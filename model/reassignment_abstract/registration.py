@@ -76,9 +76,9 @@ class Registration(AbstractPartitionState):
     ) -> None:
         """Writes the ISR `isr` and the new ELR for the leader epoch `e`.
 
-        The ELR has the present members outside `isr`, without the brokers in `out` and those that
-        must leave the ELR (`leaves_elr`). It is empty if the ISR is large enough
-        (`ends_eligibility`). Kafka: PartitionChangeBuilder.maybePopulateTargetElr.
+        The ELR has those members of the present ISR and ELR that are not in `isr`, without the
+        brokers in `out` and those that must leave the ELR (`leaves_elr`). It is empty if the ISR is
+        large enough (`ends_eligibility`). Kafka: PartitionChangeBuilder.maybePopulateTargetElr.
         """
         now = s.newest
         ends = s.ends_eligibility(isr)

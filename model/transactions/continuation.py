@@ -103,10 +103,10 @@ class Continuation(Transactions):
 
     @action
     def lose_response(s) -> None:
-        """The response to a client that continues is lost.
+        """The response to a client that sends InitProducerId to continue is lost.
 
-        Kafka: the connection breaks. Simplified: the response is lost before its record is
-        committed.
+        Kafka: the connection breaks. Simplified: the response is lost before the coordinator's
+        record is committed.
         """
         when(exists((s.answering == i) & s.is_continuing[i] for i in Instance))
         s.answering = nothing

@@ -79,9 +79,10 @@ def _successive(log: ReplicaLog) -> Iterator[tuple[Batch, Batch]]:
 
 
 def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
-    """Returns one violation per batch whose producer has an open transaction without this batch.
+    """Returns one violation per batch that comes while an earlier transaction of its producer is
+    open.
 
-    The batch is not part of the transaction because it is not transactional, or because it has a
+    The batch is not part of this transaction because it is not transactional, or because it has a
     newer producer epoch. So a marker is missing before it.
     """
     return tuple(

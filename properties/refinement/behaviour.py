@@ -67,7 +67,8 @@ class Taken:
 class Behaviour:
     """The current state of a spec, and the actions that led to it from an initial state.
 
-    The actions up to `preparation` prepare the state for a run; `taken` does not count them.
+    The first `preparation` actions prepare the state for a run; `taken` counts the actions after
+    them.
     """
 
     spec: Spec

@@ -9,8 +9,8 @@
 The recorder first writes operations as text to a *tail*, and later as a table to a *part*. Part k
 replaces tail k, and appears only when it is complete. If the recorder is killed, the last tail
 remains, and its last line may be incomplete. Operations that were open at the kill get the outcome
-`info` and come last. A kill between two parts leaves two tails. Then the later tail repeats the
-invocations of operations that were open at its beginning. Lines of a tail:
+`info` and come last. Tail k+1 begins before part k is complete, so a kill in this time leaves both
+tails. Each tail begins with the invocations of the operations that are open then. Lines of a tail:
 
     {"invoked": 7, "process": 2, "f": "send", "at_ns": 12, "did": [["send", "a-0", null, "v"]]}
     {"completed": 7, "outcome": "ok", "at_ns": 15, "did": [["send", "a-0", 3, "v"]], "error": null}

@@ -86,7 +86,9 @@ def _in_log_ns(fetch: Fetch, commit: Commit) -> int:
 def offsets_without_output(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[OffsetWithoutOutput, ...]:
-    """Returns one violation per missing output record of a transaction whose offset took effect."""
+    """Returns one violation per missing output record of a transaction whose input offset was
+    committed.
+    """
     missing = missing_of(history, declared)
     return tuple(
         sorted(

@@ -1,4 +1,4 @@
-"""Anomalies of transactions: visible in part, while open, or from a fenced producer."""
+"""Anomalies of transactions: a part of one is visible, or an open or fenced one is visible."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def _writes_of_replaced(history: History) -> Iterator[tuple[int, str, int, int]]
 
 
 def zombie_writes(history: History) -> tuple[ZombieWrite, ...]:
-    """Returns one violation per operation of a replaced producer that took effect after all."""
+    """Returns one violation per operation that took effect although its producer was replaced."""
     readers, wrote = first_readers(history), writers(history)
     rows: list[ZombieWrite] = []
     for number, name, made, newer in _writes_of_replaced(history):

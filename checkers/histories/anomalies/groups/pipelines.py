@@ -178,12 +178,13 @@ def _consumers(several: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each pair of transactions, the lowest offset that a third operation committed.
+    """Returns, for each pair of transactions, the lowest offset that another operation committed
+    between them.
 
-    A pair is two transactions of a group that consumed the same input. The third operation may have
-    moved the group back between them: it commits an offset of the same group and topic partition.
-    This operation overlaps the time between the invocation of the first transaction and the
-    completion of the second. A pair without such a commit has no row.
+    A pair is two transactions of a group that consumed the same input. The other operation may have
+    moved the group back: it commits an offset of the same group and topic partition, and overlaps
+    the time between the invocation of the first transaction and the completion of the second. A
+    pair without such an operation has no row.
     """
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)

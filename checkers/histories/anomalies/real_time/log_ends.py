@@ -168,8 +168,8 @@ class LogEnds:
         """Returns the numbers of the history's partitions whose rows may contradict a check.
 
         These are not topic partitions. A check states that an operation's offset is not below the
-        log end. A row contradicts the check if it has a log end above that offset, which was
-        observed before the operation was invoked.
+        log end. A row contradicts the check if its log end is above that offset and was observed
+        before the operation was invoked.
         """
         group, some = self._log_of_each(checks)
         least, latest = np.full((2, len(self.logs)), [[NEVER_NS], [UNKNOWN_OFFSET]])

@@ -104,9 +104,9 @@ def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> l
 def missing(
     of: TransactionReads, some: list[Candidate], in_log_ns: Mapping[int, int], context: Context
 ) -> Plan[list[MissingRecord]]:
-    """Returns the candidates in `some` that readers skipped: committed records that none received.
+    """Returns the candidates in `some` that no reader received, although readers read past them.
 
-    A candidate is skipped if readers polled its offset or a higher offset of its log. `of` has the
+    They read past a candidate if they polled its offset or a higher one of its log. `of` has the
     highest polled offset of each log. Records that retention may have deleted are left out.
     `in_log_ns` maps each transaction to a time at which its records were in the log.
     """

@@ -12,9 +12,9 @@ session, and sends full fetches. Each request of a session has the next epoch. I
 request again, for example because the response was lost, the epoch is wrong. The client gets an
 error, and begins a new session.
 
-If a partition has no new records, the session also keeps the response for this partition. A replica
-is an immutable object; each change makes a new object. While the object stays the same, the same
-request has the same response. So the broker does not read the partition again.
+If a partition has no new records, the session keeps the response for this partition. It sends this
+response again, without reading the partition, until the replica changes. Each change of a replica
+makes a new object, so the session only compares objects.
 
 Source: KIP-227; FetchManager.newContext, FetchContext, FetchSession, FetchSessionCacheShard.
 Simplified: one cache for all sessions; Kafka has eight shards, each for an eighth of the sessions.

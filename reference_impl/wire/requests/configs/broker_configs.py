@@ -11,8 +11,8 @@ Kafka with eligible leader replicas.
 
 Source: KIP-226, KIP-966; Kafka documentation, "Broker Configs"; ConfigAdminManager,
 ConfigurationControlManager of Apache Kafka.
-Simplified: settings of a single broker are refused; a request with an unknown setting is refused,
-although Kafka accepts it; no synonyms.
+Simplified: a request that changes one broker only is refused; a request with an unknown setting is
+refused, although Kafka accepts it; no synonyms.
 """
 
 from __future__ import annotations
