@@ -25,23 +25,18 @@ from model.language import (
     false,
     forall,
     implies,
-    ite,
     nothing,
     true,
     when,
     witness,
 )
 from model.releases import LATEST, kafka
-from model.transactions.actions.coordinator import no_partition
 from model.transactions.state import (
     COMPLETE,
     EMPTY,
     CoordinatorEpoch,
     Instance,
     Metadata,
-    Outcome,
-    ProducerEpoch,
-    ProducerId,
     Transaction,
 )
 from model.transactions.versions import Transactions
@@ -136,19 +131,10 @@ class Continuation(Transactions):
             (m.state == EMPTY) | (m.state == COMPLETE),
             ~s.has_continued[i],
             s.may_continue(i),
-            s.producer[i].producer_id == m.producer_id,
-            s.producer[i].producer_epoch == m.producer_epoch,
+            s.has_newest_epoch(i),
         )
-        fresh = s.is_exhausted(m.producer_epoch)
-        unused = s.take_producer_id(fresh)
-        s.write(
-            s.continued(
-                ite(fresh, unused, m.producer_id),
-                ite(fresh, ProducerEpoch(0), m.producer_epoch + 1),
-                m.producer_id,
-            ),
-            answering=i,
-        )
+        stamp = s.next_stamp(s.is_exhausted(m.producer_epoch))
+        s.write(s.idle(EMPTY, stamp.producer_id, stamp.producer_epoch, m.producer_id), answering=i)
         s.keep_last(true)
         s.has_continued[i] = True
         if s.appends_wait():
@@ -176,23 +162,8 @@ class Continuation(Transactions):
             s.has_last,
             s.expects_last(i),
         )
-        s.write(s.continued(m.producer_id, m.producer_epoch, m.previous_id), answering=i)
+        s.write(s.idle(EMPTY, m.producer_id, m.producer_epoch, m.previous_id), answering=i)
         s.keep_last(true)
-
-    def continued(
-        s, producer_id: ProducerId, producer_epoch: ProducerEpoch, previous_id: ProducerId
-    ) -> Metadata:
-        """Returns metadata without a transaction; `previous_id` is the client's present id."""
-        return Metadata(
-            state=EMPTY,
-            outcome=Outcome(0),
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            previous_id=previous_id,
-            next_id=producer_id,
-            transaction=Transaction(0),
-            partitions=no_partition(),
-        )
 
     # ---- clients
 

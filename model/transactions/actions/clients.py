@@ -37,6 +37,7 @@ from model.transactions.state import (
     Outcome,
     ProducerEpoch,
     ProducerId,
+    Stamp,
     TopicPartition,
     Transaction,
 )
@@ -61,11 +62,20 @@ class Clients(Markers):
             forall(implies(s.owner[j] == i, s.end_confirmed[j]) for j in Transaction),
         )
         s.owner[k] = i
-        s.stamp[k].producer_id = s.own_id(i)
-        s.stamp[k].producer_epoch = s.producer[i].producer_epoch
+        s.stamp[k] = s.stamp_of(i)
 
-    def own_id(s, i: Instance) -> ProducerId:
-        return first(ProducerId, lambda x: s.producer[i].producer_id == x, default=ProducerId(0))
+    def stamp_of(s, i: Instance) -> Stamp:
+        """Returns the producer id and epoch that the instance has received."""
+        own = s.producer[i]
+        return Stamp(
+            producer_id=first(ProducerId, lambda x: own.producer_id == x, default=ProducerId(0)),
+            producer_epoch=own.producer_epoch,
+        )
+
+    def has_newest_epoch(s, i: Instance) -> Bool:
+        """True if the instance has the producer id and epoch of the coordinator's metadata."""
+        m, own = s.metadata, s.producer[i]
+        return (own.producer_id == m.producer_id) & (own.producer_epoch == m.producer_epoch)
 
     def may_send(s, p: TopicPartition, k: Transaction) -> Bool:
         """Always true: a client may send a record before its partition is in the transaction.
@@ -149,12 +159,18 @@ class Clients(Markers):
     def is_decided_under(s, k: Transaction) -> Bool:
         """True if the coordinator's last commit or abort has this transaction's producer id and
         epoch.
+        """
+        return s.is_raised_from(s.stamp[k])
+
+    def is_raised_from(s, stamp: Stamp) -> Bool:
+        """True if a commit or abort by a client with this producer id and epoch led to the present
+        epoch.
 
         A commit or abort raises the producer epoch by one, so the coordinator's epoch is now one
-        larger than the transaction's. If the transaction had the last epoch of its producer id, the
+        larger than the client's. If the client had the last epoch of its producer id, the
         coordinator now has epoch 0 of another id.
         """
-        m, stamp = s.metadata, s.stamp[k]
+        m = s.metadata
         return any_of(
             all_of(
                 stamp.producer_id == m.producer_id, stamp.producer_epoch + 1 == m.producer_epoch
@@ -187,7 +203,6 @@ class Clients(Markers):
         step. Without the guard `is_done`, a client may receive this answer although the coordinator
         has not committed or aborted: the claim `answers_are_true` breaks in 5 steps.
         """
-        m = s.metadata
         when(
             s.owner[k] == i,
             s.producer[i].error == nothing,
@@ -197,6 +212,11 @@ class Clients(Markers):
         )
         s.requested[k] = outcome
         s.end_confirmed[k] = True
+        s.take_next_epoch(i)
+
+    def take_next_epoch(s, i: Instance) -> None:
+        """Gives the instance the epoch that follows a commit or abort."""
+        m = s.metadata
         s.producer[i].producer_id = m.next_id
         s.producer[i].producer_epoch = ite(
             m.next_id != m.producer_id, ProducerEpoch(0), m.producer_epoch

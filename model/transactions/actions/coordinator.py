@@ -49,6 +49,7 @@ from model.transactions.state import (
     Outcome,
     ProducerEpoch,
     ProducerId,
+    Stamp,
     TopicPartition,
     Transaction,
     TransactionState,
@@ -106,12 +107,7 @@ class Coordinator(Partitions):
         s.decided[k] = ite(decides, metadata.outcome, s.decided[k])
         for p in TopicPartition:
             s.addressed[k][p] = ite(decides, metadata.partitions[p], s.addressed[k][p])
-        s.marker_stamp[k].producer_id = ite(
-            decides, metadata.producer_id, s.marker_stamp[k].producer_id
-        )
-        s.marker_stamp[k].producer_epoch = ite(
-            decides, metadata.producer_epoch, s.marker_stamp[k].producer_epoch
-        )
+        s.marker_stamp[k] = ite(decides, s.stamp_of_markers(metadata), s.marker_stamp[k])
         s.marker_sent[k][s.coordinator_epoch] = decides | s.marker_sent[k][s.coordinator_epoch]
         for i in Instance:
             asks = answering == i
@@ -121,6 +117,10 @@ class Coordinator(Partitions):
             )
         s.transaction_state.committed = metadata
         s.metadata = metadata
+
+    def stamp_of_markers(s, metadata: Metadata) -> Stamp:
+        """Returns the producer id and epoch of the markers of a decision: those of its record."""
+        return Stamp(producer_id=metadata.producer_id, producer_epoch=metadata.producer_epoch)
 
     @action(fair="weak")
     def commit_append(s) -> None:
@@ -164,6 +164,16 @@ class Coordinator(Partitions):
         s.next_producer_id = ite(needed, unused + 1, unused)
         return unused
 
+    def next_stamp(s, fresh: Bool) -> Stamp:
+        """Returns the next epoch of the producer id; or epoch 0 of an unused id, if `fresh` is
+        true.
+        """
+        m, unused = s.metadata, s.take_producer_id(fresh)
+        return Stamp(
+            producer_id=ite(fresh, unused, m.producer_id),
+            producer_epoch=ite(fresh, ProducerEpoch(0), m.producer_epoch + 1),
+        )
+
     def may_init(s, i: Instance) -> Bool:
         """True if neither the instance nor any newer instance has received a producer id."""
         return forall(implies(i <= j, s.producer[j].producer_id == nothing) for j in Instance)
@@ -178,17 +188,9 @@ class Coordinator(Partitions):
         `returns-after-expiry` breaks the claim `zombies_write_nothing` in 9 steps.
         """
         m = s.metadata
-        fresh = (m.state == DEAD) | s.is_exhausted(m.producer_epoch)
         when(~s.is_busy(), m.state != ONGOING, s.may_init(i))
-        unused = s.take_producer_id(fresh)
-        s.write(
-            s.idle(
-                EMPTY,
-                ite(fresh, unused, m.producer_id),
-                ite(fresh, ProducerEpoch(0), m.producer_epoch + 1),
-            ),
-            answering=i,
-        )
+        stamp = s.next_stamp((m.state == DEAD) | s.is_exhausted(m.producer_epoch))
+        s.write(s.idle(EMPTY, stamp.producer_id, stamp.producer_epoch), answering=i)
 
     @action
     def expire(s) -> None:
@@ -205,17 +207,23 @@ class Coordinator(Partitions):
         s.write(s.idle(DEAD, ProducerId(0), ProducerEpoch(0)), answering=nothing)
 
     def idle(
-        s, state: TransactionState, producer_id: ProducerId, producer_epoch: ProducerEpoch
+        s,
+        state: TransactionState,
+        producer_id: ProducerId,
+        producer_epoch: ProducerEpoch,
+        previous_id: ProducerId | None = None,
     ) -> Metadata:
         """Returns metadata with this transaction state, producer id and epoch, and without
         partitions.
+
+        The previous producer id is the same id, unless `previous_id` is another one.
         """
         return Metadata(
             state=state,
             outcome=Outcome(0),
             producer_id=producer_id,
             producer_epoch=producer_epoch,
-            previous_id=producer_id,
+            previous_id=producer_id if previous_id is None else previous_id,
             next_id=producer_id,
             transaction=Transaction(0),
             partitions=no_partition(),
@@ -259,17 +267,32 @@ class Coordinator(Partitions):
         )
         opened = m.state == ONGOING
         s.write(
-            Metadata(
-                state=ONGOING,
-                outcome=Outcome(0),
-                producer_id=m.producer_id,
-                producer_epoch=m.producer_epoch,
-                previous_id=m.producer_id,
-                next_id=m.producer_id,
-                transaction=ite(opened, m.transaction, k),
-                partitions=Map(TopicPartition, lambda q: (opened & m.partitions[q]) | (q == p)),
+            s.ongoing(
+                m.producer_id,
+                m.producer_epoch,
+                ite(opened, m.transaction, k),
+                Map(TopicPartition, lambda q: (opened & m.partitions[q]) | (q == p)),
             ),
             answering=nothing,
+        )
+
+    def ongoing(
+        s,
+        producer_id: ProducerId,
+        producer_epoch: ProducerEpoch,
+        k: Transaction,
+        partitions: Set[TopicPartition],
+    ) -> Metadata:
+        """Returns metadata with the ongoing transaction `k`, which has these partitions."""
+        return Metadata(
+            state=ONGOING,
+            outcome=Outcome(0),
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            previous_id=producer_id,
+            next_id=producer_id,
+            transaction=k,
+            partitions=partitions,
         )
 
     def vouches(s, k: Transaction, p: TopicPartition) -> Bool:

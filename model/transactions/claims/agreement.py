@@ -132,12 +132,12 @@ class Agreement(Clients):
         """After the coordinator has prepared a commit or abort, every partition of the transaction
         that still lacks the marker accepts it.
         """
-        m = s.metadata
+        m, stamp = s.metadata, s.marker_stamp[s.metadata.transaction]
         return forall(
             implies(
                 (m.state == PREPARE)
                 & ~s.has_marker(p, m.transaction, s.coordinator_epoch, s.log[p].end_offset),
-                s.accepts_marker(p, m.producer_id, m.producer_epoch),
+                s.accepts_marker(p, stamp.producer_id, stamp.producer_epoch),
             )
             for p in m.partitions
         )

@@ -26,9 +26,13 @@ class OneEpochForAll(Transactions):
     """A mutant in which a new producer instance gets the epoch of the previous instance."""
 
     def idle(
-        s, state: TransactionState, producer_id: ProducerId, producer_epoch: ProducerEpoch
+        s,
+        state: TransactionState,
+        producer_id: ProducerId,
+        producer_epoch: ProducerEpoch,
+        previous_id: ProducerId | None = None,
     ) -> Metadata:
-        return super().idle(state, producer_id, s.metadata.producer_epoch)
+        return super().idle(state, producer_id, s.metadata.producer_epoch, previous_id)
 
 
 class FencesNobody(Version1):

@@ -6,7 +6,7 @@ import pytest
 
 from model.language import action, true, when
 from model.transactions.continuation import Continuation
-from model.transactions.state import QUIET, Instance
+from model.transactions.state import EMPTY, QUIET, Instance
 from model.variants import Constants
 from properties.refinement.detailed_continuation import ContinuationRefinement
 
@@ -41,7 +41,7 @@ class RaisesAgain(Continuation):
     def repeat_response(s, i: Instance) -> None:
         m = s.metadata
         when(s.is_continuing[i], ~s.is_busy(), s.has_last, ~s.is_exhausted(m.producer_epoch))
-        s.write(s.continued(m.producer_id, m.producer_epoch + 1, m.producer_id), answering=i)
+        s.write(s.idle(EMPTY, m.producer_id, m.producer_epoch + 1), answering=i)
         s.keep_last(true)
 
 
