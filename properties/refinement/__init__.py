@@ -6,7 +6,8 @@ Each row has a larger system, a small spec that it refines, and the module that 
                                 ->  idempotence-abstract   (`broker_idempotence`)
                                 ->  transactions-abstract  (`broker_transactions`)
     detailed replication        ->  the log that the transactions spec uses  (`committed_log`)
-    detailed transactions       ->  transactions-abstract  (`detailed_transactions`)
+    detailed transactions       ->  transactions-abstract  (`detailed_transactions`,
+                                                            `detailed_two_phase_commit`)
                                 ->  read-committed-abstract  (`detailed_read_committed`)
                                 ->  coordinator-abstract   (`detailed_coordinator`,
                                                             `detailed_continuation`,

@@ -66,8 +66,7 @@ class Refinement:
     def abstraction(self, state: State) -> State:
         """Returns the abstract state that corresponds to a state of the spec `transactions`."""
         out: dict[tuple[str, tuple[int, ...]], Value] = {}
-        stamp = (state["metadata.producer_id", ()], state["metadata.producer_epoch", ()])
-        out["current_epoch", (PRODUCER,)] = self._epoch(*stamp)
+        out["current_epoch", (PRODUCER,)] = self._epoch(*self._current(state))
         for p in range(self.detailed.partitions):
             records = _records(state, p)
             seen = [self._epoch(r["producer_id"], r["producer_epoch"]) for r in records]
@@ -107,6 +106,10 @@ class Refinement:
             out["pending", (k, p)] = None in closed
             out["kept", (k, p)] = COMMIT in closed
             out["dropped", (k, p)] = ABORT in closed
+
+    def _current(self, state: State) -> tuple[Value, Value]:
+        """Returns the producer id and epoch that are the abstract producer's present epoch."""
+        return state["metadata.producer_id", ()], state["metadata.producer_epoch", ()]
 
     def _epoch(self, producer_id: Value, producer_epoch: Value) -> int:
         return as_int(producer_id) * (self.detailed.max_epoch + 1) + as_int(producer_epoch)

@@ -10,6 +10,7 @@ import pytest
 
 from checkers.explicit.search import explore
 from model.specs import find
+from model.transactions.state import QUIET
 from model.variants import Constants
 
 
@@ -69,6 +70,42 @@ NEEDED = [
     Needed("transactions", "verify", "metadata.partitions", "no_hanging_transaction", 6),
     Needed("transactions", "complete", "high_watermark", "no_hanging_transaction", 12),
     Needed("transactions", "change_leader", "high_watermark", "stable_offsets_do_not_go_back", 11),
+    Needed(
+        "transactions",
+        "begin",
+        "kept",
+        "no_hanging_transaction",
+        9,
+        variant="kip-939",
+        at=QUIET,
+    ),
+    Needed(
+        "transactions",
+        "commit_in_database",
+        "requested",
+        "a_database_commit_stays",
+        4,
+        variant="kip-939",
+        at=QUIET,
+    ),
+    Needed(
+        "transactions",
+        "complete_prepared",
+        "metadata.producer_id",
+        "states_follow_the_table",
+        10,
+        variant="kip-939",
+        at={**QUIET, "ids_expire": True},
+    ),
+    Needed(
+        "transactions",
+        "receive_completion",
+        "metadata.producer_id",
+        "no_two_instances_are_one",
+        9,
+        variant="kip-939",
+        at={**QUIET, "instances": 3},
+    ),
     Needed("idempotence", "append", "last_sequence", "in_order_without_gaps", 3),
     Needed("idempotence", "send", "c < b", "the_next_is_accepted", 2),
     Needed("idempotence", "acknowledge", "high_watermark", "acknowledged_is_there", 3),

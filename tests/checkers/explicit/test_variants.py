@@ -18,9 +18,12 @@ HOLDING = [v for v in all_variants() if v.breaks is None]
 FAILING = [v for v in all_variants() if v.breaks is not None]
 MOST_STATES = 2_500_000  # within which every bug must be found
 
-SWITCHED_OFF = {  # nothing fails by default: with failures the graph is too large for liveness
+SWITCHED_OFF = {
+    # nothing fails by default: with failures the graph is too large for liveness
     "quorum-flush-before-commit": {"change_voters", "restart", "cut_off_replica"},
     "reassignment-elr-of-replicas": {"kill", "lose_power", "replace_disk", "detect_crash"},
+    # a transaction of two-phase commit has no timeout; the version `v2` has the other faults
+    "transactions-kip-939": {"fence", "change_leader", "advance_high_watermark", "expire"},
 }
 
 

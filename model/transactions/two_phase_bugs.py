@@ -1,0 +1,147 @@
+"""Bugs of two-phase commit (KIP-939): each class replaces a rule of the version `kip-939`.
+
+No release has KIP-939, so these bugs are not reported anywhere. They are what the rules prevent.
+
+Source: KIP-939.
+"""
+
+from __future__ import annotations
+
+from model.language import Bool, ite, true
+from model.releases import UNRELEASED
+from model.transactions.state import (
+    ABORT,
+    ONGOING,
+    QUIET,
+    Instance,
+    Metadata,
+    ProducerEpoch,
+    Stamp,
+    Transaction,
+)
+from model.transactions.two_phase_commit import TwoPhaseCommit
+from model.transactions.versions import Transactions
+from model.variants import Constants, bug
+
+ONE: Constants = {**QUIET, "transactions": 1}
+
+
+@bug(
+    "times-out",
+    breaks="a_database_commit_stays",
+    steps=8,
+    at={**ONE, "instances": 1},
+    fixed_by="kip-939",
+    in_force=UNRELEASED,
+)
+class TimesOut(TwoPhaseCommit):
+    """The coordinator aborts a transaction of two-phase commit that timed out.
+
+    The client has prepared the transaction, and the database commits its part. So the database has
+    its part, and Kafka has none. This bug breaks the claim `a_database_commit_stays`.
+    """
+
+    def may_fence(s) -> Bool:
+        return Transactions.may_fence(s)
+
+
+@bug(
+    "aborts-prepared",
+    breaks="a_database_commit_stays",
+    steps=8,
+    at=ONE,
+    fixed_by="kip-939",
+    in_force=UNRELEASED,
+)
+class AbortsPrepared(TwoPhaseCommit):
+    """The coordinator ignores keepPreparedTxn: a new instance aborts the ongoing transaction.
+
+    This is the rule for clients without two-phase commit. This bug breaks the claim
+    `a_database_commit_stays`.
+    """
+
+    def keep(s, i: Instance) -> None:
+        s.prepare(s.metadata.transaction, ABORT, s.epoch_of_decision(), s.ends_epochs())
+
+
+@bug(
+    "raises-epoch-once",
+    breaks="no_two_instances_are_one",
+    steps=9,
+    at={**ONE, "max_epoch": 3},
+    fixed_by="kip-939",
+    in_force=UNRELEASED,
+)
+class RaisesEpochOnce(TwoPhaseCommit):
+    """The coordinator does not raise the epoch when a new instance completes the transaction.
+
+    The epoch was raised by 1 for the new instance. After the abort, a retry of the old instance
+    looks as if its own abort had raised the epoch. So the coordinator answers with the epoch of the
+    new instance. This bug breaks the claim `no_two_instances_are_one`.
+    """
+
+    def epoch_of_decision(s) -> ProducerEpoch:
+        m = s.metadata
+        is_kept = (m.state == ONGOING) & ~s.is_current(m.transaction)
+        return ite(is_kept, m.producer_epoch, super().epoch_of_decision())
+
+
+@bug(
+    "marks-new-id",
+    breaks="no_hanging_transaction",
+    steps=10,
+    at={**ONE, "max_epoch": 1},
+    fixed_by="kip-939",
+    in_force=UNRELEASED,
+)
+class MarksNewId(TwoPhaseCommit):
+    """The markers carry the producer id of the new instance, not that of the records.
+
+    The epochs of the old id ran out when the new instance received its epoch, so it has another
+    producer id. Its markers do not close the transaction of the old id. This bug breaks the claim
+    `no_hanging_transaction`.
+    """
+
+    def stamp_of_markers(s, metadata: Metadata) -> Stamp:
+        return Transactions.stamp_of_markers(s, metadata)
+
+
+@bug(
+    "ignores-prepared-epoch",
+    breaks="the_client_decides",
+    steps=16,
+    at=QUIET,
+    fixed_by="kip-939",
+    in_force=UNRELEASED,
+)
+class IgnoresPreparedEpoch(TwoPhaseCommit):
+    """completeTransaction compares the producer id of the prepared state, and not its epoch.
+
+    The database has the prepared state of the previous transaction, with the same producer id. So
+    the new instance commits a transaction that the database has not committed. This bug breaks the
+    claim `the_client_decides`.
+    """
+
+    def is_recorded(s, j: Transaction, k: Transaction) -> Bool:
+        return s.stamp[j].producer_id == s.stamp[k].producer_id
+
+
+@bug(
+    "zombie-commits-database",
+    breaks="a_database_commit_stays",
+    steps=9,
+    at=ONE,
+    fixed_by="kip-939",
+    in_force=UNRELEASED,
+)
+class ZombieCommitsDatabase(TwoPhaseCommit):
+    """The database accepts a commit of an instance that a new instance has replaced.
+
+    The new instance finds no prepared state in the database, and aborts the transaction in Kafka.
+    Then the database commits its part for the old instance. Kafka cannot prevent this: the
+    application has to fence the old instance in the database too. This bug breaks the claim
+    `a_database_commit_stays`.
+    """
+
+    def may_decide(s, i: Instance) -> Bool:
+        return true

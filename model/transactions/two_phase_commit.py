@@ -1,0 +1,301 @@
+"""Transactions in two phases: a database commits first, and a new instance finishes for Kafka.
+
+A client writes to a database and to Kafka. It *prepares* its transaction: all records are
+acknowledged. The database then commits its own part, together with the *prepared state*: the
+producer id and epoch of the transaction. After that, the client commits in Kafka.
+
+If the client crashes before that, a new instance sends InitProducerId with keepPreparedTxn. The
+coordinator keeps the ongoing transaction, and raises the epoch for the new instance. The new
+instance reads the prepared state from the database, and calls completeTransaction. If this state
+is that of the ongoing transaction, the transaction is committed, otherwise aborted. So both sides
+commit, or both abort.
+
+A transaction of two-phase commit has no timeout. So it stays open until an instance completes it.
+
+Source: KIP-939; TransactionManager and TransactionStateManager.timedOutTransactions of Apache
+Kafka 4.3; KAFKA-15370.
+Simplified: every client takes part in two-phase commit, and every new instance keeps the ongoing
+transaction. No administrator ends a transaction. A request of a new instance to end the
+transaction that it keeps is not delivered late. The database keeps the last prepared state, and
+refuses the commit of an instance that was replaced.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from model.language import (
+    Bool,
+    Map,
+    Nothing,
+    Set,
+    Temporal,
+    action,
+    action_property,
+    all_of,
+    any_of,
+    exists,
+    false,
+    forall,
+    iff,
+    implies,
+    invariant,
+    ite,
+    leads_to,
+    liveness,
+    nothing,
+    when,
+    witness,
+)
+from model.releases import unreleased
+from model.transactions.claims.agreement import Agreement
+from model.transactions.state import (
+    ABORT,
+    COMMIT,
+    COMPLETE,
+    ONGOING,
+    PREPARE,
+    Instance,
+    Metadata,
+    Offset,
+    Outcome,
+    Stamp,
+    TopicPartition,
+    Transaction,
+)
+from model.transactions.versions import Transactions
+from model.variants import version
+
+
+@version(
+    "kip-939",
+    at={"leader_changes": 0, "replication_lags": False, "ids_expire": False},
+    in_force=unreleased(
+        "Kafka 4.1 to 4.3 never time out a transaction of two-phase commit "
+        "(transaction.two.phase.commit.enable), but refuse keepPreparedTxn"
+    ),
+)
+class TwoPhaseCommit(Transactions):
+    """The rules of `v2`, with two-phase commit: a new instance keeps and completes the transaction
+    of the old instance, as the database has decided (KIP-939).
+    """
+
+    instances: Annotated[int, range(1, 5)] = 2
+
+    in_database: Set[Transaction]  # the database has committed, together with the prepared state
+    kept: Map[Instance, Transaction | Nothing]  # to be completed by this new instance
+
+    # ---- the coordinator
+
+    def may_fence(s) -> Bool:
+        """Always false: the transaction has no timeout, and a new instance keeps it.
+
+        Kafka: TransactionStateManager.timedOutTransactions. If the coordinator aborts a transaction
+        that timed out, the variant `times-out` breaks the claim `a_database_commit_stays` in 8
+        steps.
+        """
+        return false
+
+    def keep(s, i: Instance) -> None:
+        """Keeps the ongoing transaction, and raises the epoch for the new instance."""
+        m = s.metadata
+        stamp = s.next_stamp(s.is_exhausted(m.producer_epoch))
+        s.write(
+            s.ongoing(stamp.producer_id, stamp.producer_epoch, m.transaction, m.partitions),
+            answering=i,
+        )
+
+    @action
+    def keep_prepared(s, i: Instance) -> None:
+        """A new instance receives the next epoch; the ongoing transaction stays as it is.
+
+        Kafka: KIP-939, InitProducerId with keepPreparedTxn; the response has the producer id and
+        epoch of the ongoing transaction too. Simplified: the transaction's number stands for this
+        pair. If the coordinator aborts the transaction instead, as for other clients, the variant
+        `aborts-prepared` breaks the claim `a_database_commit_stays` in 8 steps.
+        """
+        when(~s.is_busy(), s.metadata.state == ONGOING, s.may_init(i))
+        s.keep(i)
+
+    def take_effect(s, metadata: Metadata, answering: Instance | Nothing) -> None:
+        """Applies a committed record of the coordinator's log; a new instance gets its response."""
+        for i in Instance:
+            keeps = (answering == i) & (metadata.state == ONGOING)
+            s.kept[i] = ite(keeps, metadata.transaction, s.kept[i])
+        super().take_effect(metadata, answering)
+
+    def stamp_of_markers(s, metadata: Metadata) -> Stamp:
+        """Returns the producer id of the transaction's records, and their epoch plus 1.
+
+        The new instance may have another producer id. A marker with this id closes no record of the
+        transaction: the variant `marks-new-id` breaks the claim `no_hanging_transaction` in 10
+        steps.
+        """
+        records = s.stamp[metadata.transaction]
+        return Stamp(producer_id=records.producer_id, producer_epoch=records.producer_epoch + 1)
+
+    # ---- the client and its database
+
+    @action
+    def begin(s, k: Transaction, i: Instance) -> None:
+        """A client begins a transaction, unless it has one to complete.
+
+        Kafka: TransactionManager.beginTransaction. Simplified: as in the version `v2`, with its
+        guards. Without the guard that the client has no transaction to complete, the claim
+        `no_hanging_transaction` breaks in 9 steps.
+        """
+        when(s.kept[i] == nothing)
+        super().begin(k, i)
+
+    def may_send(s, p: TopicPartition, k: Transaction) -> Bool:
+        """True until the transaction is prepared and the database has committed its part."""
+        return super().may_send(p, k) & ~s.in_database[k]
+
+    def may_ask(s, k: Transaction, outcome: Outcome) -> Bool:
+        """True if the client may ask to end its transaction: to commit only as the database did."""
+        return super().may_ask(k, outcome) & iff(outcome == COMMIT, s.in_database[k])
+
+    def is_prepared(s, k: Transaction) -> Bool:
+        """True if the open transaction has records, and all of them are acknowledged."""
+        return super().may_ask(k, COMMIT) & s.may_ask_for_nothing(k, COMMIT)
+
+    def may_decide(s, i: Instance) -> Bool:
+        """True if the database accepts a commit of the instance: no newer instance has started.
+
+        Kafka cannot enforce this rule. Without it, the variant `zombie-commits-database` breaks the
+        claim `a_database_commit_stays` in 9 steps.
+        """
+        return forall(implies(i < j, s.producer[j].producer_id == nothing) for j in Instance)
+
+    @action
+    def commit_in_database(s, k: Transaction, i: Instance) -> None:
+        """The database commits its part of a prepared transaction, with the prepared state.
+
+        Kafka: TransactionManager.prepareTransaction; KIP-939, the prepared state that it returns.
+        Simplified: to prepare and to commit in the database are one step. Without the guard that
+        all records are acknowledged, the claim `a_database_commit_stays` breaks in 4 steps.
+        """
+        when(s.owner[k] == i, ~s.in_database[k], s.is_prepared(k), s.may_decide(i))
+        s.in_database[k] = True
+
+    # ---- the new instance
+
+    def is_recorded(s, j: Transaction, k: Transaction) -> Bool:
+        """True if the prepared state of `j` is that of `k`: the same producer id and epoch."""
+        return s.stamp[j] == s.stamp[k]
+
+    def matches(s, k: Transaction) -> Bool:
+        """True if the prepared state in the database, which is the last one, is that of `k`."""
+        return exists(
+            all_of(
+                s.in_database[j],
+                s.is_recorded(j, k),
+                forall(implies(s.in_database[x], x <= j) for x in Transaction),
+            )
+            for j in Transaction
+        )
+
+    @action(fair="weak")
+    def complete_prepared(s, k: Transaction, i: Instance) -> None:
+        """A new instance commits or aborts the transaction that it keeps, as the database decided.
+
+        Kafka: KIP-939, completeTransaction of the producer. Simplified: to read the database and to
+        end the transaction are one step. If only the producer ids are compared, the variant
+        `ignores-prepared-epoch` breaks the claim `the_client_decides` in 16 steps. The epoch was
+        raised for the new instance, and is raised again. Otherwise a retry of the old instance
+        looks as if it had succeeded: the variant `raises-epoch-once` breaks the claim
+        `no_two_instances_are_one` in 9 steps. Without the guard that the instance has the newest
+        epoch, the claim `states_follow_the_table` breaks in 10 steps.
+        """
+        when(s.kept[i] == k, ~s.is_busy(), s.has_newest_epoch(i))
+        outcome = ite(s.matches(k), COMMIT, ABORT)
+        s.prepare(k, outcome, s.epoch_of_decision(), s.ends_epochs())
+
+    @action(fair="weak")
+    def receive_completion(s, k: Transaction, i: Instance) -> None:
+        """A new instance learns that the transaction that it keeps is committed or aborted.
+
+        Kafka: EndTxnResponse, and TransactionManager. Simplified: as for the action `receive_end`.
+        Without the guard that the epoch was raised from that of the instance, the claim
+        `no_two_instances_are_one` breaks in 9 steps.
+        """
+        m = s.metadata
+        when(
+            s.kept[i] == k,
+            (m.state == PREPARE) | (m.state == COMPLETE),
+            s.is_raised_from(s.stamp_of(i)),
+        )
+        s.kept[i] = nothing
+        s.take_next_epoch(i)
+
+    # ---- claims
+
+    @invariant
+    def a_database_commit_stays(s) -> Bool:
+        """If the database has committed its part of a transaction, Kafka never aborts the
+        transaction, and has all of its records.
+        """
+        return forall(
+            implies(
+                s.in_database[k],
+                all_of(
+                    s.decided[k] != ABORT,
+                    forall(s.has_record(p, k) for p in s.sent[k]),
+                ),
+            )
+            for k in Transaction
+        )
+
+    @invariant
+    def the_client_decides(s) -> Bool:
+        """Kafka commits a transaction only if the database has committed its part."""
+        return forall(implies(s.decided[k] == COMMIT, s.in_database[k]) for k in Transaction)
+
+    @action_property
+    def zombies_write_nothing(s, after: Agreement) -> Bool:
+        """After an instance has received a producer id, a record of an older instance is appended
+        only to a transaction that is not complete.
+        """
+        m = s.metadata
+        is_open = any_of(m.state == ONGOING, m.state == PREPARE)
+        return forall(
+            implies(
+                all_of(
+                    after.has_record(p, k),
+                    ~s.has_record(p, k),
+                    s.owner[k] == i,
+                    i < j,
+                    s.producer[j].producer_id != nothing,
+                ),
+                is_open & (m.transaction == k),
+            )
+            for p in TopicPartition
+            for k in Transaction
+            for i in Instance
+            for j in Instance
+        )
+
+    @liveness
+    def open_transactions_close(s, p: TopicPartition, o: Offset) -> Temporal:
+        """Every open transaction that a new instance keeps is eventually closed by a marker.
+
+        Without a new instance, a transaction may stay open for ever: it has no timeout.
+        """
+        is_kept = exists(s.is_in(p, o, k) & (s.kept[i] == k) for k in Transaction for i in Instance)
+        return leads_to(s.is_open(p, o) & is_kept, ~s.is_open(p, o))
+
+    # ---- witnesses
+
+    @witness
+    def a_new_instance_commits(s) -> Bool:
+        """Reachable: a new instance commits the transaction of an older instance."""
+        return exists(
+            (s.kept[i] == k) & (s.decided[k] == COMMIT) for i in Instance for k in Transaction
+        )
+
+    @witness
+    def a_new_instance_aborts(s) -> Bool:
+        """Reachable: a new instance aborts a transaction that the database has not committed."""
+        return exists(
+            (s.kept[i] == k) & (s.decided[k] == ABORT) for i in Instance for k in Transaction
+        )

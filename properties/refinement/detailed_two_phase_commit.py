@@ -1,0 +1,39 @@
+"""The version `kip-939` of `transactions` takes only steps that `transactions-abstract` allows.
+
+So the proof of the abstract spec also covers two-phase commit. The abstract spec has one epoch for
+each producer. The detailed coordinator has two while a transaction is open: that of the transaction
+and that of the new instance. The mapping takes the transaction's epoch until its markers are
+written. So the coordinator changes nothing when it keeps a transaction for a new instance. When it
+completes the transaction, the producer moves to the new instance's next epoch (`init_producer`).
+
+The spec `coordinator-abstract` does not allow these steps: its coordinator always fences an ongoing
+transaction before a new instance gets an epoch.
+
+Source: Lamport, Specifying Systems, chapter 5.8.
+Simplified: as in `detailed_transactions`; the database is left out.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from model.language.interpreter import State, Value
+from properties.refinement.behaviour import as_int
+from properties.refinement.detailed_transactions import ONGOING, PREPARE, Refinement
+
+STAMPS: Final = {ONGOING: "stamp", PREPARE: "marker_stamp"}  # of the open transaction
+
+
+class TwoPhaseRefinement(Refinement):
+    """The version `kip-939` of `transactions`, and the abstract spec that must allow its steps."""
+
+    def _current(self, state: State) -> tuple[Value, Value]:
+        """Returns the producer id and epoch of the open transaction or of its markers.
+
+        Returns those of the coordinator's metadata if no transaction is open.
+        """
+        stamp = STAMPS.get(as_int(state["metadata.state", ()]))
+        if stamp is None:
+            return super()._current(state)
+        k = as_int(state["metadata.transaction", ()])
+        return state[f"{stamp}.producer_id", (k,)], state[f"{stamp}.producer_epoch", (k,)]
