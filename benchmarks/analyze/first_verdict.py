@@ -6,9 +6,9 @@ Each pair of commands is compared by CPU time and by wall time. On a machine wit
 the CPU time counts. The CPU time is that of all processes, such as Java and Spark's workers. Python
 keeps the bytecode of its modules, as it does for users.
 
-One command of a pair is a Spark program that only starts a session and runs one mapInArrow. Spark
-is also measured with the archive of its classes, which `urteil doctor --spark-archive` makes; the
-other command is then the same one without the archive.
+One command of a pair is a Spark program that only starts a session and runs one mapInArrow. Another
+pair has a command with the archive of Spark's classes, which `urteil doctor --spark-archive` makes,
+and the same command without it.
 """
 
 from __future__ import annotations

@@ -194,8 +194,9 @@ def prove(
       vacuity checks.
     - `cache` has conditions that earlier runs proved, and gets those that this run proves.
 
-    If a condition fails, its claim is dropped. The claims that need no dropped claim are proved.
-    After Ctrl-C the remaining conditions are unknown. Raises SpecError for unknown names.
+    If a condition fails, its claim is not proved, nor is any claim whose proof needs it. All other
+    claims are proved. After Ctrl-C the remaining conditions are unknown. Raises SpecError for
+    unknown names.
     """
     for name in only:
         require_known(spec, "claim", name, [c.name for c in spec.claims])

@@ -72,7 +72,10 @@ class ContinuationActions(AbstractCoordinator):
     # ---- the log
 
     def write(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Appends a record that keeps no previous producer id and epoch, except in a decision."""
+        """Appends a record. It keeps the previous producer id and epoch only if it has a decision.
+
+        A decision is a commit or an abort.
+        """
         super().write(i, m, answering)
         s.appends_last[i] = False
 
@@ -247,9 +250,11 @@ class ContinuationLemmas(ContinuationActions):
 
     @lemma
     def the_newest_instance_has_the_last_epoch(s) -> Bool:
-        """Only the newest instance has the previous producer id and epoch in the log.
+        """If the log keeps a previous producer id and epoch, its record has no transaction and no
+        decision.
 
-        The previous producer id is assigned to the transactional id.
+        The previous producer id is assigned to the transactional id. A record that is being
+        appended has an unused epoch or producer id.
         """
         return forall(
             implies(

@@ -157,8 +157,8 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def an_ongoing_record_follows(s) -> Bool:
-        """A record that adds a partition keeps the log's producer id, epoch, ongoing transaction
-        and partitions.
+        """A record that adds a partition to a transaction repeats all else from the record
+        before it: the producer id, the epoch, the transaction and its other partitions.
         """
         return forall(
             implies(

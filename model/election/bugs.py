@@ -240,9 +240,9 @@ class MinIsrOfPartition0(Election):
     The spec is about another partition of this topic, which has more replicas. If one member is
     left in the ISR of that partition, the controller empties the ELR. The brokers use the right
     value, so one member alone commits nothing, and the replicas of the ELR still have every
-    committed record. But they can no longer be elected, and a replica without these records may be.
-    Kafka: ReplicationControlManager.getTopicEffectiveMinIsr. This bug breaks the claim
-    `leader_completeness`.
+    committed record. But they can no longer be elected, and a replica without these records may be
+    elected instead. Kafka: ReplicationControlManager.getTopicEffectiveMinIsr. This bug breaks the
+    claim `leader_completeness`.
     """
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:

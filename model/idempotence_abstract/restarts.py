@@ -230,7 +230,7 @@ class RestartsClaims(RestartsActions):
 
     @witness
     def a_batch_with_a_new_number_is_appended(s) -> Bool:
-        """Reachable: a batch that was refused is in the log under its new number."""
+        """Reachable: a batch was refused, got a new sequence number, and is in the log."""
         return exists(
             all_of(
                 s.is_replaced[p][e][q],
@@ -252,8 +252,8 @@ class RestartsClaims(RestartsActions):
         """Every record of the leader's log is in the leader's window.
 
         The window is the set of records whose retries the leader detects as duplicates. True
-        because a leader adds each record that it appends to its window. A restart keeps the records
-        of the log in the window.
+        because a leader that appends a record also adds it to its window. A restart keeps the
+        records of the log in the window.
         """
         return forall(implies(o < s.end_offset, s.is_in_window[o]) for o in Offset)
 

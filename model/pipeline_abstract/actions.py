@@ -301,7 +301,7 @@ class PipelineActions(PipelineState):
             s.pending_offset[x][p] = Offset.least()
 
     def may_complete(s, x: TransactionalId) -> Bool:
-        """True if the output and the group coordinator have the marker.
+        """True if the marker is in the output partition and at the group coordinator.
 
         Kafka 4.3.0 does not wait for a partition without a leader (KAFKA-20734): the variant
         `skips-marker` breaks the claim `each_input_at_most_once` in 16 steps.

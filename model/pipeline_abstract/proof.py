@@ -26,7 +26,7 @@ from model.pipeline_abstract.state import Instance, Offset, TopicPartition, Tran
 
 
 class PipelineProof(PipelineClaims):
-    """Lemmas about markers, about pending offsets, and about current readers."""
+    """Lemmas about markers, pending offsets, and readers that no later owner has replaced."""
 
     # ---- transactions and their markers
 

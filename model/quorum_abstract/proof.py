@@ -176,7 +176,7 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def a_replicas_log_is_complete(s) -> Bool:
-        """If a replica's log has a record, the log has each record of an earlier epoch before it.
+        """Before each record of a replica's log, the log has all records of earlier epochs.
 
         The exceptions are earlier records that can never be committed (`is_dead`).
         """

@@ -8,8 +8,8 @@ Source: KIP-455, KIP-966; Kafka 4.3 (PartitionChangeBuilder, PartitionReassignme
 PartitionReassignmentRevert, ReplicationControlManager); Vanlightly's kip-966 specification for the
 two rules that Kafka lacks.
 Simplified: as in `election`. The replica list has the order of the brokers. A reassignment begins
-only when none is in progress. The constant `replicas` is the number of brokers, `assigned` how many
-of them are replicas at first.
+only when none is in progress. The constant `replicas` is the number of brokers; `assigned` is the
+number of brokers that are replicas at first.
 """
 
 from model.reassignment import versions

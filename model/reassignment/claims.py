@@ -1,8 +1,8 @@
 """The claims about elections of a partition whose replicas change.
 
-Claims about records hold only while few brokers have stopped uncleanly: fewer than
-min.insync.replicas, and fewer than the partition has replicas. If reassignments may change the
-number of replicas, no broker may have stopped uncleanly.
+Claims about records hold only while few brokers have stopped uncleanly. The number of these brokers
+must be below min.insync.replicas and below the number of replicas. If reassignments can change the
+number of replicas, it must be 0.
 
 Source: KIP-966; Vanlightly's kip-966 specification.
 """

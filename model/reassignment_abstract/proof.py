@@ -3,7 +3,8 @@
 A *member* of an epoch is a broker in its ISR or its ELR. A leader commits a record only when every
 member of its epoch has acknowledged the record. The members of a newer epoch come from the members
 of the older epoch. A member that has moved to a newer epoch acknowledges nothing more to the older
-leader. So the older leader never commits a record that this member lacked (`is_blocked`).
+leader. So the older leader never commits a record that this member lacked when it moved
+(`is_blocked`).
 
 A log is *complete* if it has all records that the leaders of earlier epochs have committed or can
 still commit. The lemmas whose names end in `_is_complete` state that the logs of leaders and

@@ -241,8 +241,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def available_is_below_the_limit(s) -> Bool:
         """A record that is neither final nor acquired was delivered less often than the limit.
 
-        Also, each write has a delivery count of at most the limit. The count of a write or a stored
-        state that is not final is below the limit.
+        Also, each write has a delivery count of at most the limit. If the state in a write, or the
+        stored state, is not final, its count is below the limit.
 
         True because a release or a timeout at the limit archives the record.
         """

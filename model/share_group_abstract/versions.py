@@ -3,7 +3,7 @@
 - `start-offset-grows`: the rule of pull request 23074, which was merged after 4.3.1. The stored
   start offset only grows.
 - `kafka-4.3`: a write that arrives late moves it back. The page
-  docs/findings/accepted-record-returns.md has this run on real brokers.
+  docs/findings/accepted-record-returns.md shows this on real brokers.
 """
 
 from __future__ import annotations

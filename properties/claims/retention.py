@@ -36,7 +36,7 @@ class Absence:
 class KeptForReaders:
     """One run on a topic partition: its history, and the absences of its readers.
 
-    An absent reader first does not poll, and then reads until it has caught up.
+    In an absence, a reader does not poll for a while. Then it reads until it has caught up.
     """
 
     history: History

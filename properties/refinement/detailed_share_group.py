@@ -137,7 +137,7 @@ class Refinement(HistoryMapping[ShareGroup]):
 def _moved(after: State) -> list[Call]:
     """Returns the action `move_start` with the leader's start offset; [] if no leader is active.
 
-    The start offset may be the same as before the step. In the detailed spec, the leader forgets
-    records below its start offset in the same step.
+    The start offset may be the same as before the step. In the detailed spec, the step that moves
+    the start offset also forgets the records below it; in the abstract spec, `move_start` does.
     """
     return [Call("move_start", (as_int(after["start", ()]),))] if after["is_active", ()] else []

@@ -109,7 +109,9 @@ def flush(path: Path) -> None:
 
 
 def flush_folder(path: Path) -> None:
-    """Waits until the names in the folder are on the disk: created, renamed and deleted files."""
+    """Waits until all files that were created, renamed or deleted in the folder are so on the
+    disk.
+    """
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(folder)

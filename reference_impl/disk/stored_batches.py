@@ -75,9 +75,9 @@ def stored(segment: Segment, folder: Path) -> Segment:
 def with_stored_segments(log: PartitionLog, folder: Path, *, most: int = IN_MEMORY) -> PartitionLog:
     """Returns the log with fewer batches in memory, if its closed segments need much memory.
 
-    This happens when `most` closed segments, or 4 MiB of them, are in memory. The batches of all
-    closed segments are then only in their files, and so are the producers of all snapshots but the
-    newest. The last segment is not closed, and stays in memory.
+    This happens when `most` closed segments, or 4 MiB of them, are in memory. Then the batches of
+    all closed segments are only in their files. Of the producer snapshots, only the newest stays in
+    memory. The last segment is not closed, and stays in memory.
     """
     closed = first = max(0, len(log.segments) - 1)
     size = 0

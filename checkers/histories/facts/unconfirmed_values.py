@@ -53,8 +53,8 @@ class UnconfirmedValues:
 
     - `committed` has the operations that ended `info` but took effect: a poll returned an
       unconfirmed value that they sent.
-    - `resent` has each acknowledged send of a value that also has a failed send. The value of
-      such a send may be confirmed or unconfirmed.
+    - `resent` has each acknowledged send of a value that also has a failed send. These values may
+      be confirmed or unconfirmed.
     """
 
     observations: Batch

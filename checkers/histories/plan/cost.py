@@ -51,7 +51,7 @@ class TaskCost:
 class PassCost:
     """The cost of a pass; `seconds` is wall time, from its start to the result of its last task.
 
-    `into` names the sources that the pass wrote by a shuffle, for later passes.
+    `into` names the shuffled datasets that the pass wrote; later passes read them.
     """
 
     source: str

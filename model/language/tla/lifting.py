@@ -24,7 +24,7 @@ BASE = 4  # so that up to three times each constant can be read from one number
 
 
 class Differs(Exception):
-    """Raised if a spec uses a constant other than in a sum such as `Replicas + 1`.
+    """Raised if a spec uses a constant in anything but a sum such as `Replicas + 1`.
 
     Examples are a product of constants, and an `if` on a constant. `names` has the constants that
     may be the cause; if it is empty, any constant may be.

@@ -186,7 +186,8 @@ class Elections(QuorumState):
     def follow(s, r: Replica, leader: Replica) -> None:
         """A replica learns the leader of its own epoch or of a larger one, and follows this leader.
 
-        Kafka: KafkaRaftClient.transitionToFollower, after BeginQuorumEpoch or an answer.
+        Kafka: KafkaRaftClient.transitionToFollower, after BeginQuorumEpoch or a response with the
+        leader's id.
         Simplified: the leader still leads. Without the guard that the epoch is not smaller than the
         replica's own, the claim `one_leader_per_epoch` breaks in 14 steps.
         """

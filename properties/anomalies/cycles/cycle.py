@@ -28,7 +28,7 @@ second name to each G0 and G1c form, such as `PL-1-cycle-exists` to G0 (see `IMP
 Source: Adya, "Weak Consistency"; Elle's cycle search.
 Simplified: Elle's other forms (predicates, G-nonadjacent) have no meaning or no use for logs. With
 rw, lagging readers connect almost all operations. So in a component with more than `SEARCHED`
-operations, no G2 is searched for, and only a G-single between two operations.
+operations, the search looks only for a G-single between two operations, and for no G2.
 """
 
 from __future__ import annotations

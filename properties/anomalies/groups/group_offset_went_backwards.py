@@ -54,9 +54,10 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields each earlier commit and fetch of a higher offset, unless a commit may explain `fetch`.
+    """Yields each earlier commit or fetch of a higher offset that no later commit explains.
 
-    Such a commit has the fetched offset, and may have taken effect after the higher offset.
+    A commit explains it if it has the offset that `fetch` returned, and may have taken effect after
+    the higher offset.
     """
     back = [
         commit

@@ -57,8 +57,7 @@ class Faults(Protocol):
     def read_partitions(self) -> bool:
         """True if brokers must find out which topic partitions a request names.
 
-        A fault rule may select requests by topic partition, and the log of requests contains their
-        topic partitions.
+        They must if a fault rule selects requests by topic partition, or if requests are logged.
         """
         ...
 

@@ -104,9 +104,9 @@ class LogEnds:
         """Returns a mask: True for each check that counts.
 
         A check compares an offset with the log ends that were observed before. An end offset read
-        at `read_committed` has two checks. The check `STABLE_END` uses only observations at
-        `read_committed`, and counts if transactions send to the key (topic partition). Otherwise
-        the check `COMMITTED_END` counts, which uses all observations.
+        at `read_committed` has two checks, of which one counts. If transactions send to the key
+        (topic partition), `STABLE_END` counts, which uses only observations at `read_committed`. If
+        not, `COMMITTED_END` counts, which uses all observations.
         """
         check, stable_apart = checks.ints("check"), member(checks.ints("key"), self.held_back)
         applies: Mask = np.where(stable_apart, check != COMMITTED_END, check != STABLE_END)
