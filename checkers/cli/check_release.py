@@ -2,7 +2,7 @@
 
 For each spec, these variants are explored:
 
-- the version that has the rules of the release;
+- the version that has the rules of the release, at the constants of its row if it breaks no claim;
 - the same version, at the constants of its recorded counterexample;
 - each bug that the release has in addition;
 - for each violated claim, the version with the fix, at the constants of the violation.
@@ -119,7 +119,8 @@ def _decisive(rows: Sequence[ReleaseDecided]) -> list[ReleaseDecided]:
 def _explorations(run: Run, found: Shipped, options: ReleaseOptions) -> Iterator[_Explored]:
     version, settings = found.version, dict(options.settings or {})
     if version.breaks is None or not options.recorded_only:
-        first = _explore(run, version, settings, options)
+        at = version.at if version.breaks is None else {}  # its default constants may be too large
+        first = _explore(run, version, {**at, **settings}, options)
         yield from first
         known = {name for one in first for name in one.violated}
     else:

@@ -43,6 +43,17 @@ def test_a_bug_of_the_release_has_a_row_of_its_own(call: Any) -> None:
     assert rows(output) == [("faithful", "violated", "skips-marker", 9, "v2", "holds")]
 
 
+def test_a_version_that_holds_is_explored_at_the_constants_of_its_row(call: Any) -> None:
+    """At its default constants, it has more than ten million states."""
+    output = call("check", "coordinator-abstract", "--kafka", "3.9")
+    false = [row for row in rows(output) if row[1] != "holds"]
+    assert false == [
+        ("faithful", "violated", "believes-late-records", 15, "kip-1228", "holds"),
+        ("the_client_decides", "violated", "believes-late-requests", 17, "kip-1228", "holds"),
+    ]
+    assert output.exit_code == 1
+
+
 def test_without_a_spec_all_specs_are_checked_in_brief(call: Any) -> None:
     words = ("check", "--kafka", "2.6", "--property", "the_next_*", "--property", "weak_isr")
     output = call(*words)
