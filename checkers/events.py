@@ -134,7 +134,9 @@ class AnomalyDecided(Event):
 
     @property
     def is_one_file(self) -> bool:
-        """Returns True if `history` is the path of one input, not several inputs or a sweep."""
+        """Returns True if `history` is the path of one input, not several inputs or runs of many
+        seeds.
+        """
         return self.input_kind == HISTORY
 
 

@@ -136,7 +136,9 @@ class Stage:
 
     @property
     def key(self) -> str:
-        """The key in the history of the topic partition that all steps use, such as `orders-0`."""
+        """The name, such as `orders-0`, that the history uses for the topic partition of all
+        steps.
+        """
         return self.topic.key(self.index)
 
     def up(self) -> tuple[int, ...]:

@@ -215,10 +215,10 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def reports_are_of_a_generation(s) -> Bool:
-        """A consumer that reports a partition reports a generation other than the least one.
+        """A consumer that reports its partitions when it joins also reports its generation.
 
-        The least one means that the consumer had no generation. True because a consumer gets
-        partitions only by an assignment, which belongs to a generation.
+        It does not report the least generation, which means that the consumer had none. True
+        because a consumer gets partitions only by an assignment, which belongs to a generation.
         """
         return forall(
             implies(s.last_owned[m][p], s.last_generation[m] != Generation.least())
@@ -280,8 +280,9 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def current_owners_own(s) -> Bool:
         """A member that believes it owns a partition in the present generation is its owner.
 
-        Both the coordinator's memory and its log have this owner. True because a replaced process
-        gives up its partitions before it joins again.
+        Both the coordinator's memory and its log have this owner. True because a process that
+        another process with its group.instance.id has replaced gives up its partitions before it
+        joins again.
         """
         return s.owners_own(s.group) & s.owners_own(s.persisted)
 

@@ -65,8 +65,8 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @invariant
     def owners_may_commit(s) -> Bool:
-        """The coordinator accepts the commits of a consumer that owns the partition and is recorded
-        as its owner.
+        """The coordinator accepts the commits of a consumer that believes it owns the partition,
+        if the coordinator records it as the owner.
         """
         return forall(
             implies(

@@ -306,7 +306,9 @@ class NewInstanceKeepsLast(Continuation):
     def init_producer(
         s, i: TransactionalId, c: Instance, producer_id: ProducerId, producer_epoch: ProducerEpoch
     ) -> None:
-        """A new instance requests an epoch; the appended record has the previous one."""
+        """A new instance requests an epoch; the coordinator's record also keeps the previous
+        epoch.
+        """
         m = s.log[i]
         super().init_producer(i, c, producer_id, producer_epoch)
         s.appended[i].last_id = m.producer_id

@@ -134,7 +134,9 @@ class Interpreter:
         return self.value(n.default, state, env)
 
     def elements(self, sort: t.SortInfo) -> range:
-        """Returns the elements of a type such as `Replica`; raises SpecError if it has no size."""
+        """Returns the elements of a type such as `Replica`; raises SpecError if no scope sets
+        their number.
+        """
         if sort.name not in self.ranges:
             raise SpecError(
                 f"no scope for the sort {sort.name}\n"

@@ -26,7 +26,9 @@ from model.pipeline_abstract.state import (
 
 
 class PipelineClaims(PipelineActions):
-    """Claims about the committed output records of inputs and about the committed position."""
+    """Claims about a pipeline: the committed output records of its inputs, and its committed
+    position.
+    """
 
     # ---- claims
 

@@ -46,7 +46,7 @@ class Offset(Int):
 
 
 class Changes(Int):
-    """The number of failures or of voter changes so far; a constant limits each number."""
+    """A counter of failures or of voter changes so far; a constant limits each counter."""
 
 
 class Role(Int):

@@ -239,8 +239,8 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def starting_brokers_are_no_members(s) -> Bool:
-        """A starting broker is in no ISR and no ELR of its leader epoch or a newer one, and no
-        leader of these epochs proposes to add it.
+        """A starting broker is in no ISR and no ELR of the leader epoch that it knows, or of a
+        newer one, and no leader of these epochs proposes to add it.
         """
         return forall(
             implies(

@@ -40,7 +40,8 @@ from model.variants import version
     in_force=kafka("0.11", "1.1"),
 )
 class Kip101(TruncateToHighWatermark):
-    """KIP-101: the follower truncates to the end of its own last leader epoch in the leader's log.
+    """KIP-101: the follower truncates to the offset where its last leader epoch ends in the
+    leader's log.
 
     This version breaks the claim `strong_isr` after two quick elections. A replica may copy a
     record of a newer epoch, and then learn that it leads in an older epoch. Then the epochs in this
@@ -103,10 +104,10 @@ class Kip279(Kip101):
         )
 
     def has_reached_its_epoch(s, leader: Replica) -> Bool:
-        """True if the leader's high watermark is at the end of its log, or at a record of the
-        leader's present epoch.
+        """True if all records of older epochs are below the leader's high watermark.
 
-        So the high watermark is at least the start offset of this epoch.
+        The high watermark is at the end of the log, or the record there is of the leader's present
+        epoch.
         """
         hw, log = s.replica[leader].high_watermark, s.log[leader]
         own = log.record[hw].leader_epoch == s.replica[leader].leader_epoch

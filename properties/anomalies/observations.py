@@ -29,7 +29,7 @@ KeyValue = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Observation:
-    """Evidence of operation `op` that the log of `key` has `value` at `offset`."""
+    """Operation `op` shows that the log of `key` has `value` at `offset`."""
 
     key: str
     offset: int

@@ -138,7 +138,10 @@ class Refinement(StateMapping[Transactions]):
         return marker_epoch - 1
 
     def _last_id(self, state: State) -> int:
-        """Returns the producer id of a tombstone: the last assigned one, or 0 before the first."""
+        """Returns the producer id that the abstract state has for a tombstone.
+
+        It is the last assigned id, or 0 if none was assigned.
+        """
         assigned = as_int(state["next_producer_id", ()])
         return max(0, assigned - 1) if self.detailed.ids_expire else 0
 

@@ -53,10 +53,10 @@ def reassigned(state: PartitionState, target: Members, bugs: Bugs = NO_BUGS) -> 
 
 
 def completed(wanted: Assignment) -> Assignment:
-    """Returns the assignment after the reassignment, if the reassignment can complete now.
+    """Returns the assignment without the replicas to remove, if the reassignment can complete now.
 
-    This assignment lacks the replicas to remove. Otherwise returns `wanted` itself. The docstring
-    of this module describes when a reassignment completes.
+    If it cannot, returns `wanted` unchanged. The docstring of this module describes when a
+    reassignment completes.
     """
     if not (wanted.adding or wanted.removing):
         return wanted

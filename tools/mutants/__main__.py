@@ -3,14 +3,14 @@
     python -m tools.mutants --seconds 900             # tries mutants that have no result yet
     python -m tools.mutants --part transactions       # only parts whose name contains this text
     python -m tools.mutants --part model/quorum       # only the part of this name
-    python -m tools.mutants --again survived          # tries survivors again that have no reason
+    python -m tools.mutants --again survived          # survivors for which no reason is recorded
     python -m tools.mutants --again crash             # those that crashed
     python -m tools.mutants --changed                 # all mutants of lines that differ from main
     python -m tools.mutants --changed --base v1       # of lines that differ from another commit
     python -m tools.mutants --both-ways               # tries mutants in forks and in new processes
     python -m tools.mutants --page                    # only writes the page
 
-A part of the product has the tests that judge its mutants. The record is
+Each part of the product names the tests that judge its mutants. The record is
 benchmarks/results/mutants.json, the page docs/mutants.md. With `--changed` and `--both-ways`,
 nothing is recorded. The exit code is 1 if a mutant of a changed line survives. It is also 1 if the
 two ways give different results for a mutant.

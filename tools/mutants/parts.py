@@ -94,7 +94,8 @@ _AGREEMENT: Final = (
 class Part:
     """A group of source files to mutate, and the tests that must notice each mutant.
 
-    The tests `beyond` its own run only on mutants that its own tests do not kill.
+    The field `beyond` names further tests. They run only on mutants that the part's own tests do
+    not kill.
     """
 
     name: str

@@ -49,7 +49,9 @@ class Cache:
             self._digest.update(f"{file.relative_to(tree)}\0".encode() + file.read_bytes())
 
     def read(self, tests: Iterable[str]) -> Recorded:
-        """Returns recorded CPU times and calls: of the tests, and of all others in their files."""
+        """Returns the recorded CPU times and called functions of the tests, and of all tests in
+        their files.
+        """
         all_of_them = Recorded({}, {})
         for file in map(self._kept, {_file(test) for test in tests}):
             if file.exists():

@@ -16,8 +16,9 @@ INSIDE: Final = "inside"
 class Searched:
     """A search: the suite, the seed, and the settings in `where`.
 
-    `where` is INSIDE for settings that satisfy the claims' conditions. Otherwise it names a claim
-    and a setting that does not satisfy this claim's condition.
+    A claim must hold only under its condition, for example acks=all. `where` is INSIDE if the
+    settings satisfy the conditions of the claims. Otherwise it names a claim, and a setting that
+    does not satisfy the condition of this claim.
     """
 
     suite: str

@@ -60,7 +60,8 @@ def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
 def as_map(line: str) -> Form:
     """Returns the EDN map that is on this line.
 
-    Raises ValueError, TypeError or RecursionError if JSON cannot represent the line as a map.
+    The line is translated to JSON and parsed. Raises ValueError, TypeError or RecursionError if
+    this is not possible.
     """
     if line[:1] != "{" or _SLOW_ONLY.search(line):
         raise _NotJson

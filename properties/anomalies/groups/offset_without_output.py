@@ -61,7 +61,7 @@ class OffsetWithoutOutput:
 
 
 def _proofs(history: History) -> Iterator[tuple[Fetch, Commit]]:
-    """Yields each fetch that only one commit can explain, with this commit.
+    """Yields each fetch of an offset that only one commit can have set, with this commit.
 
     The commit belongs to a transaction that also sent records.
     """

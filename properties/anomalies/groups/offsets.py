@@ -119,8 +119,9 @@ def may_follow(commit: Commit, fact: Commit | Fetch) -> bool:
     the result is true in two cases:
 
     - The commit completed after `fact` was invoked.
-    - The commit is inside a transaction, and `fact` is a fetch at read_uncommitted. Such a fetch
-      may return an older offset, even if the transaction has already ended `ok`.
+    - The commit is inside a transaction, and `fact` is a fetch at read_uncommitted. A transaction's
+      commit may take effect after the transaction ended `ok`, and such a fetch does not wait for
+      it.
     """
     if commit.outcome == "fail" or commit.register != fact.register:
         return False

@@ -25,7 +25,7 @@ from properties.anomalies.transactions.visible import first_readers, sent_by
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OutputWithoutOffset:
-    """A fetch that returned a lower offset than a transaction had committed.
+    """A fetch of a group's offset that returned a lower offset than a transaction had committed.
 
     A record of this transaction had been read before the fetch began.
     """

@@ -14,9 +14,9 @@ key in the first operation, and ends at the first record of this key in the seco
   name the key, there is no step. A rebalance between them does not remove the step.
 
 The length of a step is the distance between the offsets of its two values. These are the offsets at
-which the process received or appended the values (`own_offsets`). If the user declares `jepsen`,
-all processes have the same offset for a value: the module `ranking` chooses it. A step with an
-unknown offset proves nothing.
+which the process received or appended the values (`own_offsets`). With the option --jepsen, all
+processes have the same offset for a value: the module `ranking` chooses it. A step with an unknown
+offset proves nothing.
 
 Source: jepsen.tests.kafka, the six passes that look for skips and nonmonotonic cases.
 Simplified: in Jepsen, a poll that ended `ok` and lists a key without records makes the consumer

@@ -10,9 +10,10 @@
     # 390 ms  producer 1 gets v0 acknowledged at offset 1 of orders-0
     # Broken: exactly_once_publish: v0 is at offsets 0, 1
 
-A call runs a rule, which is a method of the machine. The comment on the call is the first sentence
-of the rule's docstring; on `teardown` it is the machine's `TEARDOWN`. The comments below the call
-are the events that it caused. To find these events, the program is run again.
+A call runs a rule, which is a method of the machine. The comment above a call is the first sentence
+of the rule's docstring. The comment after `teardown()` is the machine's `TEARDOWN`. The comments
+with times below a call are the events that it caused. To find these events, the program is run
+again.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     settings         the security protocol and its settings, checked
     users            the users in a file or in options of the command line
     credentials      what the brokers know of each user
-    plain, scram     one run of a SASL mechanism, without input or output
+    plain, scram     one exchange of a SASL mechanism; they do not use sockets
 
 All of this applies to the connections of clients, not to the messages between nodes.
 """

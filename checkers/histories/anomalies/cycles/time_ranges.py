@@ -11,7 +11,8 @@ but did not end ok has an odd time (`InfoSenders`).
     wr  op 1 -> op 0    time 2 to time 0: this dependency leads back, over the range 0..2
     wr  op 0 -> op 1    time 0 to time 2: this dependency leads forward, inside that range
 
-Every cycle has dependencies that lead back in time, so the union of their ranges covers the cycle.
+In `ok @0 j=b@0`, the first @0 is the offset of the sent record. Every cycle has dependencies that
+lead back in time. The time of each operation of the cycle is in the range of at least one of them.
 Dependencies by real time never lead back.
 
 Source: `properties.anomalies.cycles`.
