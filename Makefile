@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: verify test lint docs bench bench-kafka clients recorders others tlc hostile kills week fuzz-histories trial hunt agreement convictions seeds proofs counterexamples mutants changed-mutants sbom image requirements clean
+.PHONY: verify test lint docs bench bench-kafka clients recorders others tlc hostile kills week fuzz-histories fuzz-tables trial hunt agreement convictions seeds proofs counterexamples mutants changed-mutants sbom image requirements clean
 
 verify: $(READY)
 	$(BIN)/urteil verify
@@ -67,6 +67,11 @@ week: $(READY)
 fuzz-histories: $(READY)
 	$(BIN)/python -m pip install --quiet atheris==3.0.0
 	$(BIN)/python -m tools.fuzz histories --seconds 3600
+
+# The readers of Avro, of Delta logs and of Iceberg tables on the bytes of a fuzzer: 20 minutes each.
+fuzz-tables: $(READY)
+	$(BIN)/python -m pip install --quiet atheris==3.0.0
+	for target in avro delta iceberg; do $(BIN)/python -m tools.fuzz $$target --seconds 1200 || exit 1; done
 
 # Real systems on trial: every reproduction, suite and 10,000 pairs of answers. Needs Maven, a network once, and hours.
 # A reproduction exits with 1 where it shows its defect; a suite with 1 where a claim is broken that has a finding, else

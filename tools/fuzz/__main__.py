@@ -2,7 +2,10 @@
 
     pip install atheris
     python -m tools.fuzz frames --seconds 3600       # request frames and record batches
-    python -m tools.fuzz histories --seconds 3600    # histories as EDN, NDJSON and Parquet
+    python -m tools.fuzz histories --seconds 3600    # histories as EDN, NDJSON, Parquet and Avro
+    python -m tools.fuzz avro --seconds 3600         # histories as Avro files, and Avro records
+    python -m tools.fuzz delta --seconds 3600        # logs of Delta tables
+    python -m tools.fuzz iceberg --seconds 3600      # metadata and delete files of Iceberg tables
 
 A reader may refuse the bytes, but must not fail in any other way. Another exception, and an abort
 of the process, ends the run; the input is then written to a file in `--folder`. The run begins with
@@ -22,10 +25,13 @@ from typing import Any, Final
 
 from tools.fuzz import campaign
 
-LARGEST_INPUT: Final = 4096
-TARGETS: Final[Mapping[str, str]] = {  # the package whose branches guide the search
-    "frames": "reference_impl",
-    "histories": "checkers.histories",
+# the package whose branches guide the search, and the size of the largest input in bytes
+TARGETS: Final[Mapping[str, tuple[str, int]]] = {
+    "avro": ("checkers.histories", 4096),
+    "delta": ("checkers.histories", 8192),
+    "frames": ("reference_impl", 4096),
+    "histories": ("checkers.histories", 4096),
+    "iceberg": ("checkers.histories", 16384),
 }
 
 
@@ -46,7 +52,8 @@ def main(words: list[str]) -> None:
 
 def _fuzz(name: str, folder: Path, seconds: int) -> None:
     atheris: Any = importlib.import_module("atheris")
-    with atheris.instrument_imports(include=[TARGETS[name]]):
+    package, largest = TARGETS[name]
+    with atheris.instrument_imports(include=[package]):
         target = importlib.import_module(f"tools.fuzz.{name}")
     corpus = folder / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)
@@ -55,7 +62,7 @@ def _fuzz(name: str, folder: Path, seconds: int) -> None:
     arguments = [
         sys.argv[0],
         f"-max_total_time={seconds}",
-        f"-max_len={LARGEST_INPUT}",
+        f"-max_len={largest}",
         f"-artifact_prefix={folder}/",
         str(corpus),
     ]

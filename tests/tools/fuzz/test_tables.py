@@ -1,0 +1,67 @@
+"""The fuzz targets for tables and Avro read valid inputs, and refuse or read changed ones."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from checkers.histories.io import delta as delta_tables
+from model.faults import InputFault
+from tests.checkers.histories.io.damaged_metadata import damaged_bytes
+from tests.checkers.histories.io.described_tables import remaining
+from tools.fuzz import avro, delta, iceberg
+
+TARGETS: list[tuple[ModuleType, ModuleType, str]] = [
+    (avro, avro, "whole"),
+    (delta, delta_tables, "files_of"),
+    (iceberg, iceberg, "operations"),
+]
+
+
+@pytest.mark.parametrize(("target", "module", "name"), TARGETS)
+def test_a_valid_input_is_read_and_a_changed_one_is_refused_or_read(
+    target: Any, module: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes: list[bool] = []
+    reader: Callable[..., Any] = getattr(module, name)
+
+    def noted(*arguments: Any) -> Any:
+        try:
+            found = reader(*arguments)
+        except InputFault:
+            outcomes.append(False)
+            raise
+        outcomes.append(True)
+        return found
+
+    valid = [*target.valid_inputs()]
+    monkeypatch.setattr(module, name, noted)
+    for data in valid:
+        target.run(data)
+    assert all(outcomes)
+    assert outcomes
+    for data in changed(valid):
+        target.run(data)
+    assert 0 < sum(outcomes) < len(outcomes)
+
+    def overflow(*_: Any) -> None:
+        raise OverflowError("seeded")
+
+    monkeypatch.setattr(module, name, overflow)
+    with pytest.raises(OverflowError, match="seeded"):
+        target.run(valid[0])
+
+
+def changed(valid: list[bytes]) -> Iterator[bytes]:
+    rng = random.Random(1)
+    for data in valid:
+        for _ in range(20):
+            yield data[:1] + damaged_bytes(rng, data[1:])
+
+
+def test_the_table_has_the_rows_of_its_description() -> None:
+    assert iceberg.OPERATIONS == remaining(iceberg.TABLE) == [0]

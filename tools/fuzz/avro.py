@@ -1,0 +1,60 @@
+"""Feeds the bytes of a fuzzer to the reader of operations in Avro.
+
+The first byte of an input selects what the other bytes are: a container file, or a schema and a
+record of a Kafka topic. There, two bytes have the length of the schema.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import fastavro
+
+from checkers.demo import __file__ as demo
+from checkers.histories.io.avro import rows
+from checkers.histories.io.avro.containers import only
+from checkers.histories.io.avro.schemas import AvroFault, parsed
+from checkers.histories.io.reading import whole
+from checkers.histories.io.recorded import UnreadableHistory
+from tools.history_format import avro_schema
+
+FILE, RECORD = 0, 1
+OPERATIONS: Final = 8  # of a valid input
+_FOLDER: Final = tempfile.TemporaryDirectory(prefix="urteil-fuzz-")
+
+
+def run(data: bytes) -> None:
+    """Reads a file or a record; an exception other than a refusal is a fault."""
+    if not data:
+        return
+    if data[0] % 2 == FILE:
+        path = Path(_FOLDER.name) / "history.avro"
+        path.write_bytes(data[1:])
+        with contextlib.suppress(UnreadableHistory):
+            whole(path)
+        return
+    end = 3 + int.from_bytes(data[1:3])
+    with contextlib.suppress(AvroFault):
+        schema = parsed(data[3:end])
+        names = rows.fields(schema)
+        rows.table([only(data[end:], schema)], names)
+
+
+def valid_inputs() -> Iterator[bytes]:
+    """Yields a file with each of three codecs, and a record: the first operations of the demo."""
+    table = whole(Path(demo).with_name("three-anomalies.edn"))
+    some: list[dict[str, Any]] = table.slice(0, OPERATIONS).to_pylist()
+    schema = json.dumps(avro_schema()).encode()
+    for codec in ("null", "deflate", "bzip2"):
+        file = io.BytesIO()
+        fastavro.writer(file, avro_schema(), some, codec)
+        yield bytes([FILE]) + file.getvalue()
+    record = io.BytesIO()
+    fastavro.schemaless_writer(record, avro_schema(), some[0])
+    yield bytes([RECORD]) + len(schema).to_bytes(2) + schema + record.getvalue()

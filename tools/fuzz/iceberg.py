@@ -1,0 +1,64 @@
+"""Feeds the bytes of a fuzzer to the reader of Iceberg tables.
+
+The first byte of an input selects a file of a small table with deleted rows: its metadata, manifest
+list, a manifest or a delete file. The other bytes replace the content of that file. In an input,
+the folder of the table is written as a text of the same length, because the folder has another name
+in each run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from checkers.histories.io import iceberg
+from model.faults import InputFault
+from tests.checkers.histories.io import described_tables as described
+
+TABLE: Final[described.Table] = (
+    described.File(0, 1, 1, "a", (1, 2, 3, 4), ((0, "a", 1, "x"), (1, "a", None, None))),
+    described.File(0, 3, 0, None, (1, 2, 3, 5), ((10, "b", 1, "y"), (11, "b", 0, None))),
+    described.File(1, 3, 0, None, (), ((1, 1),)),
+    described.File(2, 2, 1, "a", (3, 4), ((None, None),)),
+    described.File(2, 4, 0, None, (2, 5), (("b", "y"),)),
+)
+_FOLDER: Final = tempfile.TemporaryDirectory(prefix="urteil-fuzz-")
+METADATA: Final = described.written(TABLE, Path(_FOLDER.name) / "table")
+_DELETES: Final = [METADATA.parents[1] / f"{number}.parquet" for number in (2, 3, 4)]
+FILES: Final = [METADATA, *sorted(METADATA.parent.glob("*.avro")), *_DELETES]
+_NAME: Final = _FOLDER.name.encode()
+_ANY_NAME: Final = b"_" * len(_NAME)
+
+
+def run(data: bytes) -> None:
+    """Reads the table with one changed file; an exception other than a refusal is a fault."""
+    if not data:
+        return
+    file = FILES[data[0] % len(FILES)]
+    valid = file.read_bytes()
+    file.write_bytes(data[1:].replace(_ANY_NAME, _NAME))
+    try:
+        with contextlib.suppress(InputFault):
+            operations()
+    finally:
+        file.write_bytes(valid)
+
+
+def operations() -> list[int]:
+    """Returns the operations of the rows that the table has."""
+    files = iceberg.files_of(METADATA)
+    assert files.reader is not None
+    parts = (part for file in files.files for part in files.reader(file))
+    return [op for part in parts if "op" in part.column_names for op in part["op"].to_pylist()]
+
+
+OPERATIONS: Final = operations()  # it also imports late modules while the fuzzer watches imports
+
+
+def valid_inputs() -> Iterator[bytes]:
+    """Yields the content of each file as an input."""
+    for number, file in enumerate(FILES):
+        yield bytes([number]) + file.read_bytes().replace(_NAME, _ANY_NAME)
