@@ -31,7 +31,8 @@ KINDS: Final = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
 }
-PAGES: Final = ("index.html", "page.css", "page.js", "api.js", "picture.js", "parts.js", "lines.js")
+SCRIPTS: Final = ("page", "api", "picture", "motion", "parts", "lines")
+PAGES: Final = ("index.html", "page.css", *(f"{name}.js" for name in SCRIPTS))
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self';"
     " img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -1,9 +1,10 @@
 // Draws a state: a row for each lane with its logs and variables, messages that move to their lane,
 // and cards. `checkers/explore/pictures.py` documents the data.
 //
-// A message at rest is an element, so that it can be read and pointed at. While messages move, they
-// are drawn on a canvas: to move hundreds of elements takes several frames.
+// A message at rest is an element, so that it can be read and pointed at. Messages that move are
+// drawn on a canvas: see `motion.js`.
 
+import { between, Motion } from "./motion.js";
 import { element, patch } from "./parts.js";
 
 const MOVE_MS = 320;
@@ -17,7 +18,8 @@ export class Picture {
     this.canvas = element("canvas", { "aria-hidden": "true" });
     this.board = element("div", { class: "board" }, this.rows, this.layer, this.canvas);
     host.replaceChildren(this.board, this.cards);
-    this.chips = new Map(); // id of a message -> its chip, where it is and where it goes
+    this.chips = new Map(); // id of a message -> its chip, and where it moves from and to
+    this.part = 1; // of their way that the messages have moved
     this.frame = null;
     addEventListener("resize", () => this.last && this.place(this.last.messages, false));
   }
@@ -91,8 +93,8 @@ export class Picture {
       box.next += 1;
       const was = this.chips.get(one.id);
       const chip = was?.chip ?? element("div", { class: "message" });
-      const from = was ? was.now : { x: to.x + 120, y: to.y };
-      kept.set(one.id, { chip, message: one, small, size: { x: wide - 4, y: high - 4 }, from, to, now: from });
+      const from = was ? between(was, this.part) : { x: to.x + 120, y: to.y };
+      kept.set(one.id, { chip, message: one, small, size: { x: wide - 4, y: high - 4 }, from, to });
     }
     for (const [id, { chip }] of this.chips) if (!kept.has(id)) chip.remove();
     this.layer.append(...[...kept].filter(([id]) => !this.chips.has(id)).map(([, { chip }]) => chip));
@@ -102,60 +104,26 @@ export class Picture {
     const isStill = !moves || matchMedia("(prefers-reduced-motion: reduce)").matches;
     if (isStill || ![...kept.values()].some(isMoved)) return this.rest();
     this.layer.classList.add("moving");
-    const scene = this.prepared();
+    this.motion = new Motion(this.canvas, [...kept.values()]);
     const begun = performance.now();
     const draw = (now) => {
       const part = Math.min(Math.max(now - begun, 0) / MOVE_MS, 1);
       if (part >= 1) return this.rest();
-      this.draw(scene, 1 - (1 - part) ** 3);
+      this.draw(1 - (1 - part) ** 3);
       this.frame = requestAnimationFrame(draw);
     };
     draw(begun);
   }
 
-  // The canvas covers only the area in which messages move: its pixels are copied in every frame.
-  prepared() {
-    const scale = devicePixelRatio;
-    const chips = [...this.chips.values()];
-    const ends = (axis) => {
-      const first = Math.floor(Math.min(...chips.map((one) => Math.min(one.from[axis], one.to[axis]))));
-      return [first, Math.ceil(Math.max(...chips.map((one) => Math.max(one.from[axis], one.to[axis]) + one.size[axis])))];
-    };
-    const [left, right] = chips.length ? ends("x") : [0, 0];
-    const [top, bottom] = chips.length ? ends("y") : [0, 0];
-    Object.assign(this.canvas, { width: Math.ceil((right - left) * scale), height: Math.ceil((bottom - top) * scale) });
-    Object.assign(this.canvas.style, { left: `${left}px`, top: `${top}px`, width: `${right - left}px`, height: `${bottom - top}px` });
-    const context = this.canvas.getContext("2d");
-    const style = getComputedStyle(document.documentElement);
-    const colour = (name) => style.getPropertyValue(name).trim();
-    const colours = { flight: colour("--flight"), changed: colour("--changed"), ink: colour("--ink") };
-    context.setTransform(scale, 0, 0, scale, -left * scale, -top * scale);
-    context.font = "9px ui-monospace, monospace";
-    context.textBaseline = "middle";
-    context.strokeStyle = colour("--blue");
-    return { context, colours, left, top, right, bottom };
-  }
-
-  draw({ context, colours, left, top, right, bottom }, part) {
-    context.clearRect(left, top, right - left, bottom - top);
-    for (const one of this.chips.values()) {
-      const x = one.from.x + (one.to.x - one.from.x) * part;
-      const y = one.from.y + (one.to.y - one.from.y) * part;
-      one.now = { x, y };
-      context.fillStyle = one.message.changed ? colours.changed : colours.flight;
-      context.fillRect(x, y, one.size.x, one.size.y);
-      context.strokeRect(x + 0.5, y + 0.5, one.size.x - 1, one.size.y - 1);
-      context.fillStyle = colours.ink;
-      context.fillText(one.message.id, x + 4, y + one.size.y / 2);
-    }
+  draw(part) {
+    this.part = part;
+    this.motion.draw(part);
   }
 
   rest() {
+    this.part = 1;
     this.canvas.width = 0;
-    for (const one of this.chips.values()) {
-      one.now = one.to;
-      write(one);
-    }
+    for (const one of this.chips.values()) write(one);
     this.layer.classList.remove("moving");
   }
 }
