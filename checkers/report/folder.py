@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import re
-import secrets
 import sys
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -38,14 +37,15 @@ class RunFolder:
         from importlib.metadata import version  # late: commands without a folder start faster
 
         now = datetime.now(tz=UTC)
-        path = base / f"{now:%Y-%m-%dT%H%M}-{secrets.token_hex(2)}"
+        path = base / f"{now:%Y-%m-%dT%H%M}-{os.urandom(2).hex()}"
         described = {
             "command": command,
             "seed": seed,
             "started": now.isoformat(timespec="milliseconds"),
             "urteil": version("urteil"),
             "python": platform.python_version(),
-            "platform": platform.platform(),
+            # platform.platform() starts a process
+            "platform": f"{platform.system()}-{platform.release()}-{platform.machine()}",
             "cores": os.cpu_count(),
         }
         if (commit := commit_of(Path())) is not None:

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from statistics import median
 from time import perf_counter
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
 READING: Final = "reading columns"
@@ -71,7 +71,7 @@ class PassCost:
     def skew(self) -> float:
         """Returns the seconds of the longest task divided by the median; 1 if no task had rows."""
         seconds = [task.seconds for task in self.tasks if task.rows]
-        return max(seconds) / median(seconds) if seconds else 1.0
+        return max(seconds) / float(np.median(seconds)) if seconds else 1.0
 
     def stages(self) -> dict[str, StageCost]:
         """Returns the cost of each stage of the query plan, summed over the tasks."""

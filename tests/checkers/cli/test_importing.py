@@ -1,8 +1,10 @@
-"""Imports of a command pause the garbage collector, which works again afterwards."""
+"""Imports of a command run without garbage collections and without threads of NumPy."""
 
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -38,3 +40,35 @@ def test_the_collector_works_again_after_a_failed_import() -> None:
     with pytest.raises(ModuleNotFoundError), importing():
         import_module("checkers.no_such_module")
     assert gc.isenabled()
+
+
+NUMPY = """
+import os
+from checkers.cli.importing import importing
+before = dict(os.environ)
+with importing():
+    import numpy
+    print(os.environ["OPENBLAS_NUM_THREADS"], len(os.listdir("/proc/self/task")))
+assert dict(os.environ) == before
+"""
+
+
+def importing_numpy(**variables: str) -> list[str]:
+    inherited = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}
+    done = subprocess.run(
+        [sys.executable, "-c", NUMPY],
+        env={**inherited, **variables},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split()
+
+
+def test_numpy_starts_no_threads() -> None:
+    assert importing_numpy() == ["1", "1"]
+
+
+def test_the_number_of_threads_in_the_environment_is_kept() -> None:
+    threads, _ = importing_numpy(OPENBLAS_NUM_THREADS="2")
+    assert threads == "2"

@@ -124,7 +124,9 @@ def future_reads(
         ],
         np.r_[sends.ints("op"), unconfirmed.sends.ints("op")],
     )
-    both = polled.table.join(sent.table, ["key", "value"], join_type="inner", right_suffix="_sent")
+    both = polled.table.join(
+        sent.table, ["key", "value"], join_type="inner", right_suffix="_sent", use_threads=False
+    )
     pairs = Batch(both)
     early = pairs.where(pairs.ints("at_ns") < pairs.ints("at_ns_sent"))
     key_of = yield from resolve_fingerprints(early.ints("key"), column="key")

@@ -137,8 +137,8 @@ def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
     )
     of_send = unacknowledged.table.select(["key", "value", "op"])
     known = before.table.group_by(before.table.schema.names, use_threads=False).aggregate([])
-    found = of_send.join(lowest, ["key", "value"], join_type="inner")
-    found = found.join(known, ["op", "key"], join_type="inner").rename_columns(
+    found = of_send.join(lowest, ["key", "value"], join_type="inner", use_threads=False)
+    found = found.join(known, ["op", "key"], join_type="inner", use_threads=False).rename_columns(
         {"offset_min": "offset"}
     )
     for name, what in (("check", SEND), ("position", UNKNOWN_OFFSET)):
