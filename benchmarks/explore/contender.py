@@ -85,6 +85,7 @@ def ours(
     fingerprints: bool = False,
     threads: int = 1,
     states: int | None = None,
+    memory: int | None = None,
 ) -> Contender:
     """Returns the command that explores KIP-320 with an engine of this project."""
     how = {
@@ -94,6 +95,7 @@ def ours(
         "fingerprints": fingerprints,
         "threads": threads,
         "states": states,
+        "memory": memory,
     }
     kept = ", fingerprints" * fingerprints + f", {threads} threads" * (threads > 1)
     return Contender(

@@ -58,3 +58,12 @@ static void use_huge_pages(void *array) { (void)array; }
 static void dropped(void *array) { free(array); }
 
 #endif
+
+/* Moves an array to a file with room for it. */
+static void *moved(Shard *w, int file, void *array, uint64_t used, uint64_t room) {
+  void *made = grown_in(w, file, NULL, room);
+  if (w->found.failed) return array;
+  memcpy(made, array, used);
+  dropped(array);
+  return made;
+}

@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from checkers.explicit.compiled.state_graph import StateGraph
 
 PULSE = 4096  # states between two progress reports
-ROUNDS = 8  # rounds of several threads between two progress reports
-ROUND = 4096  # states of a shard in a round, as in `runtime.c`
+SHARED = 65_536  # states of each thread between two of them: a round of `runtime.c`
 MOST_THREADS = 16  # SHARDS of `runtime.c`
 NO_PARENT = 0xFFFFFFFF
 GROWTH = 3  # a level has at most so many times the states of the level before it
@@ -67,6 +66,7 @@ class Search(RunningSearch):
     graph: StateGraph | None = None  # for liveness
     graph_memory: int | None = None  # bytes; if they do not suffice, a search for liveness ends
     too_large: str = ""  # why there is no graph
+    in_files: bool = False  # true if the keys and the parents of the states are in files
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -109,19 +109,30 @@ class Search(RunningSearch):
             self.depth += 1
             if self.graph is not None:
                 self.graph.levels.append(self.c.count() - size)
-            self._spill_if_needed(size, files.folder)
+            self._spill_if_needed(size, files)
             for work in (self.store.judge, self.store.expand):
                 self._on_the_level(work)
                 if self.task.claims and len(self._broken()) == len(self.task.claims):
                     raise Stop("all decided")
 
-    def _spill_if_needed(self, size: int, folder: Path) -> None:
+    def _spill_if_needed(self, size: int, files: Files) -> None:
+        """Moves states to disk if the next level may exceed the memory.
+
+        Keys and parents move first. If the hash set alone is too large, all states move, and the
+        search compares sorted files.
+        """
         memory, likely = self.task.memory, self.store.count() + GROWTH * size
-        if memory is not None and self.store is self.c and self.c.bytes_for(likely) > memory:
+        if memory is None or self.store is not self.c or self.c.bytes_for(likely) <= memory:
+            return
+        self._drop_graph()
+        if self.c.set_bytes_for(likely) <= memory:
+            if not self.in_files:
+                self.c.move_to_files(files)
+                self.in_files = True
+        else:
             from checkers.explicit.compiled.spill import Spilled
 
-            self._drop_graph()
-            self.store = Spilled(self.c, folder, memory)
+            self.store = Spilled(self.c, files.folder, memory)
 
     def _initial(self) -> list[State]:
         fault = diagnose_init(self.at)
@@ -134,7 +145,7 @@ class Search(RunningSearch):
         while left:
             distinct, queue = self.store.count(), self.store.queue()
             self.report(distinct=distinct, generated=self._generated(), queue=queue)
-            left = work(PULSE if self.threads == 1 else ROUNDS * ROUND)
+            left = work(PULSE if self.threads == 1 else SHARED)
             self._stop_if_undefined()
             self._fit_graph()
         self.c.close_broken()

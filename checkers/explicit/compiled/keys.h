@@ -19,13 +19,15 @@
 #define KEY_BYTES 8 /* of the key that a caller reads */
 
 static int has_keys(Shard *w, uint64_t room) {
-  w->keys = grown(w, w->keys, room * KEY_BYTES);
+  w->keys = grown_in(w, w->files[KEYS], w->keys, room * KEY_BYTES);
   return !w->found.failed;
 }
 
 static inline void look_at_key(const Shard *w, uint64_t index) {
   __builtin_prefetch(w->keys + index * KEY_BYTES);
 }
+
+static inline uint64_t key_bytes(const Shard *w) { return (void)w, KEY_BYTES; }
 
 static inline uint64_t hash_of_key(const Shard *w, uint64_t index) {
   uint64_t h;
@@ -117,6 +119,7 @@ static inline uint64_t number_of_half(Shard *w, Halves *halves, const uint8_t *h
 /* ---- the pairs of numbers */
 
 static inline uint64_t ones(int bits) { return ((uint64_t)1 << bits) - 1; }
+static inline uint64_t key_bytes(const Shard *w) { return w->pair_bytes; }
 static inline uint64_t pair_of(const Shard *w, uint64_t index) {
   return word_of(w->keys + index * w->pair_bytes);
 }
@@ -135,7 +138,7 @@ static inline uint64_t index_in(const Shard *w, uint64_t number) {
 }
 
 static int has_keys(Shard *w, uint64_t room) {
-  w->keys = grown(w, w->keys, room * w->pair_bytes + SLACK);
+  w->keys = grown_in(w, w->files[KEYS], w->keys, room * w->pair_bytes + SLACK);
   return !w->found.failed;
 }
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from checkers.compiler import CannotCompile, library_file, loaded
 from checkers.explicit import compiled
+from checkers.explicit.compiled.mapped import Files
 from checkers.explicit.compiled.source import Source
 from checkers.explicit.exploration import Declined
 from checkers.explicit.instance import Instance, Packed
@@ -36,6 +37,7 @@ HEADERS = (
 WRITTEN = (RUNTIME, *HEADERS)  # C sources that do not depend on the spec
 WHOLE = ctypes.c_uint64
 NO_MEMORY, TOO_MANY, REFUSED = 1, 2, 1 << 16  # why a shard failed, as in `runtime.c`
+SLOT_BYTES, SLOTS_A_STATE = 6.4, 2  # of the hash set, at most, as in `hash_set.h`
 OUT_OF_MEMORY = "the search is out of memory: set --memory, or use --fingerprints"
 
 SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
@@ -53,6 +55,7 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "search_key_bytes": (WHOLE, (ctypes.c_void_p,)),
     "search_set_bytes": (WHOLE, (ctypes.c_void_p,)),
     "search_parent_bytes": (WHOLE, (ctypes.c_void_p,)),
+    "search_move": (None, (ctypes.c_void_p, ctypes.c_int, ctypes.c_int)),
     "search_fingerprint": (WHOLE, (ctypes.c_char_p,)),
     "search_keys": (None, (ctypes.c_void_p, WHOLE, WHOLE, ctypes.c_void_p)),
     "search_parents": (None, (ctypes.c_void_p, WHOLE, WHOLE, ctypes.c_void_p)),
@@ -215,7 +218,19 @@ class Library:
         The estimate assumes that the keys are as large as those of the states found so far.
         """
         keys: int = self.c.search_key_bytes(self.search)
-        return int(states * (keys / max(1, self.count()) + 1 + 64 / 10 * 2))
+        return int(states * (keys / max(1, self.count()) + 1)) + self.set_bytes_for(states)
+
+    def set_bytes_for(self, states: int) -> int:
+        """Returns an estimate of the memory of the hash set for these states, in bytes."""
+        return int(states * SLOT_BYTES * SLOTS_A_STATE)
+
+    def move_to_files(self, files: Files) -> None:
+        """Moves the keys and the parents of the states to files; the hash set stays in memory.
+
+        The system keeps the pages of the files in memory as long as it has room for them.
+        """
+        self.c.search_move(self.search, files.opened("keys"), files.opened("parents"))
+        self.check_memory()
 
     def parent(self, number: int) -> int:
         """Returns the number of the state from which the search first reached state `number`."""

@@ -41,13 +41,16 @@
 
 #define BLOCK 16 /* states that are processed together */
 
+enum { KEYS, PARENTS }; /* the arrays that can be in files */
+
 /* Why a shard failed. A number of a state has 32 bits. If the system refused to enlarge a file, its
    error number is added to REFUSED. */
 enum { NO_MEMORY = 1, TOO_MANY, REFUSED = 1 << 16 };
 
 enum {
   SHARDS = 16,      /* at most */
-  ROUND = 4096,     /* states of each shard that are expanded between two barriers */
+  ROUND = 4096,     /* states that one thread expands before it takes in their letters */
+  SHARED = 65536,   /* states of each shard that several threads expand between two barriers */
   SPINS = 100000,   /* looks for the other threads before one sleeps, about 100 us */
   AHEAD = 12,       /* letters whose buckets are prefetched */
   RECENT_BITS = 11, /* log2 of the number of recent letters, which fit into the CPU cache */
@@ -94,6 +97,7 @@ typedef struct {
   uint32_t births, first[BLOCK], last[BLOCK];
   uint32_t reading;                           /* the state of the block that `inside` reads */
   Bits undefined;                             /* the states in which a term is undefined */
+  int judges_steps;                           /* true if a claim about steps is undecided */
   Search *search;
   uint64_t number;
   uint8_t *keys;
@@ -103,7 +107,9 @@ typedef struct {
   Run *runs;
   uint64_t run_count, run_room;
   uint64_t count, room;
+  int files[2];                               /* of the keys and of the parents, or MEMORY */
   Bucket *buckets;
+  int prefix;                                 /* bits of a hash that order the buckets */
   uint64_t size;                              /* buckets of the hash set, without REACH spare ones */
   int far;                                    /* true if some state is far from its home bucket */
   uint64_t level, end, judged, expanded;      /* the level is [level, end) */
@@ -149,8 +155,8 @@ static inline void unpack(const Packed *p, uint8_t *s) {
 }
 
 static inline void put(Packed *p, int cell, int value) {
-  uint64_t mask = (uint64_t)((1u << WIDTH[cell]) - 1) << SHIFT[cell];
-  p->word[WORD[cell]] = (p->word[WORD[cell]] & ~mask) | (uint64_t)value << SHIFT[cell];
+  uint64_t *word = p->word + WORD[cell];
+  *word = (*word & OTHERS[cell]) | (uint64_t)value << SHIFT[cell];
 }
 
 /* Fingerprints need a good hash: Murmur3's finalizer, applied to one word after another, a bijection of
@@ -201,7 +207,7 @@ static int has_room(Shard *w, uint64_t more) {
   if (w->found.failed) return 0;
   if (w->count + more <= w->room) return 1;
   uint64_t room = (w->count + more) * 5 / 4 + 4096;
-  w->parents = grown(w, w->parents, room * sizeof *w->parents);
+  w->parents = grown_in(w, w->files[PARENTS], w->parents, room * sizeof *w->parents);
   if (!has_keys(w, room)) return 0;
   w->room = room;
   return 1;
@@ -215,7 +221,7 @@ static int has_room(Shard *w, uint64_t more) {
 static uint32_t insert(Shard *w, const Letter *letter) {
   uint32_t index = index_of(w, letter);
   if (index != NOWHERE) return index;
-  put_in(w, prefix_of(letter->hash), w->count);
+  put_in(w, prefix_of(w, letter->hash), w->count);
   keep_key(w, letter);
   keep_parent(w, letter->parent);
 #ifdef FINGERPRINTS
@@ -238,7 +244,7 @@ static void take_in(Shard *w, Outbox *box) {
   for (uint64_t k = 0; k < n && !w->found.failed; k++) {
     if (k + AHEAD < n) look_ahead(w, l[k + AHEAD].hash);
     if (k + AHEAD / 2 < n) {  /* its bucket is cached by now: prefetch the key of a candidate */
-      uint64_t prefix = prefix_of(l[k + AHEAD / 2].hash);
+      uint64_t prefix = prefix_of(w, l[k + AHEAD / 2].hash);
       const Bucket *b = w->buckets + home_of(w, prefix);
       uint32_t may = slots_of(b, tag_of(prefix));
       if (may) look_at_key(w, b->index[__builtin_ctz(may)]);
@@ -432,8 +438,8 @@ static void post_born(Shard *w, uint32_t k, uint64_t number) {
     const Born *born = w->born + birth;
     w->found.generated++;
     w->found.taken[ACTION[born->instance]]++;
-    int stutters = (JUDGES_STEPS || w->edges.kept) && equal(w->packed + k, &born->state);
-    if (JUDGES_STEPS && !stutters) judge_step(w, k, number + 1, &born->state);
+    int stutters = (w->judges_steps || w->edges.kept) && equal(w->packed + k, &born->state);
+    if (w->judges_steps && !stutters) judge_step(w, k, number + 1, &born->state);
     if (!w->edges.kept) post(w, &born->state, number);
     else if (!stutters) keep_label(w, born->instance), send(w, &born->state, hash(&born->state), number);
   }
@@ -441,6 +447,8 @@ static void post_born(Shard *w, uint32_t k, uint64_t number) {
 
 /* Posts the successors of the states [start, end) of a shard. */
 static void expand(Shard *w, const Shard *of, uint64_t start, uint64_t end) {
+  w->judges_steps = 0;
+  for (int c = 0; c < CLAIMS; c++) w->judges_steps |= claim_of_steps[c] && w->found.open[c];
   while (start < end && !w->found.undefined) {
     Bits some = read_block(w, of, start, end - start);
     w->births = 0;
@@ -484,8 +492,13 @@ static void *judge_shard(void *arg) {
   return NULL;
 }
 
+/* Returns the most states of a shard in a round. Neighbouring states send most of their letters to one
+   shard, so in short rounds the other threads wait: with 4096 states, two threads took a fifth longer. */
+static uint64_t most_of_round(const Search *all) { return all->shards == 1 ? ROUND : SHARED; }
+
 static uint64_t states_of_round(const Shard *w) {
-  return w->end - w->expanded < ROUND ? w->end - w->expanded : ROUND;
+  uint64_t left = w->end - w->expanded, most = most_of_round(w->search);
+  return left < most ? left : most;
 }
 
 /* Expands the thread's share of a shard's states of this round. */
@@ -499,7 +512,7 @@ static void expand_share(Shard *w, const Shard *of) {
 static void *expand_shard(void *arg) {
   Shard *w = arg;
   Search *all = w->search;
-  for (uint64_t done = 0; done < all->quota; done += ROUND) {
+  for (uint64_t done = 0; done < all->quota; done += most_of_round(all)) {
     for (uint64_t k = 0; k < all->shards; k++) expand_share(w, all->shard + k);
     meet(all);
     w->expanded += states_of_round(w);
@@ -535,6 +548,8 @@ Search *search_open(uint64_t shards) {
     all->shard[k].born = malloc((INSTANCES * BLOCK + 1) * sizeof(Born));
     if (!all->shard[k].born) return NULL;
     all->shard[k].pair_bytes = 1;
+    all->shard[k].prefix = PREFIX;
+    all->shard[k].files[KEYS] = all->shard[k].files[PARENTS] = MEMORY;
     remember_nothing(all->shard + k);
   }
   return all;
@@ -633,6 +648,15 @@ uint64_t search_parent_bytes(const Search *all) {
   uint64_t bytes = 0;
   for (uint64_t k = 0; k < all->shards; k++) bytes += bytes_of_parents(all->shard + k);
   return bytes;
+}
+
+/* Moves the keys and the parents of the first shard to two files; the hash set stays in memory. */
+void search_move(Search *all, int keys, int parents) {
+  Shard *w = all->shard;
+  int files[] = {keys, parents};
+  memcpy(w->files, files, sizeof files);
+  w->keys = moved(w, keys, w->keys, w->count * key_bytes(w), w->room * key_bytes(w) + SLACK);
+  w->parents = moved(w, parents, w->parents, w->count, w->room);
 }
 
 /* Copies the keys of `count` states of the first shard. */

@@ -11,15 +11,6 @@ void transitions_drop(Search *all) { forget_edges(all->shard); }
 
 uint64_t transitions_count(const Search *all) { return all->shard->edges.edges; }
 
-/* Moves an array to a file with room for it. */
-static void *moved(Shard *w, int file, void *array, uint64_t used, uint64_t room) {
-  void *made = grown_in(w, file, NULL, room);
-  if (w->found.failed) return array;
-  memcpy(made, array, used);
-  dropped(array);
-  return made;
-}
-
 /* Moves the transitions to three files. */
 void transitions_move(Search *all, int offsets, int targets, int labels) {
   Shard *w = all->shard;

@@ -18,6 +18,7 @@ from model.replication.versions import Kip101
 from tests.checkers.explicit.compiled.test_agreement import results
 
 LITTLE = 100_000  # bytes: batches of some thousand successors
+MIDDLE = 1_000_000  # bytes: more than the hash set of 60,106 states needs, and less than all
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +45,17 @@ def test_a_trace_from_disk_is_a_real_run() -> None:
     assert len(trace) == 10
     for before, step in pairwise(trace):
         assert interpreter.step(actions[step.action], before.state, step.values) == step.state
+
+
+@pytest.mark.parametrize("fingerprints", [False, True])
+def test_keys_and_parents_in_files_do_not_change_the_result(*, fingerprints: bool) -> None:
+    spec = Kip101()
+    claims = chosen(spec, ())
+    in_memory = explore(spec, engine="compiled")
+    search = Search(Task(spec=spec, claims=claims, fingerprints=fingerprints, memory=MIDDLE))
+    assert results(search.run()) == results(in_memory)
+    assert search.in_files
+    assert search.store is search.c
 
 
 @pytest.mark.parametrize("memory", [None, LITTLE, 1])

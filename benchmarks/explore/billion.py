@@ -1,0 +1,29 @@
+"""Measures the first billion states of KIP-320 on three brokers with epochs 0..3, exact.
+
+The keys and the parents of the states move to files; the hash set stays in memory. This needs 17 GB
+of memory, 10 GB of disk, and 12 minutes of CPU. This benchmark is not part of `make bench`:
+`python -m benchmarks.explore.billion`.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from benchmarks.explore.contender import ours
+from benchmarks.pairs import write_results
+
+MOST = 1_000_000_000
+LARGEST = {"max_leader_epoch": 3, "log_size": 4, "max_records": 5}
+MEMORY = 17_000_000_000  # bytes
+
+
+def main() -> None:
+    """Measures one run; prints and writes the figures."""
+    contender = ours(LARGEST, states=MOST, memory=MEMORY)
+    figures = {"model": f"Kip320 {LARGEST}", contender.name: contender.run().figures()}
+    sys.stdout.write(f"{figures}\n")
+    sys.stdout.write(f"kept in {write_results('explore-billion', [], figures)}\n")
+
+
+if __name__ == "__main__":
+    main()
