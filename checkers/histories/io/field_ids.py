@@ -58,7 +58,7 @@ class FieldIds:
         compared = [column for values, _ in by_value for column in values.columns]
         columns = dict(self.columns) | {column.number: column.name for column in compared}
         with reading_parquet(path), pq.ParquetFile(readable(path)) as file:
-            names = names_by_id(file.schema_arrow)
+            names = names_by_id(file.schema_arrow, path)
             self._refuse_incomplete(names, columns, path)
             _refuse_beyond(deleted, file.metadata.num_rows, path)
             there = [names[number] for number in columns if number in names]
@@ -79,7 +79,7 @@ class FieldIds:
         `schema` is the file's schema. Every column of the file must have the id and the name of a
         column of the table, and no row of the file may be deleted.
         """
-        names = names_by_id(schema)
+        names = names_by_id(schema, path)
         has_names = len(names) == len(schema) and {*names.items()} <= {*self.columns}
         return has_names and path not in self.deleted and path not in self.deleted_values
 
@@ -127,11 +127,18 @@ def _values(stored: pa.Table, names: Mapping[int, str], column: TypedColumn) -> 
     return stored[names[column.number]].cast(column.type)
 
 
-def names_by_id(schema: pa.Schema) -> dict[int, str]:
-    """Returns the name of each column of a Parquet file by its field id."""
-    ids = [(field.metadata or {}).get(_ID) for field in schema]
-    return {
-        int(number): field.name
-        for number, field in zip(ids, schema, strict=True)
-        if number is not None
-    }
+def names_by_id(schema: pa.Schema, path: Place) -> dict[int, str]:
+    """Returns the name of each column of a Parquet file by its field id.
+
+    Raises UnreadableHistory if two columns have one name, or if a field id is no number.
+    """
+    names: dict[int, str] = {}
+    for column in schema:
+        number = (column.metadata or {}).get(_ID)
+        if schema.names.count(column.name) > 1:
+            raise UnreadableHistory(f"{path}: two columns have the name {column.name}; {_REWRITE}")
+        if number is not None and not number.isdigit():
+            raise UnreadableHistory(f"{path}: column {column.name} has no valid field id; {COPY}")
+        if number is not None:
+            names[int(number)] = column.name
+    return names

@@ -125,7 +125,7 @@ def _type(name: object) -> pa.DataType | None:
 
 def _rows(file: Place, columns: Sequence[TypedColumn]) -> pa.Table:
     with reading_parquet(file), pq.ParquetFile(readable(file)) as content:
-        names = names_by_id(content.schema_arrow)
+        names = names_by_id(content.schema_arrow, file)
         for column in columns:
             if column.number not in names:
                 raise UnreadableHistory(

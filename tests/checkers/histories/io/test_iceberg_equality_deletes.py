@@ -188,3 +188,20 @@ def test_values_of_another_type_are_refused(table: Table) -> None:
     pq.write_table(pa.table([["a"]], pa.schema([field])), file)
     with pytest.raises(UnreadableHistory, match=r"-deletes.parquet: this is no complete Parquet"):
         whole(folder_of(table))
+
+
+@pytest.mark.parametrize(
+    ("ids", "why"),
+    [
+        ((str(OP), "7"), "two columns have the name op; rewrite"),
+        (("x",), "no valid field id; copy"),
+    ],
+)
+def test_columns_that_a_name_or_an_id_does_not_identify_are_refused(
+    table: Table, ids: tuple[str, ...], why: str
+) -> None:
+    file = delete_values(table, values(op=[0]), [OP])
+    fields = [pa.field("op", pa.int64(), metadata={"PARQUET:field_id": number}) for number in ids]
+    pq.write_table(pa.table([[0]] * len(ids), pa.schema(fields)), file)
+    with pytest.raises(UnreadableHistory, match=f"-deletes.parquet: .*{why}"):
+        whole(folder_of(table))
