@@ -332,11 +332,11 @@ class Ready(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineApplied(Event):
-    """The entries of the baseline file, grouped by the result of the run; each entry is a text.
+    """The entries of the baseline, a file of known violations, grouped by the result of the run.
 
-    The run showed the violations in `known` and `expired`; an entry in `expired` is past its expiry
-    date. For an entry in `unmatched`, the run decided the claim, but did not show the violation.
-    For an entry in `not_checked`, the run did not decide the claim.
+    Each entry is a text. The run showed the violations in `known` and `expired`; an entry in
+    `expired` is past its expiry date. For an entry in `unmatched`, the run decided the claim, but
+    did not show the violation. For an entry in `not_checked`, the run did not decide the claim.
     """
 
     name: ClassVar[str] = "baseline_applied"

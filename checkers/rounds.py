@@ -51,8 +51,8 @@ class Rounds(Protocol):
         ...
 
     def visit(self, title: str, level: int, send: Send) -> list[bytes]:
-        """Runs `send` on the level with the number `level`; returns the reports that it sends.
+        """Runs `send` on one level of the data; returns the reports that it sends to the driver.
 
-        All other data that `send` sends is ignored.
+        `level` is the number of this level. All other data that `send` sends is ignored.
         """
         ...

@@ -83,7 +83,8 @@ def verdict_on(found: int, observations: int) -> Verdict:
 def is_expected(verdict: Verdict, expected: Verdict | None) -> bool:
     """Returns True if the verdict is the expected one.
 
-    If `holds` is expected, `not exercised` is accepted too.
+    If `holds` is expected, `not exercised` is accepted too: the run had no observation that could
+    have shown a violation.
     """
     return verdict == expected or (expected == "holds" and verdict == "not exercised")
 

@@ -1,9 +1,9 @@
-"""Compares compiled liveness with plain Python's, and decides a graph of 65 million states.
+"""Compares the liveness check in compiled C with that in Python, and decides 65 million states.
 
-Both engines decide the liveness property of KIP-320 on three brokers, as `urteil check` does: after
-an exploration by the compiled engine. Each run is a process of its own. Times are CPU seconds,
-without the compilation of C. This benchmark is not part of `make bench`: `python -m
-benchmarks.explore.liveness`.
+Both checks decide the liveness property of KIP-320 on three brokers, as `urteil check` does. In
+both cases, the compiled engine has first explored the states. Each run is a process of its own.
+Times are CPU seconds, without the compilation of C. This benchmark is not part of `make bench`:
+`python -m benchmarks.explore.liveness`.
 """
 
 from __future__ import annotations

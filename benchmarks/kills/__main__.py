@@ -77,7 +77,11 @@ def _log_dirs(data_dir: Path) -> list[str]:
 
 
 def _violated(folder: Path, *words: str) -> list[str]:
-    """Runs `urteil analyze`; returns the anomalies found, without those that settings permit."""
+    """Runs `urteil analyze`; returns the anomalies found, except permitted ones.
+
+    A declared fact about the history permits an anomaly. For example, if the readers did not read
+    every log to its end, unseen records are permitted.
+    """
     call = [sys.executable, "-c", _URTEIL, "analyze", *words, "--engine", "local", "--json"]
     ended = subprocess.run(
         [*call, "--out", str(folder / "runs")],

@@ -6,15 +6,15 @@
     sessions   CPU time of a fetch of 500 partitions without new records, with and without a fetch
                session
     partitions CPU time of a produce request with 500 partitions, divided by that with one; both
-               clusters run at the same time and take turns
+               clusters are up, and the requests alternate between them
     idle       share of a core that a cluster of three brokers with 500 partitions uses
     start      seconds until `urteil broker` is ready, with and without bytecode of the modules
     log        time of an append to a log of a million batches
 
 One partition with one replica is measured on all systems, since kfake and the mock do not
-replicate. The reference broker is also measured with three replicas. The systems take turns in each
-round; the result has the load of the machine. Other work on the machine affects CPU times less than
-latencies.
+replicate. The reference broker is also measured with three replicas. In each round, the systems are
+measured one after the other. The result has the machine's load average before and after. Other work
+on the machine affects CPU times less than latencies.
 """
 
 from __future__ import annotations

@@ -72,9 +72,9 @@ def followed_topic(
     *,
     ui: bool = False,
 ) -> Generator[None]:
-    """Analyzes a growing topic, and prints verdicts that change, before the `with` block runs.
+    """Analyzes a growing topic, and prints verdicts that change, until Ctrl-C; then runs the block.
 
-    The block runs after Ctrl-C.
+    The block is that of the `with` statement.
     """
     grown = topic_growths(run, copy)
     if engine != "spark":

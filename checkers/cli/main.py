@@ -114,7 +114,10 @@ def urteil() -> None:
 
 
 def _explained(fault: click.ClickException, context: click.Context | None) -> str:
-    """Returns the text of a usage error; `--bug` of a command on specs has a text of its own."""
+    """Returns the text of a usage error.
+
+    Commands on specs have no option `--bug`. If it is used, the text recommends `--variant`.
+    """
     if context is not None and isinstance(fault, click.NoSuchOption):
         options = {option for one in context.command.params for option in one.opts}
         if fault.option_name == "--bug" and "--variant" in options:

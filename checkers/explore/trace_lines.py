@@ -40,7 +40,8 @@ class TraceLines:
     def refused(self) -> Mapping[str, Any] | None:
         """The line of the trace that the spec forbids; None if it permits every line.
 
-        Its field `why` has the reason, and `needs` the action that the spec refuses, or None.
+        Its field `why` has the reason. Its field `needs` has the action that the line requires and
+        the spec refuses; None if there is no such action.
         """
         last = self.lines[-1] if self.lines else {}
         return last if "why" in last else None

@@ -73,7 +73,11 @@ class Baseline:
     _decided: set[str] = field(default_factory=set[str])
 
     def __call__(self, decision: Decision) -> Decision:
-        """Returns the decision with the matching entries in its fields `known` and `expired`."""
+        """Returns the decision with its known violations in the fields `known` and `expired`.
+
+        A violation of the decision is known if the baseline has an entry with its claim and
+        fingerprint. It is in `expired` if the entry is past its expiry date, otherwise in `known`.
+        """
         if decision.verdict in ("holds", "violated"):
             self._decided.add(claim(decision))
         matching = [

@@ -4,6 +4,9 @@ Kafka 4.3
   reassignment
     ✗ leader_completeness  false of kafka-4.3, 15 steps   holds in elr-of-replicas
     ✓ 7 other claims hold in kafka-4.3
+
+Here `kafka-4.3` and `elr-of-replicas` are versions of the spec `reassignment`. The first one models
+the release; a counterexample with 15 steps breaks its claim. The second one has the fix.
 """
 
 from __future__ import annotations

@@ -48,9 +48,10 @@ class Finding:
 
     @property
     def as_expected(self) -> bool:
-        """True for an expected or permitted violation that is not in the baseline.
+        """True for a violation that does not fail the run, because it is expected or permitted.
 
-        The baseline is the file of known violations. For a violation in it, `is_known` is true.
+        False for a violation in the baseline, the file of known violations: for it, `is_known` is
+        true.
         """
         return self.decision.verdict == "violated" and self.judged == "holds" and not self.is_known
 

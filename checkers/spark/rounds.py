@@ -5,8 +5,9 @@ RDD's elements are pairs of a partition's number and an item. All levels have th
 partitioner, so Spark reads the levels of a partition in one task, without a shuffle. If an executor
 is lost, Spark computes its partitions again from the levels before them.
 
-Each level depends on all levels before it, so plans grow with the square of the number of levels.
-To limit this growth, some levels at a time are copied through a shuffle to one RDD.
+Each level depends on all levels before it, so the dependencies in the lineage grow with the square
+of the number of levels. To limit this growth, the levels of every 16 rounds (`copied_together`) are
+copied through a shuffle to one RDD.
 """
 
 from __future__ import annotations

@@ -95,10 +95,10 @@ class Induction:
         return premises is not None and without.isdisjoint(premises)
 
     def consequence(self, claim: Claim) -> Goal:
-        """Returns the proof obligation that the claim follows from the claims in `consequences`.
+        """Returns the proof obligation that other claims imply this claim in the same state.
 
-        The obligation is about one state, and about no action. Raises Declined if Z3 cannot express
-        the claim.
+        The field `consequences` names these claims. Since no action is involved, the proof needs no
+        induction. Raises Declined if Z3 cannot express the claim.
         """
         return Goal(
             facts=[replace(self._slice(self.consequences[claim.name], []), named="")],

@@ -62,8 +62,9 @@ def inductive_subset(
 ) -> InductiveSubset:
     """Returns the largest inductive set of claims that the solver can prove.
 
-    `conditions` has the verdicts when all claims are assumed. A claim is dropped if the verdict on
-    one of its conditions is refuted or unknown.
+    `conditions` has a condition for each action and claim, with the solver's verdict. For these
+    verdicts, all claims were assumed before the action. A claim is dropped if the verdict on one of
+    its conditions is refuted or unknown.
     """
     dropped = _failed(conditions)
     decided_again: list[Condition] = []

@@ -60,7 +60,11 @@ def solver_version() -> str:
 
 
 class Solver:
-    """A set of Z3 formulas; each query about this set stops after `units` or `limit_ms`."""
+    """A set of Z3 formulas, with a limit for each query about this set.
+
+    A query stops after `units` of Z3's work (its option `rlimit`), or after `limit_ms` of wall
+    time.
+    """
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ FORMS: Final = f"{SERVED}, {APACHE_KAFKA}:VERSION, {', '.join(PEERS)} or HOST:PO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedSystem:
-    """The reference broker as the value of `--on`."""
+    """The reference broker, if the option `--on` selects it as the system to test."""
 
     name: str = SERVED
 

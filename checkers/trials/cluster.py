@@ -90,7 +90,7 @@ class RealTimeCluster(WatchedTopics):
             raise
 
     def run_for(self, duration_ms: int) -> None:
-        """Runs the clients for this virtual time.
+        """Runs the clients for a virtual time, which the pace of the trial converts to real time.
 
         First waits until the brokers that this trial (test run) started accept clients.
         """

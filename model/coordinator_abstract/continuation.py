@@ -64,8 +64,9 @@ class ContinuationActions(AbstractCoordinator):
     def keeps_last(s, i: TransactionalId) -> Bool:
         """True if the log also has the producer's previous producer id and epoch.
 
-        After a new instance has begun, the log has no previous ones. Without this rule, the variant
-        `new-instance-keeps-last` breaks the claim `one_instance_has_an_epoch` in 6 steps.
+        After a new instance has begun, the log has no previous producer id and epoch. Without this
+        rule, the variant `new-instance-keeps-last` breaks the claim `one_instance_has_an_epoch` in
+        6 steps.
         """
         return s.has_decision(s.log[i]) | s.has_last[i]
 
@@ -181,11 +182,11 @@ class ContinuationLemmas(ContinuationActions):
 
     @lemma
     def an_empty_record_follows(s) -> Bool:
-        """The coordinator appends a record without a transaction only after a record without an
+        """If the coordinator appends a record that names no transaction, the log before it has no
         open transaction.
 
-        The appended record is a tombstone, or no instance has its producer id and epoch, or it
-        repeats those of the log.
+        Also, the appended record is a tombstone, or no instance has its producer id and epoch yet,
+        or it repeats the producer ids and epochs of the log's last record.
         """
         return forall(
             implies(

@@ -135,11 +135,11 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def an_empty_record_follows(s) -> Bool:
-        """The coordinator appends a record without a transaction only after a record without an
+        """If the coordinator appends a record that names no transaction, the log before it has no
         open transaction.
 
         Also, the appended record is a tombstone, or it has a producer id and epoch that no instance
-        has.
+        has yet.
         """
         return forall(
             implies(

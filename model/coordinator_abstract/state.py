@@ -49,7 +49,10 @@ class Transaction(Sort):
 
 
 class TopicPartition(Sort):
-    """A partition; for each producer id, it keeps the largest epochs that it has seen."""
+    """A partition. For each producer id, it keeps the largest producer epoch that it has seen.
+
+    It also keeps the largest coordinator epoch of the markers for this producer id.
+    """
 
 
 class ProducerId(Sort):

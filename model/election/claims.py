@@ -1,7 +1,8 @@
 """The claims about elections: records that survive, legal controller states, and recovery.
 
-Claims about records hold only while fewer than min.insync.replicas brokers have failed. For the
-released protocol, each unclean stop counts as a failure, because each may have lost records.
+Claims about records hold only while fewer than min.insync.replicas brokers have failed. In most
+versions, each unclean stop counts as a failure, because it may have lost records. In the version
+`kip-966`, which was not released, only a real loss of records counts.
 
 Source: Vanlightly's kip-966 and v3.5 specifications; KIP-966; Kafka documentation, "acks".
 """

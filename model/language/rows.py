@@ -151,7 +151,8 @@ class RowState(Mapping[Cell, Value]):
     def part(self, name: str, keys: tuple[int, ...]) -> Held:
         """Returns a variable's value at `keys`; a row if the variable has more keys than these.
 
-        If two states share the same row object, its values are equal in both states.
+        States share the rows that no action changed. If the function returns the same object for
+        two states, all values in it are equal, so a caller need not compare them.
         """
         found = self.held[name]
         for key, start in zip(keys, self.starts[name], strict=False):

@@ -93,7 +93,8 @@ def _is_sort(hint: Any) -> bool:
 def leaves(shape: Shape, path: str, keys: tuple[t.SortInfo, ...] = ()) -> Iterator[t.Variable]:
     """Yields the flat variables of a declared state variable, for example `replica.isr`.
 
-    `shape` is the variable's declared type; `path` and `keys` are the name and the keys before it.
+    `shape` is the type of the variable, or of a part of it. `path` and `keys` are the name and the
+    map keys that lead to this part.
     """
     match shape:
         case LeafShape():

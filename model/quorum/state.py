@@ -79,7 +79,7 @@ class Log(Record):
     """A replica's log. Its first record, of epoch 0, names the first voters; all replicas have this
     record.
 
-    The entries from the log end on are blank.
+    The map `entry` has a value for every offset; from the log end on, this value is blank.
     """
 
     end_offset: Offset

@@ -284,7 +284,8 @@ class AbstractQuorumActions(AbstractQuorumState):
         s.replica[r].is_leader = false
 
     def votes_after_restart(s, r: Replica, v: Replica) -> Bool:
-        """True if a restarted replica still has the vote of `v`: it keeps only its vote for itself.
+        """True if replica `r` still counts the vote of `v` after a restart of `r`; true only if `v`
+        is `r`.
 
         If it also keeps the votes of other replicas, the variant `keeps-votes` breaks the claim
         `leaders_have_committed_records` in 16 steps.

@@ -93,9 +93,10 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         """The leader appends the first record of a transaction, even if the coordinator has already
         committed or aborted it.
 
-        Kafka: ProducerAppendInfo.append. Simplified: the guards replace Kafka's verification and
-        its check of epochs (`transactions-abstract`). Without the guard that the log has no record
-        of the transaction, the claim `stable_offset_stops_at_open` breaks in 6 steps.
+        Kafka: ProducerAppendInfo.append. Simplified: guards replace Kafka's verification and its
+        check of epochs; the spec `transactions-abstract` has both. Without the guard that no record
+        of the transaction is in the log yet, the claim `stable_offset_stops_at_open` breaks in 6
+        steps.
         """
         when(s.begun[x], ~s.written[x], ~s.has_open(s.producer[x]))
         s.written[x] = True

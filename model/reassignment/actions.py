@@ -5,9 +5,10 @@ elects a leader among the replicas. If a replica was removed, the controller als
 epoch. When the leader changes the ISR, or the operator sends a request, the controller first tests
 whether the reassignment can complete.
 
-The table lists all actions (`Next` in TLA+) by role. WF marks a weakly fair action, which is
-eventually taken if it stays enabled. SF marks a strongly fair action, which is eventually taken if
-it is enabled infinitely often. An action without a mark may never happen.
+The table lists all actions (`Next` in TLA+) by role. WF before an action makes it weakly fair: the
+action is eventually taken if it stays enabled. SF before an action makes it strongly fair: the
+action is eventually taken if it is enabled infinitely often. An action without a mark may never
+happen.
 
     brokers      WF apply_metadata, WF delete_replica, write, SF advance_high_watermark,
                  shrink_isr, WF fetch, WF truncate_to_shared, take_late_fetch

@@ -125,8 +125,8 @@ class PartitionLemmas(AbstractPartition):
     def a_leadership_is_well_formed(s) -> Bool:
         """A leader's log still has all records that the log had when the leader's epoch began.
 
-        The log also has each record that the leader committed. For an epoch that has not begun, the
-        spec stores an empty log (`led`).
+        The log also has each record that the leader committed. The variable `led` has this log for
+        each epoch. For an epoch that has not begun, the log is empty.
         """
         return forall(
             all_of(

@@ -206,8 +206,8 @@ class Registration(AbstractPartitionState):
     def disturb(s, number: Disturbance) -> None:
         """Counts a disturbance: a request of the operator, or an unclean stop of a broker.
 
-        Its number is above all earlier ones. In an exploration, the largest number limits how many
-        disturbances there are.
+        Its number is above all earlier ones. In an exploration, the constant `disturbances` is the
+        largest number, so it limits the number of disturbances.
         """
         when(s.last_disturbance < number)
         s.last_disturbance = number

@@ -1,8 +1,9 @@
 """The actions of replication, in the protocol before KIP-101; `versions.py` replaces some of them.
 
-The table lists all actions (`Next` in TLA+) by role. WF marks a weakly fair action, which is
-eventually taken if it stays enabled. SF marks a strongly fair action, which is eventually taken if
-it is enabled infinitely often. An action without a mark may never happen.
+The table lists all actions (`Next` in TLA+) by role. WF before an action makes it weakly fair: the
+action is eventually taken if it stays enabled. SF before an action makes it strongly fair: the
+action is eventually taken if it is enabled infinitely often. An action without a mark may never
+happen.
 
     controller   controller_elect_leader, controller_shrink_isr
     leaders      WF become_leader, leader_write, SF leader_inc_high_watermark, leader_shrink_isr,
@@ -272,8 +273,8 @@ class TruncateToHighWatermark(ReplicationClaims):
 
         Kafka: ReplicaFetcherThread.processPartitionData before KIP-320. Simplified: one record at a
         time. A leader of an older epoch may serve the fetch, so the epochs in a log may decrease.
-        With two replicas, the version `kip-101` loses a committed record in 11 steps because of
-        that (the claim `strong_isr`).
+        For this reason, the version `kip-101` with two replicas loses a committed record in 11
+        steps (the claim `strong_isr`).
         """
         when(s.presumes_leadership(leader), s.is_following(follower, leader))
         s.replicate(follower, leader)

@@ -394,8 +394,9 @@ class FetchDivergence(Kip320):
         """A replica learns of a new leader and keeps its log.
 
         Kafka: Partition.makeFollower. Simplified: requests may arrive in any order. The follower
-        can safely keep its log: the leader serves and counts only followers of its own epoch whose
-        logs do not diverge. Without the guard that the epoch is newer than the replica's, the claim
-        `leader_epochs_grow` breaks in 4 steps.
+        can safely keep its log. The leader serves records only to followers of its own epoch whose
+        logs do not diverge, and only these count for the high watermark and the ISR. Without the
+        guard that the epoch is newer than the replica's, the claim `leader_epochs_grow` breaks in 4
+        steps.
         """
         s.make_follower(follower, leader, leader_epoch)

@@ -170,8 +170,9 @@ class LossyReplication(AbstractReplication):
         """Does nothing: only proofs use the variable `departure`, and this spec has no proof."""
 
     def is_replaced(s, e: LeaderEpoch) -> Bool:
-        """True if a leader of a later epoch than `e` has begun to lead, and its log may then have
-        lacked committed records.
+        """True if the leader of a lossy epoch after `e` has begun to lead.
+
+        The leader of a lossy epoch may lack committed records when it begins.
         """
         return exists((e < f) & s.lossy[f] & s.led[f].begun for f in LeaderEpoch)
 

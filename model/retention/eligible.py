@@ -1,8 +1,8 @@
 """Retention with eligible leader replicas (KIP-966): a replica outside the ISR may lead.
 
-While the ISR is smaller than min.insync.replicas, nothing is committed. So the replica whose
-removal makes the ISR so small has every committed record. It joins the ELR, and may be elected. But
-this replica learns no new log start offset until it fetches again.
+While the ISR is smaller than min.insync.replicas, nothing is committed. So if a removal brings the
+ISR below min.insync.replicas, the removed replica has every committed record. It joins the ELR, and
+may be elected. But this replica learns no new log start offset until it fetches again.
 
 The spec has the actions of `actions.py` and this one:
 

@@ -39,8 +39,7 @@ class MovesStartAfterWrites(ShareGroup):
         return true if succeeds else s.write[w].member == nothing
 
     def start_after_deletion(s) -> Offset:
-        """Returns the log start: the leader does not skip acknowledged or archived records after
-        it.
+        """Returns the log start, even if the records after it are already acknowledged or archived.
 
         Kafka: SharePartition.updateCacheAndOffsets.
         """

@@ -41,8 +41,8 @@ class Batch:
     """One record batch: its location, its header, and the parts of its content that checks need.
 
     `fault` is the reason why the content is unknown: a wrong checksum, records that cannot be read,
-    or a format before version 2. `marker` is `commit` or `abort` for a transaction marker; it is
-    empty for other control batches.
+    or a format before version 2. `marker` is `commit` or `abort` for a transaction marker, and
+    empty for any other batch.
     """
 
     segment: str  # the file's name

@@ -71,8 +71,9 @@ class ContinuationRefinement(Refinement):
     def _commits(self, step: Step) -> Iterator[Call]:
         """Yields the abstract action `commit_append` if the step commits an append to the log.
 
-        Some steps commit their append at once. A lost response commits an append that changes
-        nothing.
+        Some steps commit their append at once. An append may also repeat the last record. In the
+        detailed spec, only the pending response then shows this append. So the step that loses the
+        response counts as its commit.
         """
         yield from super()._commits(step)
         is_immediate = step.action == "raise_epoch" and not self.detailed.appends_wait()

@@ -45,7 +45,10 @@ class Refinement(HistoryMapping[Quorum]):
     # ---- the mapping
 
     def first_calls(self, state: State) -> list[Call]:
-        """Returns the abstract actions that elect the first leader of the detailed spec."""
+        """Returns the abstract actions that elect the initial leader of the detailed spec.
+
+        The detailed spec begins with a leader, the abstract spec without one.
+        """
         replicas = range(self.detailed.replicas)
         (leader,) = (r for r in replicas if state["member.role", (r,)] == LEADER)
         others = [r for r in replicas if r != leader]

@@ -90,7 +90,10 @@ class HistoryMapping(ABC, Generic[R]):
 
     @abstractmethod
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
-        """Yields each value that must be equal in both states, as (name, detailed, abstract)."""
+        """Yields all values to compare, equal or not, as (name, detailed value, abstract value).
+
+        The states agree if both values are equal in each of these triples.
+        """
 
     def disagreement(self, detailed: State, abstract: State) -> str:
         """Returns the first difference between the two states as text; empty if they agree."""

@@ -73,7 +73,8 @@ class Forks:
     def attempt(self, mutant: Mutant, tests: Sequence[Selection]) -> Verdict | None:
         """Returns the verdict of the tests on a mutant; None if the mutant needs new imports.
 
-        The tests must have been recorded.
+        Before this call, `record` must have run the tests on the original code. It stores their CPU
+        times and the functions that they call.
         """
         with self.copy.mutated(mutant) as (before, after):
             answer = self._send(self._chosen(tests), (mutant.file, before, after))

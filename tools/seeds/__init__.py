@@ -1,1 +1,1 @@
-"""A campaign that repeats the searches of the shipped suites on ten seeds."""
+"""A campaign that runs `urteil test` for each suite of the package, with ten seeds each."""

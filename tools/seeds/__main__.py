@@ -30,7 +30,10 @@ from tools.seeds.record import KEPT, Row, Searched, keep, kept
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the missing searches, writes the record and its page; returns the exit code."""
+    """Runs the searches without a result in the record; writes the record and its page.
+
+    Returns the exit code.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3_600.0, help="the budget")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")

@@ -50,12 +50,16 @@ def deleted_values(
     is_unpartitioned: Mapping[int, bool],
     place: Callable[[str], Place],
 ) -> dict[Place, tuple[tuple[DeletedValues, int], ...]]:
-    """Returns the deleted values that apply to each data file, each with the file's sequence.
+    """Returns, for each data file, the deleted values that apply to its partition.
 
-    A data file to which none apply is left out. `fields` has every field that a schema of the table
-    has or had, by its id. `is_unpartitioned` has each partition spec of the table. `place` maps a
-    path of the table to the location that is read. Raises UnreadableHistory if a delete file is
-    damaged, or if the table has no such column or partition spec.
+    Each entry is a pair: the deleted values, and the sequence number of the data file. The deleted
+    values have sequence numbers too; only those with a higher number delete rows of the file. A
+    data file without deleted values is left out.
+
+    `fields` has every field that a schema of the table has or had, by its id. `is_unpartitioned`
+    has, for the id of each partition spec of the table, whether this spec has no fields. `place`
+    maps a path of the table to the location that is read. Raises UnreadableHistory if a delete file
+    is damaged, or if the table has no such column or partition spec.
     """
     alike: dict[tuple[Partition | None, tuple[int, ...]], list[TableFile]] = {}
     for file in files:

@@ -86,7 +86,10 @@ Measured = Callable[[PassCost], None]
 
 
 def unmeasured(cost: PassCost) -> None:
-    """Does nothing with the cost of a pass; the default of callers that report no cost."""
+    """Ignores the cost of a pass, which is one run over the history.
+
+    It is the default of functions that take a callback for the costs.
+    """
     del cost
 
 

@@ -38,10 +38,10 @@ class Differs(Exception):
 def times(growth: int, names: Sequence[str]) -> dict[str, int]:
     """Returns how often each constant occurs in a sum: `{"a": 1, "b": 2}` for `a + b + b`.
 
-    The spec is built a second time, with larger constants: the first of `names` is larger by 1, the
-    second by 4, the third by 16. `growth` is the difference of the two sums. Its digits in base 4
-    are the result: `a + b + b` grows by 1 + 2 * 4 = 9. Raises Differs if the growth is negative or
-    too large.
+    The sum is computed twice: with the constants, and with larger constants. The first of `names`
+    is then larger by 1, the second by 4, the third by 16. `growth` is the difference of the two
+    sums. Each digit of `growth` in base 4 is the number of times that one constant occurs: `a + b +
+    b` grows by 1 + 2 * 4 = 9. Raises Differs if the growth is negative or too large.
     """
     found: dict[str, int] = {}
     left = growth
@@ -104,9 +104,9 @@ class Lifting:
     def lift_all(self) -> None:
         """Writes the numbers in all terms of the spec as sums of the spec's constants.
 
-        Only the constants in the field `free` may be in a sum. Raises Differs if the spec uses such
-        a constant other than in a sum. `Replicas + 1` is a sum; the product `Replicas * Replicas`
-        is none.
+        For example, with 3 replicas the number 4 becomes `Replicas + 1` if it grows with this
+        constant. Only the constants in the field `free` may be in a sum. Raises Differs if the spec
+        uses such a constant in another way, as in the product `Replicas * Replicas`.
         """
         for specs in zip(*(_roots(s) for s in (self.spec, *self.others)), strict=True):
             self.lifted(*specs)

@@ -1,4 +1,7 @@
-"""The names of a module: of its state variables, its elements and its bound variables."""
+"""The names in a spec's TLA+ module: of state variables, elements of types, and bound variables.
+
+The elements of a type may have names such as `EMPTY` and `OPEN`; otherwise they are numbers.
+"""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ class Elections(QuorumState):
         s.begins(r, LEADER, only())
 
     def may_resign(s, r: Replica) -> Bool:
-        """True in every state: a leader may resign, as its followers may stop fetching."""
+        """True for every leader: its followers may stop fetching at any time; then it resigns."""
         return s.leads(r)
 
     @action(fair="weak")

@@ -10,13 +10,13 @@ In these definitions, "first" and "second" are two operations:
 
 Dependencies through records (ww, wr, rw) hold for every outcome, because a consumer receives only
 committed records. Dependencies through time (process, realtime) begin only at an operation that
-ended ok: an operation with another outcome may take effect later. Process and realtime connect only
-operations that have a ww or wr dependency too.
+ended ok: an operation with another outcome may take effect later. An operation has process and
+realtime dependencies only if it also has a ww or wr dependency on some operation.
 
-The next value is the value at the next offset at which the history proves a record. If this offset
-has several values, all of them are next values. If a value has several offsets, it is the next
-value only at the last one. Only the last value of a poll has an rw dependency, since the next poll
-continues after it.
+The next value is the value at the next offset where a poll or an acknowledgement proves a value. If
+this offset has several values, all of them are next values. If a value has several offsets, it is
+the next value only at the last one. Only the last value of a poll has an rw dependency, since the
+next poll continues after it.
 
 Source: Adya, "Weak Consistency"; Elle's wr and ww graphs of jepsen.tests.kafka, and the rw graph
 that is commented out there.

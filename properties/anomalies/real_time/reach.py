@@ -12,8 +12,8 @@ Other operations prove no facts. An empty poll proves none either: a fetch may r
 data, and a new leader's high watermark may lag (KIP-207).
 
 Readers at `read_committed` see only the last stable offset, which may be below the end of the log.
-For a key to which transactions send, only polls and end offsets at `read_committed` prove how far
-the last stable offset has reached. For any other key, every fact does.
+For a key to which transactions send, only the polls and end offsets of these readers prove how far
+the last stable offset has reached. For any other key, every fact in the table proves this.
 """
 
 from __future__ import annotations

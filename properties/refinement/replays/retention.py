@@ -8,14 +8,16 @@
 
 The harness is one topic partition on two brokers, a leader and a follower, and the fetches between
 them. When a broker with the bug deletes uncommitted records, its high watermark moves up with its
-log start. Then the deleted records look committed. So the harness uses the high watermark from
-before the deletion.
+log start, so the deleted records look committed. The high watermark of the spec stays. So for the
+comparison with the spec, the harness uses the broker's high watermark from before the deletion.
 
 Simplified: the broker deletes in one step all records that it may delete; the model deletes one at
 a time. A broker does not compact the active segment, so the harness appends one more record before
-a compaction. For `cleans-past-hw`, one record must stay uncommitted. In the counterexample, the
-follower leaves the ISR. On the broker, the leader would then commit the record alone. So in the
-harness, the follower stays in the ISR and does not fetch the record.
+a compaction.
+
+For `cleans-past-hw`, one record must stay uncommitted. In the counterexample, the follower has left
+the ISR. The leader of the harness would then commit the record alone, so there the follower stays
+in the ISR, but does not fetch the record.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def committing_in_background(at: Instance) -> Program:
 
 
 def handing_over(at: Instance) -> Program:
-    """Polls again before the previous records are processed, as if another thread did this."""
+    """Polls again before earlier records are processed, as if another thread processed them."""
     while True:
         at.waiting += (record.value for record in (yield from at.consumer.poll()))
         yield from at.consumer.commit_due(AUTO_COMMIT_MS)

@@ -27,8 +27,8 @@ RUNS_FOR_A_GOAL: Final = 10  # times the runs, if some run must exist: the searc
 class ClaimVerdict:
     """The verdict of a search on one claim, and the runs that are its evidence.
 
-    Each run breaks the claim or reaches a goal, and is printed as a program. `events` has every
-    event of a run that breaks the claim.
+    `programs` has these runs, each printed as a program. They break the claim or, for a claim "X
+    can happen", reach its goals. `events` has every event of a run that breaks the claim.
     """
 
     claim: str

@@ -44,10 +44,11 @@ class InfoSenders:
     times: Ints  # odd: one more than that of the last operation that ended ok before
 
     def time(self, ops: Ints) -> Ints:
-        """Returns the logical time of each operation in `ops`: 6 for op 3, if op 3 ended ok.
+        """Returns the logical time of each operation in `ops`.
 
-        An operation that did not end ok must be one of `self.ops`. Its time is odd: one more than
-        the time of the last operation that ended ok before it.
+        An operation that ended ok has twice its number as its time: 6 for operation 3. Any other
+        operation must be in `self.ops`. Its time is one more than that of the last operation that
+        ended ok before this one began.
         """
         times = 2 * ops
         some = np.flatnonzero(self.ops.has(ops))

@@ -1,11 +1,11 @@
-"""The offsets of the parts of transactions, as one bitset for each key.
+"""The offsets of the parts of transactions, as one bitset for each key (topic partition).
+
+A *part* is a record of a transaction, except the transaction's last record of the same key. A
+reader at a part still lacks later records of the transaction.
 
     p1 txn k=a k=b j=c -> ok @0 @1 @5     a part: a, at offset 0 of k
     c1 poll            -> ok k=a@0
     c1 poll            -> ok k=d@2        this step begins at a part: it could skip b, and did
-
-A part is a record of a transaction below its last record of the same key. After a part, a reader
-still lacks the rest of the transaction.
 
 Most sends have an acknowledged offset. So the parts of most transactions are found in one batch of
 operations. A value is unconfirmed if it was polled at an offset where no send of it was

@@ -196,9 +196,9 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
     """Returns those polls in this batch whose record the same application received twice.
 
     An application is a consumer group, or a process without a group. Each row of `again` is for one
-    application and 64 offsets of a log. Its field `repeated_in` has the first batch that repeats
-    one of these offsets. Only this batch returns polls for the row: it has the first repetition
-    of the row's offsets.
+    application and 64 offsets of a log. Its field `repeated_in` is the number of the first batch
+    that repeats one of these offsets. The result has polls for a row only if `batch` is this first
+    batch.
     """
     here = again.where(again.repeated_in == batch.number)
     if not len(here):

@@ -30,8 +30,9 @@ from checkers.histories.plan.batch import Batch
 def expected_from(context: Context, reach: Batch) -> Ints:
     """Returns, for each application and log, the offset from which it must receive every record.
 
-    `reach` has a row for each application and log. The result is the lowest polled offset or, if it
-    is higher, the log start.
+    This offset is the lowest offset that the application polled or the log start, whichever is
+    higher. `reach` has a row for each application and log; its column `low` has the lowest polled
+    offset.
     """
     # An application may begin above the start of the log, and need not get deleted records.
     return np.maximum(reach.ints("low"), context.log_starts.of(reach.ints("key")))

@@ -1,14 +1,16 @@
 """Assignments of keys (topic partitions) to processes, and how many of them lack a certain key.
 
+A step connects two operations of a process that poll (or send) the same key. There is no step if an
+assignment between the two operations lacks the key.
+
     c1 assign k   -> ok
     c1 poll       -> ok k=a@0     no assignment before this poll lacks k
     c1 assign j   -> ok           this assignment lacks k
     c1 assign k j -> ok
     c1 poll       -> ok k=c@2     one assignment before this poll lacks k: no step from a to c
 
-A step connects two operations of a process that poll (or send) the same key. There is no step if an
-assignment between the two operations lacks the key. So for both operations of a step, equally many
-earlier assignments of the process lack the key.
+So the two operations of a step have the same number of earlier assignments that lack the key. Here
+these numbers are 0 and 1.
 
 Source: `properties.anomalies.order.steps`.
 """

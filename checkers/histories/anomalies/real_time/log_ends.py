@@ -1,16 +1,18 @@
 """The log ends that clients observed in all batches, built from the summaries of the batches.
 
+A batch is a part of the history's rows, in the order of completion. Its summary is a small table.
+
     batch 0   c1 end_offset k -> ok @5      the log of k ends at 5 or higher
     batch 1   p1 send k=a     -> ok @3      below 5: contradicted by an earlier batch
 
-A batch is a part of the history's rows, in the order of completion. A check compares the offset of
-a send, or an end offset, with the log ends that were observed before the operation began. A higher
-log end contradicts the offset.
+A check compares the offset of a send, or an end offset, with the log ends that were observed before
+the operation began. A higher log end contradicts the offset.
 
 An operation that began after batch 0 ended is compared with the highest log end of batch 0, which
 is in the summary. But an operation of batch 1 may also begin before batch 0 ends. Then a log end
 counts only if it was observed before this operation began. The summary has only the last log ends
-of a batch. If these do not decide the check, a further stage reads batch 0 itself.
+of a batch. If these do not decide the check, a second pass over the history reads all rows of
+batch 0.
 """
 
 from __future__ import annotations
@@ -127,11 +129,12 @@ class LogEnds:
         return is_contradicted
 
     def contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask: True for each check that an earlier log end contradicts.
+        """Returns a mask: False for each check that certainly no earlier log end contradicts.
 
-        A check compares the offset of an operation with log ends. False is certain: no higher log
-        end was observed before the operation was invoked. True is certain only if batches do not
-        overlap in time, and the operation was invoked inside the time span of its batch.
+        A check compares the offset of an operation with log ends that were observed before the
+        operation was invoked. True is certain if batches do not overlap in time, and the operation
+        was invoked between the first and the last observation of its batch. Otherwise True means
+        that a log end may contradict the check.
         """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")

@@ -174,7 +174,10 @@ def describe_broker(
 
 
 def describe_defaults(defaults: TopicDefaults) -> list[Described]:
-    """Returns the settings that were changed for all brokers."""
+    """Returns the dynamic defaults of the cluster: settings that a request changed for all brokers.
+
+    DescribeConfigs returns them for the broker resource with an empty name.
+    """
     found = (_dynamic(name, config, defaults) for name, config in DYNAMIC.items())
     return [one for one in found if one.source == FOR_ALL_BROKERS]
 
