@@ -56,18 +56,20 @@ def repeated(found: tuple[str, ...], where: str) -> Iterator[str]:
 
 
 def at_most_once(run: Delivered) -> tuple[Breach, ...]:
-    """Always: the application processes no value twice."""
+    """Returns the breaches of the claim: the application processes no value twice."""
     return tuple(Breach("at_most_once", why) for why in repeated(run.stored, "in the database"))
 
 
 def at_least_once(run: Delivered) -> tuple[Breach, ...]:
-    """Always: the application processes every value that was sent."""
+    """Returns the breaches of the claim: the application processes every value that was sent."""
     why = lost(run.sent, run.stored, "in the database")
     return tuple(Breach("at_least_once", it) for it in why)
 
 
 def exactly_once_pipeline(run: Delivered) -> tuple[Breach, ...]:
-    """Always: every value that was sent is in the output topic exactly once."""
+    """Returns the breaches of the claim: every value that was sent is in the output topic
+    exactly once.
+    """
     why = (
         *lost(run.sent, run.downstream, "downstream"),
         *repeated(run.downstream, "downstream"),
@@ -87,13 +89,16 @@ def _stored_once(claim: str) -> Claimed:
 
 
 def default_is_at_least_once(run: Delivered) -> tuple[Breach, ...]:
-    """Always: a consumer with default settings processes every value that was sent."""
+    """Returns the breaches of the claim: a consumer with default settings processes every value
+    that was sent.
+    """
     why = lost(run.sent, run.stored, "in the database")
     return tuple(Breach("default_is_at_least_once", it) for it in why)
 
 
 def rewind_redelivers(run: Delivered) -> tuple[Breach, ...]:
-    """Always: after a rewind the consumer receives the log from the rewind's offset on, in order.
+    """Returns the breaches of the claim: after a rewind the consumer receives the log from the
+    rewind's offset on, in order.
 
     Only records before the next rewind or rebalance of the same process are compared.
     """
@@ -135,7 +140,8 @@ def _kept_from(run: Delivered, offset: int) -> list[int | None]:
 
 
 def kafka_and_database_not_atomic(run: Delivered) -> tuple[Breach, ...]:
-    """Always: every sent value is exactly once in the database and in the output topic.
+    """Returns the breaches of the claim: every sent value is exactly once in the database and in
+    the output topic.
 
     Kafka and a database do not commit together: the claim's name states this danger. So only an
     idempotent application satisfies the claim.
@@ -169,7 +175,9 @@ ALWAYS: Final[Mapping[str, Claimed]] = {
 
 
 def done_twice_and_sent_once(run: Delivered) -> bool:
-    """Reachable: a side effect happens twice or more for a value that is once in the output."""
+    """Returns True if the run reaches this goal: a side effect happens twice or more for a value
+    that is once in the output.
+    """
     stored, downstream = Counter(run.stored), Counter(run.downstream)
     return any(stored[value] > 1 == downstream[value] for value in run.sent)
 

@@ -107,7 +107,8 @@ def _lost(watched: Watched) -> Iterator[str]:
 
 
 def committed_definition(watched: Watched) -> Iterator[str]:
-    """Always: every ISR member has each record that was ever below a leader's high watermark.
+    """Yields the breaches of the claim: every ISR member has each record that was ever below a
+    leader's high watermark.
 
     A leader's high watermark does not advance while its ISR is smaller than min.insync.replicas.
     """
@@ -149,7 +150,9 @@ def _advances(watched: Watched) -> Iterator[tuple[int, int, int]]:
 
 
 def identical_replicas(watched: Watched) -> Iterator[str]:
-    """Always: two replicas have the same records below the lower of their high watermarks."""
+    """Yields the breaches of the claim: two replicas have the same records below the lower of
+    their high watermarks.
+    """
     for seen in watched.moments:
         for (one, mine), (other, yours) in combinations(seen.replicas.items(), 2):
             both = min(mine.high_watermark, yours.high_watermark)
@@ -158,7 +161,8 @@ def identical_replicas(watched: Watched) -> Iterator[str]:
 
 
 def min_isr_refuses(watched: Watched) -> Iterator[str]:
-    """Always: when a record is acknowledged, at least min.insync.replicas replicas have it.
+    """Yields the breaches of the claim: when a record is acknowledged, at least min.insync.replicas
+    replicas have it.
 
     So a send is refused while fewer replicas are in sync.
     """
@@ -176,7 +180,8 @@ def _has(replica: Replica, value: str) -> bool:
 
 
 def survives_f_failures(watched: Watched) -> Iterator[str]:
-    """Always: a record acknowledged while all replicas are in sync is never lost.
+    """Yields the breaches of the claim: a record acknowledged while all replicas are in sync is
+    never lost.
 
     So with f + 1 replicas the record survives the failure of f of them.
     """
@@ -187,7 +192,8 @@ def survives_f_failures(watched: Watched) -> Iterator[str]:
 
 
 def clean_election(watched: Watched) -> Iterator[str]:
-    """Always: while a member of the ISR or the ELR is up, no other broker is elected.
+    """Yields the breaches of the claim: while a member of the ISR or the ELR is up, no other broker
+    is elected.
 
     A broker that restarts after a crash may have lost records, so it counts as down until it has
     registered again (KIP-966). The claim also forbids, in the whole run, that a send ends with an
@@ -207,7 +213,8 @@ def clean_election(watched: Watched) -> Iterator[str]:
 
 
 def wait_for_last_leader(watched: Watched) -> Iterator[str]:
-    """Always: after a time without a leader, only a member of the last ISR or ELR is elected.
+    """Yields the breaches of the claim: after a time without a leader, only a member of the last
+    ISR or ELR is elected.
 
     These are the ISR and the ELR just before the partition lost its leader. The claim also breaks
     if an acknowledged record is lost.
@@ -226,7 +233,8 @@ def _names(brokers: set[int]) -> str:
 
 
 def writes_to_leader(watched: Watched) -> Iterator[str]:
-    """Always: a leader epoch has only one leader and, at each offset, only one value.
+    """Yields the breaches of the claim: a leader epoch has only one leader and, at each offset,
+    only one value.
 
     Every record that a leader ever committed is in the log at the end.
     """
@@ -269,7 +277,9 @@ ALWAYS: Final[Always] = {
 
 
 def a_failed_replica_leaves(watched: Watched) -> bool:
-    """Reachable: a broker that was in the ISR is down, and has left the ISR."""
+    """Returns True if the run reaches this goal: a broker that was in the ISR is down, and has
+    left the ISR.
+    """
     return any(
         not after.replicas[name].is_up and name not in after.in_sync
         for before, after in pairwise(watched.moments)
@@ -278,17 +288,23 @@ def a_failed_replica_leaves(watched: Watched) -> bool:
 
 
 def the_leader_commits_alone(watched: Watched) -> bool:
-    """Reachable: a leader that is alone in the ISR advances its high watermark."""
+    """Returns True if the run reaches this goal: a leader that is alone in the ISR advances its
+    high watermark.
+    """
     return any(in_sync == 1 for _, in_sync, _ in _advances(watched))
 
 
 def acknowledged_and_lost(watched: Watched) -> bool:
-    """Reachable: at the end of the run, an acknowledged value is not in the log."""
+    """Returns True if the run reaches this goal: at the end of the run, an acknowledged value is
+    not in the log.
+    """
     return any(True for _ in _lost(watched))
 
 
 def a_replica_drops_what_was_committed(watched: Watched) -> bool:
-    """Reachable: a replica loses a record that some leader had committed before."""
+    """Returns True if the run reaches this goal: a replica loses a record that some leader had
+    committed before.
+    """
     for (before, committed), (after, _) in pairwise(_committed(watched)):
         for name, replica in before.replicas.items():
             if committed.intersection(replica.log).difference(after.replicas[name].log):

@@ -52,7 +52,8 @@ class Grouped:
 
 
 def one_owner(run: Grouped) -> tuple[Breach, ...]:
-    """Always: each partition has at most one owner in each epoch, and exactly one at the end.
+    """Returns the breaches of the claim: each partition has at most one owner in each epoch, and
+    exactly one at the end.
 
     An old owner that missed a rebalance may continue to process, but cannot commit. After a member
     begins to process a partition in a new epoch, no other member commits a position of this
@@ -82,7 +83,8 @@ def _owners(run: Grouped) -> Iterator[str]:
 
 
 def position_resumes(run: Grouped) -> tuple[Breach, ...]:
-    """Always: a new owner begins at the highest committed position, or higher.
+    """Returns the breaches of the claim: a new owner begins at the highest committed position, or
+    higher.
 
     Positions that were committed after the owner requested its position do not count.
     """
@@ -101,7 +103,8 @@ def _resumed(run: Grouped) -> Iterator[str]:
 
 
 def idle_members(run: Grouped) -> tuple[Breach, ...]:
-    """Always: at the end, the partition counts of any two members differ by at most one.
+    """Returns the breaches of the claim: at the end, the partition counts of any two members differ
+    by at most one.
 
     So a group with more members than partitions has idle members.
     """

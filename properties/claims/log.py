@@ -45,7 +45,9 @@ class ReadAndWritten:
 
 
 def consumer_order(run: ReadAndWritten) -> tuple[Breach, ...]:
-    """Always: a consumer instance receives the records of each topic partition in offset order."""
+    """Returns the breaches of the claim: a consumer instance receives the records of each topic
+    partition in offset order.
+    """
     members: defaultdict[int, list[int]] = defaultdict(list)
     for process, instance in run.instances.items():
         members[instance].append(process)
@@ -60,7 +62,9 @@ def consumer_order(run: ReadAndWritten) -> tuple[Breach, ...]:
 
 
 def any_offset_readable(run: ReadAndWritten) -> tuple[Breach, ...]:
-    """Always: from its start offset on, each reader receives all records of the log in order."""
+    """Returns the breaches of the claim: from its start offset on, each reader receives all
+    records of the log in order.
+    """
     breaches: list[Breach] = []
     for process, starts in run.starts.items():
         for key, start in starts.items():
@@ -90,7 +94,8 @@ ALWAYS: Final[Always] = {
 
 
 def read_in_another_order_than_sent(run: ReadAndWritten) -> bool:
-    """Reachable: of two records of one writer, a reader receives the later one first.
+    """Returns True if the run reaches this goal: of two records of one writer, a reader receives
+    the later one first.
 
     The records are in different topic partitions, and the first was acknowledged before the second
     was sent.
@@ -110,7 +115,8 @@ def read_in_another_order_than_sent(run: ReadAndWritten) -> bool:
 
 
 def producers_change_places(run: ReadAndWritten) -> bool:
-    """Reachable: a record is in the log before a record that another writer sent earlier.
+    """Returns True if the run reaches this goal: a record is in the log before a record that
+    another writer sent earlier.
 
     The records of each single writer are in the log in the order of their sends.
     """
@@ -129,7 +135,8 @@ def producers_change_places(run: ReadAndWritten) -> bool:
 
 
 def consumers_are_apart(run: ReadAndWritten) -> bool:
-    """Reachable: a reader receives a record after another reader received one at a higher offset.
+    """Returns True if the run reaches this goal: a reader receives a record after another reader
+    received one at a higher offset.
 
     Each single reader receives its records in log order.
     """

@@ -52,7 +52,9 @@ class Published:
 
 
 def exactly_once_publish(published: Published) -> tuple[Breach, ...]:
-    """Always: every acknowledged value is in the log, and no value is in the log twice."""
+    """Returns the breaches of the claim: every acknowledged value is in the log, and no value is
+    in the log twice.
+    """
     repeated = (
         f"{value} is at offsets {', '.join(map(str, offsets))}"
         for value, offsets in published.offsets_of().items()
@@ -62,7 +64,7 @@ def exactly_once_publish(published: Published) -> tuple[Breach, ...]:
 
 
 def committed_survives(published: Published) -> tuple[Breach, ...]:
-    """Always: every acknowledged value is in the log."""
+    """Returns the breaches of the claim: every acknowledged value is in the log."""
     return tuple(Breach("committed_survives", why) for why in _lost(published))
 
 
@@ -74,7 +76,9 @@ def _lost(published: Published) -> Iterator[str]:
 
 
 def reads_are_committed(published: Published) -> tuple[Breach, ...]:
-    """Always: every record that a consumer received is in the log at the same offset."""
+    """Returns the breaches of the claim: every record that a consumer received is in the log at
+    the same offset.
+    """
     log = dict(published.log)
     return tuple(
         Breach(
@@ -88,7 +92,9 @@ def reads_are_committed(published: Published) -> tuple[Breach, ...]:
 
 
 def append_order(published: Published) -> tuple[Breach, ...]:
-    """Always: the values of a producer session are in the log in the order in which sends began."""
+    """Returns the breaches of the claim: the values of a producer session are in the log in the
+    order in which sends began.
+    """
     where = published.offsets_of()
     by_session: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
     for operation, sent in published.sends("ok", "info", "fail"):
@@ -117,7 +123,9 @@ def _inversions(
 
 
 def offset_identifies(published: Published) -> tuple[Breach, ...]:
-    """Always: the log, the acknowledgements and the reads agree on the value at each offset."""
+    """Returns the breaches of the claim: the log, the acknowledgements and the reads agree on
+    the value at each offset.
+    """
     values_at: defaultdict[int, set[str]] = defaultdict(set)
     for offset, value in published.log:
         values_at[offset].add(value)
@@ -135,7 +143,9 @@ def offset_identifies(published: Published) -> tuple[Breach, ...]:
 
 
 def linearizable_offsets(published: Published) -> tuple[Breach, ...]:
-    """Always: acknowledged offsets and end offsets never go back in real time."""
+    """Returns the breaches of the claim: acknowledged offsets and end offsets never go back in
+    real time.
+    """
     rows = (
         *offset_order_inversion.inversions(published.history),
         *stale_end_offset.stale_end_offsets(published.history),
@@ -163,24 +173,30 @@ ALWAYS: Final[Always] = {
 
 
 def unanswered_and_written(published: Published) -> bool:
-    """Reachable: a value whose send has an unknown outcome is in the log."""
+    """Returns True if the run reaches this goal: a value whose send has an unknown outcome is in
+    the log.
+    """
     where = published.offsets_of()
     return any(sent.value in where for _, sent in published.sends("info"))
 
 
 def unanswered_and_not_written(published: Published) -> bool:
-    """Reachable: a value whose send has an unknown outcome is not in the log."""
+    """Returns True if the run reaches this goal: a value whose send has an unknown outcome is
+    not in the log.
+    """
     where = published.offsets_of()
     return any(sent.value not in where for _, sent in published.sends("info"))
 
 
 def written_twice(published: Published) -> bool:
-    """Reachable: a value is in the log twice."""
+    """Returns True if the run reaches this goal: a value is in the log twice."""
     return any(len(offsets) > 1 for offsets in published.offsets_of().values())
 
 
 def done_with_and_lost(published: Published) -> bool:
-    """Reachable: a value is not in the log although its send ended `ok` or `info`."""
+    """Returns True if the run reaches this goal: a value is not in the log although its send
+    ended `ok` or `info`.
+    """
     where = published.offsets_of()
     return any(
         sent.value not in where

@@ -45,7 +45,8 @@ class KeptForReaders:
 
 
 def retention_loses(run: KeptForReaders) -> tuple[Breach, ...]:
-    """Always: a reader that is away for less than `promised_ms` misses no record.
+    """Returns the breaches of the claim: a reader that is away for less than `promised_ms` misses
+    no record.
 
     It receives each acknowledged record that was sent during its absence.
     """

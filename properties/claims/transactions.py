@@ -99,7 +99,7 @@ def is_void(transaction: Operation) -> bool:
 
 
 def atomic_commit(run: Transacted) -> tuple[Breach, ...]:
-    """Always: readers receive all records of a transaction or none.
+    """Returns the breaches of the claim: readers receive all records of a transaction or none.
 
     At the end, they receive all records of a committed transaction. They receive none of a
     transaction that failed or whose end was never requested. If readers lack a record of a
@@ -139,7 +139,9 @@ def _commits(transaction: Operation) -> tuple[int, ...]:
 
 
 def transactional_implies_idempotent(run: Transacted) -> tuple[Breach, ...]:
-    """Always: no value of a transaction is in the logs twice, whatever was retried."""
+    """Returns the breaches of the claim: no value of a transaction is in the logs twice,
+    whatever was retried.
+    """
     where = [(entry.value, key, entry.offset) for key, log in run.logs.items() for entry in log]
     times = Counter(value for value, _, _ in where if value)
     ours = {send.value for transaction in run.transactions() for send in sends(transaction)}
@@ -155,7 +157,8 @@ def transactional_implies_idempotent(run: Transacted) -> tuple[Breach, ...]:
 
 
 def read_committed_waits(run: Transacted) -> tuple[Breach, ...]:
-    """Always: a reader receives no record of an open, failed or abandoned transaction.
+    """Returns the breaches of the claim: a reader receives no record of an open, failed or
+    abandoned transaction.
 
     A transaction is abandoned if its end was never requested. A reader also receives no record that
     follows a record of an open transaction in the log. The end offset that readers at
@@ -205,7 +208,9 @@ def _ends_that_go_back(run: Transacted) -> Iterator[str]:
 
 
 def coordinator_log_is_replicated(run: Transacted) -> tuple[Breach, ...]:
-    """Always: an acknowledged commit is visible; the coordinator forgets no transactional id."""
+    """Returns the breaches of the claim: an acknowledged commit is visible; the coordinator
+    forgets no transactional id.
+    """
     return tuple(Breach("coordinator_log_is_replicated", why) for why in _forgotten(run))
 
 
@@ -220,7 +225,7 @@ def _forgotten(run: Transacted) -> Iterator[str]:
 
 
 def offsets_in_transaction(run: Transacted) -> tuple[Breach, ...]:
-    """Always: a fetched group offset comes from a committed transaction.
+    """Returns the breaches of the claim: a fetched group offset comes from a committed transaction.
 
     At read_committed, it comes from the newest committed one. A transaction counts as committed if
     it did not fail, and its end was requested before the fetch completed. It is the newest if no
@@ -259,7 +264,8 @@ def _before(one: Operation, other: Operation) -> bool:
 
 
 def retry_resumes(run: Transacted) -> tuple[Breach, ...]:
-    """Always: a replaced producer writes no more records, and readers read no value twice.
+    """Returns the breaches of the claim: a replaced producer writes no more records, and readers
+    read no value twice.
 
     A producer is replaced when another producer initializes with the same transactional id.
     """
@@ -273,7 +279,8 @@ def retry_resumes(run: Transacted) -> tuple[Breach, ...]:
 
 
 def timeout_aborts(run: Transacted) -> tuple[Breach, ...]:
-    """Always: no transaction is open when a run ends, and every abandoned transaction was aborted.
+    """Returns the breaches of the claim: no transaction is open when a run ends, and every
+    abandoned transaction was aborted.
 
     A transaction is abandoned if its end was never requested. It was aborted if, after each of its
     records, the next marker of the producer is an abort marker.
@@ -318,7 +325,9 @@ ALWAYS: Final[Always] = {
 
 
 def aborted_and_read(run: Transacted) -> bool:
-    """Reachable: a reader receives a record of a transaction that its producer aborted."""
+    """Returns True if the run reaches this goal: a reader receives a record of a transaction
+    that its producer aborted.
+    """
     aborted = {
         send.value
         for transaction in run.transactions()
@@ -329,7 +338,9 @@ def aborted_and_read(run: Transacted) -> bool:
 
 
 def open_and_read(run: Transacted) -> bool:
-    """Reachable: a reader receives a record before its producer requests commit or abort."""
+    """Returns True if the run reaches this goal: a reader receives a record before its producer
+    requests commit or abort.
+    """
     requested_ns = {
         send.value: transaction.end_asked_ns
         for transaction in run.transactions()
@@ -343,7 +354,8 @@ def open_and_read(run: Transacted) -> bool:
 
 
 def written_again_and_read_once(run: Transacted) -> bool:
-    """Reachable: the logs have several records of one work item, of which a reader reads only one.
+    """Returns True if the run reaches this goal: the logs have several records of one work item, of
+    which a reader reads only one.
 
     After an abort, an application repeats the work and writes a new value. The part of the value
     before the colon names the work item, and stays the same.
