@@ -363,7 +363,10 @@ class BumpsInMidTransaction(Version1):
 
     @action
     def bump(s, k: Transaction, i: Instance) -> None:
-        """A fenced client sends InitProducerId, and receives the next epoch."""
+        """A fenced client sends InitProducerId, and receives the next epoch.
+
+        Simplified: the client does so only while epochs are left.
+        """
         m = s.metadata
         when(
             s.owner[k] == i,
@@ -371,6 +374,7 @@ class BumpsInMidTransaction(Version1):
             m.state == COMPLETE,
             m.transaction == k,
             ~s.is_current(k),
+            m.producer_epoch <= s.max_epoch,
         )
         s.stamp[k].producer_epoch = m.producer_epoch
         s.producer[i].producer_epoch = m.producer_epoch
