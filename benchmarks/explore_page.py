@@ -138,7 +138,9 @@ def measure() -> dict[str, Any]:
 
 
 def drawn(browser: Chrome, url: str, messages: int) -> dict[str, Any]:
-    """Returns the frame rate, the frame times and the CPU times of one run."""
+    """Returns the frame rate, frame times and CPU times while the page moves `messages`
+    messages.
+    """
     browser.get(url)
     browser.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
     found, spent_s = _run(browser, MOVES, messages, SECONDS)

@@ -231,10 +231,10 @@ class DeliveryDecided(Event):
 class ReleaseDecided(Event):
     """The verdicts on a claim for a release of Kafka, and for the version that fixes a violation.
 
-    `variant` is the version of the spec that has the rules of the release, or a bug that the
-    release has. `steps` is the length of a counterexample. `fixed_by` and `fixed_verdict` are null
-    if the claim holds. If no version has the rules of the release, `verdict` is null and `reason`
-    says why.
+    `variant` names the version of the spec with the rules of the release, or a bug in the release.
+    `verdict` is the verdict on this variant, and `steps` is the length of its counterexample.
+    `fixed_by` and `fixed_verdict` are null if the claim holds. If no version has the rules of the
+    release, `verdict` is null and `reason` says why.
     """
 
     name: ClassVar[str] = "release_decided"

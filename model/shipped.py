@@ -149,7 +149,7 @@ def shipped(spec: str, release: str) -> Shipped:
 
 
 def fix_of(variant: Variant) -> Variant:
-    """Returns the variant without the failure of `variant`, which is a bug or a faulty version.
+    """Returns the variant that repairs `variant`, a bug or a faulty version.
 
     It is the variant that `fixed_by` names, or the spec's default if `fixed_by` is None.
     """

@@ -1,7 +1,7 @@
 """A state machine inside a spec, as a table that can be drawn.
 
-A state of this table is a *projection*: it keeps one part of the spec's state, such as a replica or
-a transaction. The field `of` names this part.
+A state of this table is the state of one part of the spec, such as a replica or a transaction. The
+field `of` names this part.
 """
 
 from __future__ import annotations

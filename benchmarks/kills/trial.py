@@ -76,8 +76,8 @@ class ForkedCluster:
 def forked(data_dir: Path, fault: str = "") -> Generator[ForkedCluster]:
     """Yields a cluster that can be started and killed; kills it at the end of the `with` block.
 
-    The cluster runs in a child process. Its parent process (`benchmarks.kills.forked`) forks a
-    child for each start.
+    A helper process, `benchmarks.kills.forked`, forks a child for each start. The cluster runs in
+    this child.
     """
     port = consecutive(BROKERS)
     call = [sys.executable, "-m", "benchmarks.kills.forked", str(data_dir), str(port), fault]

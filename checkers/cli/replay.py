@@ -82,8 +82,8 @@ def replay_command(
     A trace in ITF is repeated on its spec: is it still a counterexample?
 
     PATH may be the folder of a trial (a test run), or a run folder with several trials. Each trial
-    runs again on its first system, or on the system of --on. The verdict has the number of runs
-    that showed the violation again.
+    runs again on the system where it was found, or on the system of --on. The verdict has the
+    number of runs that showed the violation again.
     """
     from checkers.explicit.replay import replay
     from checkers.report.itf import recorded

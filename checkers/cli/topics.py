@@ -53,7 +53,7 @@ def topic_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def refuse_for_others(history: object, **options: object) -> None:
-    """Raises InputFault if an option about topics is set, but the history is no topic."""
+    """Raises InputFault if an option for topics is set, but the history is not a kafka:// topic."""
     from checkers.histories.topics.address import Topic
 
     for name, value in options.items():

@@ -48,7 +48,7 @@ ANY: Final = _Any()
 
 
 def always(difference: Difference) -> bool:
-    """Returns True: the default condition of a reason, which fits every difference of responses."""
+    """Returns True: by default, a reason has no condition besides those in its other fields."""
     del difference
     return True
 

@@ -55,7 +55,9 @@ class Recorded:
         return self.answers[index]
 
     def keep(self, step: Send) -> None:
-        """Does nothing: recorded responses need no values, such as ids, for later requests."""
+        """Does nothing: a recording sends no requests, so it needs no values of earlier
+        responses.
+        """
 
     def close(self) -> None:
         """Does nothing: a recording has no connections."""

@@ -164,10 +164,11 @@ class Session:
     # ------------------------------------------------------------ receivers
 
     def receiver(self, to: str) -> int:
-        """Returns the id of the broker that a text such as `leader ~t 0` names.
+        """Returns the id of the broker that the field `to` of a step names, such as `leader ~t 0`.
 
-        For a partition that does not exist, this is the leader of another partition of the topic,
-        or else the lowest id.
+        `checkers.conform.steps` lists these texts; `~t` stands for the name of a topic. If the
+        partition does not exist, the broker is the leader of another partition of the topic, or
+        else the one with the lowest id.
         """
         kind, *rest = to.split(" ")
         nodes = sorted(self.target.brokers)

@@ -181,9 +181,10 @@ def _collect(
 
 
 def _in_turn(elements: Iterable[_Element]) -> tuple[list[_Item], Iterator[bytes]]:
-    """Splits the elements of a partition: the items sent to it in this round, and its own states.
+    """Splits the elements of a partition into what arrived in this round and what it keeps.
 
-    The items are ordered by sender. The states are those that earlier rounds stored here.
+    The items that arrived were sent to this partition, and are ordered by sender. It keeps the
+    data, for example states, that `collect` returned in earlier rounds.
     """
     rest = iter(elements)
     arrived: list[_Item] = []

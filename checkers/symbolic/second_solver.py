@@ -75,7 +75,9 @@ def opinion(script: Script, *, limit_ms: int) -> Opinion:
 
 
 def _attempts(script: Script) -> Iterator[tuple[Method, str, frozenset[str]]]:
-    """Yields for each attempt a method, a script, and which answers to it are conclusive."""
+    """Yields the attempts to decide the condition: a method, a script, and the answers that
+    decide it.
+    """
     proves = frozenset({"unsat"})
     decides = proves if script.lacks_claims else proves | {"sat"}
     for method in METHODS:

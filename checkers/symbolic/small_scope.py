@@ -22,7 +22,7 @@ from model.language.spec import Action, Spec
 
 
 class SmallScope:
-    """A spec whose sorts (types) are finite, as Z3 formulas and as concrete states.
+    """A spec with finite sorts (types) in two forms: formulas for Z3, and concrete states.
 
     The states are those of the interpreter, which evaluates the terms of a spec in plain Python.
     """

@@ -206,7 +206,10 @@ class Unbounded(Sorts):
         return self._contains_one(info, self._families[name], is_member)
 
     def _family(self, info: t.SortInfo, name: str) -> Family:
-        """Creates a family of sets (a Z3 type for sets), without any axiom about it."""
+        """Creates a Z3 sort (type) for a family of sets of elements of `info`.
+
+        It adds no axiom about these sets; `majority` does.
+        """
         sort, boolean = self.of(info), z3.BoolSort(self.context)
         subset = z3.DeclareSort(name, self.context)
         self._families[name] = Family(

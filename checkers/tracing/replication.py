@@ -4,8 +4,9 @@ An event is a fact that one log line reports. It becomes actions of the spec, or
 the spec's state, or both. The spec decides whether an action is allowed. Only offsets, epochs and
 high watermarks are compared.
 
-    fetch_request    an action, taken when the follower sends the fetch. If the leader does not lead
-                     yet, the action is taken when a later event of the leader needs the fetch
+    fetch_request    an action, taken when the follower sends the fetch. If the new leader has not
+                     begun to lead then, the action is taken when a later event of this leader
+                     needs the fetch
     drop_member      an action: the leader stops waiting for a replica that left the ISR. No log
                      line shows this action. It is taken, if the spec allows it, when an advance of
                      the high watermark needs it

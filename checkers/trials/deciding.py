@@ -43,7 +43,11 @@ REDUCTIONS: Final = 8  # trials that reduce a program
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """The numbers of trials (test runs), of repetitions, and of calls in a random trial."""
+    """How many trials (test runs) are made and how long they are.
+
+    A random trial has at most `rules` calls. The trial that decides a verdict is repeated `repeats`
+    times.
+    """
 
     drawn: int = DRAWN
     rules: int = RULES

@@ -195,8 +195,8 @@ class ClassicGroupActions(ClassicGroupState):
         """The leader's assignment does not arrive in time, and the group rebalances again.
 
         Kafka: GroupMetadataManager.expirePendingSync. Simplified: the timeout may expire at any
-        time. Without this action, the variant `waits-for-leader` breaks the claim
-        `a_joining_member_gets_a_generation` in 3 steps (KAFKA-12890).
+        time. The variant `waits-for-leader` breaks the claim `a_joining_member_gets_a_generation`
+        in 3 steps, because this action is never possible there (KAFKA-12890).
         """
         when(s.awaits_assignment(), s.waits_no_longer())
         s.is_rebalancing = true

@@ -2,8 +2,9 @@
 
 Source: KIP-848, KIP-1251 (assignment epochs, for commits); kafka trunk of 2026,
 CurrentAssignmentBuilder and ConsumerGroup.
-Simplified: one partition. The coordinator's log always has all of its state. A failover is no
-action: by the claim `partition_epoch_iff_assigned`, a new coordinator would compute the same state.
+Simplified: one partition. The coordinator's log always has all of its state. The spec has no action
+for a failover, because a failover would change nothing: by the claim
+`partition_epoch_iff_assigned`, a new coordinator would compute the same state.
 Left out: if a commit carries the member's present epoch, Kafka accepts the commit even for a
 partition that the member never had.
 """

@@ -74,8 +74,9 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
     def may_join(s, m: Member) -> Bool:
         """True if the consumer has the smallest epoch (in Kafka 0) and is no member of the group.
 
-        A consumer that is still a member keeps its member state. Without this rule, the variant
-        `forgets-who-rejoins` breaks the claim `taken_partitions_have_a_member` in 4 steps.
+        So a consumer that is still a member does not become a new member, and keeps its member
+        state. The variant `forgets-who-rejoins` breaks the claim `taken_partitions_have_a_member`
+        in 4 steps, because it lacks this rule.
         """
         return s.must_join(m) & ~s.joined[m]
 

@@ -51,7 +51,9 @@ from model.variants import version
 
 
 class ContinuationActions(AbstractCoordinator):
-    """The variables and actions of clients that continue, and of responses that are lost."""
+    """The variables and actions of producers that continue with InitProducerId after an error,
+    and of lost responses.
+    """
 
     newest: Map[TransactionalId, Instance | Nothing]  # the last one that began without an epoch
     has_last: Set[TransactionalId]  # without a decision, the log has a previous id and epoch
@@ -219,8 +221,10 @@ class ContinuationLemmas(ContinuationActions):
         )
 
     def continues(s, i: TransactionalId) -> Bool:
-        """True if the appended record has a new epoch, and the log's present producer id and epoch
-        are the previous ones of the record.
+        """True if the appended record has a new epoch, and keeps the log's producer id and epoch as
+        the previous ones.
+
+        The log's producer id and epoch are those of the last committed record.
         """
         m, n = s.log[i], s.appended[i]
         return all_of(

@@ -212,8 +212,8 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def a_completion_follows(s) -> Bool:
-        """A record that completes a transaction repeats the commit or abort that the log has, and
-        each partition of the transaction has the marker.
+        """A record that completes a transaction has the same result, commit or abort, as the
+        prepare record in the log, and each partition of the transaction has the marker.
         """
         return forall(
             implies(

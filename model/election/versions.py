@@ -129,8 +129,10 @@ class Kip966(Election):
     def is_kept_as_last_known(
         s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool
     ) -> Bool:
-        """True for each replica that left the ISR or the ELR, until the ISR has min.insync.replicas
-        members.
+        """True if the replica is a last known eligible leader after a change of the partition.
+
+        It has left the ISR or the ELR, now or earlier, and the ISR has fewer than
+        min.insync.replicas members.
         """
         was = any_of(
             s.partition_registration.last_known[r],
@@ -160,8 +162,8 @@ class Kip966(Election):
 
     @action(fair="weak")
     def recover_balanced(s, r: Replica) -> None:
-        """The last known eligible leader with the longest log becomes leader, if ISR and ELR are
-        empty.
+        """If ISR and ELR are empty, one of the last known eligible leaders becomes leader: the one
+        with the longest log.
 
         All last known eligible leaders must answer first. KIP-966, section on unclean recovery: not
         released. Simplified: asking and electing are one step. It is not enough to ask only the

@@ -94,9 +94,9 @@ class GroupOffsetsActions(GroupOffsetsState):
     def outranks(s, waiting: Commit, committed: Commit) -> Bool:
         """True if the pending commit is later in the log than the commit that is in effect.
 
-        Then a marker COMMIT makes the pending commit the committed offset. Without this comparison,
-        the variant `ranks-by-marker` breaks the claim `committed_is_the_last_that_counts` in 11
-        steps.
+        Then a COMMIT marker puts the pending commit into effect. The variant `ranks-by-marker`
+        breaks the claim `committed_is_the_last_that_counts` in 11 steps, because it lacks this
+        comparison.
         """
         later = (committed.offset == nothing) | (committed.at < waiting.at)
         return (waiting.offset != nothing) & later

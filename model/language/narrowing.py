@@ -36,9 +36,9 @@ class Bound:
 class Narrowed:
     """The comparisons that limit a bound variable `x` in one disjunct of a formula.
 
-    `bounds` has comparisons with `x` itself, such as `start <= x`. The fields `row` and `above` are
-    the two sides of a comparison such as `3 < size[x]`: `above` is 3, and `row` is the value of the
-    map `size` for the key `x`. Without such a comparison both are None.
+    `bounds` has comparisons with `x` itself, such as `start <= x`. The comparison `3 < size[x]`
+    limits the value of a map for the key `x`: then `row` is this value, `size[x]`, and `above` is
+    3. Without such a comparison both are None.
     """
 
     bounds: tuple[Bound, ...] = ()

@@ -46,7 +46,11 @@ class Writer:
     # ---- values
 
     def prefix(self, sort: str) -> str:
-        """Returns the type's prefix, or its initials in lower case: `tp` for TopicPartition."""
+        """Returns the text before the number of each value of a type, such as `tp` in `tp1`.
+
+        It is the attribute `prefix` of the type. A `Sort` without this attribute gets its initials
+        in lower case: `tp` for TopicPartition. Other types without it get no prefix.
+        """
         cls = self.spec.sorts.get(sort)
         own: str = getattr(cls, "prefix", "")
         if own or cls is None or cls.flavour != "sort":

@@ -46,8 +46,9 @@ class ForgetsGeneration(Pipeline):
 class ReturnsUnstable(Pipeline):
     """Before KIP-447: OffsetFetch returns the committed offset while a later offset is pending.
 
-    The new owner of a partition processes inputs again, because their transaction commits only
-    afterwards. The action `fetch_offset` breaks the lemma `only_the_reader_sends_offsets`.
+    The new owner of a partition fetches the offset before a transaction of the old owner commits.
+    So it processes the inputs of this transaction again. The action `fetch_offset` breaks the lemma
+    `only_the_reader_sends_offsets`.
     """
 
     def may_fetch(s, i: Instance, p: TopicPartition) -> Bool:
@@ -144,9 +145,9 @@ class LearnsInTransaction(Pipeline):
     """An instance learns a new generation while its transaction is open, and commits the
     transaction later.
 
-    So the generation does not fence output records of the old generation. Another instance may have
-    processed the same inputs since. The action `learn_generation` breaks the lemma
-    `written_is_below_position`.
+    The transaction's offset carries the new generation, so the group coordinator accepts it. But
+    the output records are from the old generation, and another instance may have processed the
+    same inputs since. The action `learn_generation` breaks the lemma `written_is_below_position`.
     """
 
     def may_learn(s, i: Instance) -> Bool:

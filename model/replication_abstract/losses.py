@@ -350,8 +350,8 @@ class LossyReplication(AbstractReplication):
         """Drops the ISR proposals that a restart of replica `r` invalidates (KIP-903).
 
         If `r` leads, all its proposals are dropped. Otherwise only the proposal to add `r` is
-        dropped. Without this rule, the variant `old-broker-epoch` breaks the claim
-        `isr_has_what_is_committed`.
+        dropped. The variant `old-broker-epoch` breaks the claim `isr_has_what_is_committed`,
+        because it lacks this rule.
         """
         for f in Replica:
             is_kept = (f != r) & ~s.leads_in(r, s.newest)

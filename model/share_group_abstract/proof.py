@@ -221,8 +221,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def confirmed_is_final(s) -> Bool:
-        """A leader that has read the stored state knows that a confirmed record is final, or has
-        forgotten it below its start offset.
+        """If the leader has read the stored state, each confirmed record is final or below the
+        leader's start offset.
 
         A record is confirmed if a member has received the answer that its accept or reject is
         stored. True because the leader has written the record's state itself, or has read it.

@@ -43,7 +43,8 @@ class Anomaly:
 
     - `permits` has the conditions (such as `ww-deps`) under which the anomaly is no violation, each
       with the reason.
-    - `observed` counts the observations in which the anomaly could occur; `observes` names them.
+    - `observed` counts the observations in which the anomaly could occur.
+    - `observes` is the noun for these observations in texts, such as `values polled`.
     - `only_with` names an option of the user: without it, the analysis does not look for this
       anomaly.
     - `made_of` names other anomalies: each of their violations is a violation of this anomaly.

@@ -103,7 +103,7 @@ def atomic_commit(run: Transacted) -> tuple[Breach, ...]:
 
     At the end, they receive all records of a committed transaction. They receive none of a
     transaction that failed or whose end was never requested. If readers lack a record of a
-    transaction, no fetch returns the group offset that the transaction committed.
+    transaction, no OffsetFetch may return the group offset that the transaction committed.
     """
     return tuple(Breach("atomic_commit", why) for why in _torn(run))
 

@@ -25,9 +25,10 @@ RETRIED: Final = "marker written again"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class NotClosed(Location):
-    """A batch that follows its producer's open transaction without being part of it.
+    """A batch outside the transaction that its producer still has open in the log.
 
-    A marker should have closed the transaction before this batch.
+    The batch is not transactional, or it has a newer producer epoch. A marker should have closed
+    the transaction before this batch.
     """
 
     producer_id: int

@@ -89,8 +89,9 @@ class Refinement(HistoryMapping[Transactions]):
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
         """Yields the values that must be equal in both states, as (name, detailed, abstract).
 
-        They are the log, the decisions of the transactions, and the reads. The last value is None
-        if the abstract reader can read no further record, as it must be.
+        They are the log, the decisions of the transactions, and the reads. In the last triple, `a
+        further read`, the detailed value is None: the abstract reader must not be able to read a
+        further record.
         """
         end = end_of(detailed)
         yield "the log end", end, abstract["end_offset", ()]

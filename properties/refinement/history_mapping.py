@@ -69,7 +69,11 @@ Difference = tuple[str, object, object]  # the compared value, and both values
 
 @dataclass
 class HistoryMapping(ABC, Generic[R]):
-    """Explores both specs together, and explains each detailed step by abstract actions."""
+    """Explores a detailed spec together with an abstract spec.
+
+    For each step of the detailed spec, it checks that actions of the abstract spec explain the
+    step.
+    """
 
     detailed: R
 
@@ -118,10 +122,10 @@ class HistoryMapping(ABC, Generic[R]):
         return _counted(self._explored())
 
     def random_walks(self, walks: int, *, length: int, seed: int) -> Walk:
-        """Makes random walks through pairs of states; for specs with too many pairs to explore all.
+        """Makes random walks through pairs of a detailed state and an abstract state.
 
-        A walk has at most `length` steps of the detailed spec. It ends at a step that no actions
-        explain.
+        They replace an exploration of specs with too many such pairs. A walk has at most `length`
+        steps of the detailed spec. It ends at a step that no actions explain.
         """
         return _counted(self._walked(walks, length, Random(seed)))
 

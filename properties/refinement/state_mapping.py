@@ -132,7 +132,11 @@ class StateMapping(ABC, Generic[R]):
         return state == self.abstraction(step.after)
 
     def agree(self, detailed: State) -> bool:
-        """Returns True if all predicates in `agreements` agree in this detailed state."""
+        """Returns True if both predicates of each entry in `agreements` have the same value.
+
+        The detailed predicate is evaluated in the state `detailed`, the abstract one in the
+        abstract state that corresponds to it.
+        """
         abstract = self.abstraction(detailed)
         return all(
             self._detailed.holds(one.detailed, detailed, env)

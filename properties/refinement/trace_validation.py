@@ -75,8 +75,8 @@ class Unexplained:
 class Rejected(NamedTuple):
     """Why the spec rejects an event: what failed for each tried action, the decisive one last.
 
-    `refusal` is the refusal of an action that the event needs. It is None if the values of the run
-    differ from those of the spec.
+    If the event needs an action whose guard is false, `refusal` says why. Otherwise `refusal` is
+    None: for example, the values of the run differ from those of the spec.
     """
 
     why: tuple[str, ...]

@@ -185,8 +185,9 @@ def deletion_error(classic: ClassicGroup, consumer: ConsumerGroup, *, exists: bo
 def offset_deletion_error(classic: ClassicGroup, *, exists: bool) -> ErrorCode:
     """Returns the error that rejects a deletion of offsets in the group, or NONE.
 
-    A group whose members are not consumers must be empty, because their subscriptions are unknown.
-    `exists` is false for an unknown group, which gets GROUP_ID_NOT_FOUND.
+    If the group's protocol type is not `consumer`, the subscriptions of its members are unknown.
+    Such a group must have no members; otherwise the error is NON_EMPTY_GROUP. `exists` is false for
+    an unknown group, which gets GROUP_ID_NOT_FOUND.
     """
     if not exists:
         return ErrorCode.GROUP_ID_NOT_FOUND

@@ -31,6 +31,7 @@ def after_heartbeat(
 ) -> Clocks:
     """Returns the clocks of all members after the heartbeat of one member.
 
+    A clock has two times of a member: its last heartbeat, and the start of its pending revocation.
     If this member has left the group, its clock is removed.
     """
     key = (after.group, member_id)

@@ -28,9 +28,9 @@ SPECS: Final = tuple(dict.fromkeys((*TRACED, *EXPLORATIONS)))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Counts the actions of the specs, writes the record and its page; returns the exit code.
+    """Counts how often each abstract action is taken, and writes the record and the page.
 
-    The exit code is 1 if some action is never taken.
+    Returns the exit code: 1 if some action is never taken, and the page gives no reason for this.
     """
     parser = ArgumentParser(prog="python -m tools.abstract_steps", description=__doc__)
     parser.add_argument("specs", nargs="*", metavar="SPEC", help="default: all")

@@ -77,7 +77,10 @@ def _explained(mapping: object, found: StateWalk | Walk) -> Mapping[str, int]:
 
 
 def edges(spec: Transactions) -> Exploration:
-    """Returns an exploration that counts the abstract actions of each edge of the state graph."""
+    """Returns an exploration that counts, for each abstract action, the steps that it explains.
+
+    The steps are those of the detailed spec: the edges of its state graph.
+    """
 
     def explored() -> Mapping[str, int]:
         found, refinement = compiled_graph(spec), detailed_transactions.Refinement(spec)

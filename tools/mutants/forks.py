@@ -1,8 +1,8 @@
 """Tries mutants in forks of one process that has imported the product and collected the tests.
 
 In a fork, the functions that a mutant changes get their new code, so nothing is imported again. The
-fork runs the tests that call such a function first, the quickest of them first, and then all
-others. So a mutant has the same result as in `trying`, which imports everything again for each
+fork begins with the tests that call a changed function, the quickest first. Then it runs all other
+tests. So a mutant has the same result as in `trying`, which imports everything again for each
 mutant.
 
 A change of a table, or of another line that runs during the imports, needs new imports: such a

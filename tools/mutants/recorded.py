@@ -26,7 +26,11 @@ class NotGreen(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The CPU time of each test, and for each quick test the product's functions that it calls."""
+    """The CPU time of each test, and the functions of the product that each quick test calls.
+
+    The product is the code in the packages `PRODUCT`. `calls` lacks tests that take longer than a
+    second.
+    """
 
     cpu_s: Mapping[str, float]
     calls: Mapping[str, Sequence[str]]

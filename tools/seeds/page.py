@@ -22,7 +22,9 @@ can happen. Outside, it must break each claim. A search that had to show somethi
 
 
 def page(every: Collection[Search], rows: Mapping[Searched, Row]) -> str:
-    """Returns the text of docs/seeds.md: how many seeds gave each search the expected verdicts."""
+    """Returns the text of docs/seeds.md: for how many seeds each suite had the expected
+    verdicts.
+    """
     return "\n".join((TOP, *_lines(every, rows))).rstrip() + "\n"
 
 

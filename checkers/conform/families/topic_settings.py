@@ -1,4 +1,4 @@
-"""Draws requests on settings of topics that concern timestamps, segments and compaction."""
+"""Draws requests about the settings of topics for timestamps, segments and compaction."""
 
 from __future__ import annotations
 

@@ -78,7 +78,8 @@ class FairCycles:
     - `kinds` has the fairness of each label: weak, strong or none.
     - `levels` has the first state of each breadth-first level, then the number of states.
     - `parent` returns the state from which the search first reached a state; -1 if it is initial.
-    - `empty` creates the arrays that have a number for each state, from a length and a type.
+    - `empty` is a function of a length and a type. It allocates the arrays of the search that have
+      a number for each state.
     - `pulse` is called after `quota` visited states of a search, and may raise an exception.
     """
 

@@ -1,8 +1,9 @@
 """The functions that tasks run on a partition of the states, with the compiled code of the spec.
 
-A state belongs to the partition that its hash selects. Levels are bytes: stored states, one after
-another. Tasks keep and compare whole states, so no state is lost if two hashes are equal. What a
-task returns depends on its input only, so a lost task can run again on another machine.
+A state belongs to the partition that its hash selects. A level of the breadth-first search is a
+byte string: its states, one after another. Tasks keep and compare whole states, so no state is lost
+if two hashes are equal. What a task returns depends on its input only, so a lost task can run again
+on another machine.
 """
 
 from __future__ import annotations

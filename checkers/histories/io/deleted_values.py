@@ -37,11 +37,13 @@ class TypedColumn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeletedValues:
-    """The values of deleted rows in `columns`.
+    """The values that deleted rows have in `columns`, as arrays in which a row can be looked up.
 
-    Each column has its distinct values, and the sorted combinations of the columns so far. A
-    combination is the number of the previous one, times the number of values, plus the number of
-    the value. `newest` has the highest sequence number of each combination of all columns.
+    `levels` has for each column its distinct values, and the sorted codes of the combinations of
+    values up to this column. The code of a combination is `p * n + v`. Here `p` is the index of the
+    combination of the earlier columns, `n` is the number of distinct values of this column, and `v`
+    is the index of the value. `newest` has the highest sequence number of each combination of all
+    columns.
     """
 
     columns: tuple[TypedColumn, ...]
@@ -52,10 +54,10 @@ class DeletedValues:
     def of(
         cls, columns: tuple[TypedColumn, ...], rows: pa.Table, sequences: Ints
     ) -> DeletedValues | None:
-        """Returns the values of the rows; None if there are no rows.
+        """Returns the values of `rows`, or None if there are no rows.
 
-        `rows` has the columns in their order. `sequences` has the sequence number of each row's
-        delete file.
+        These are the rows of Iceberg's equality delete files, with the columns in the order of
+        `columns`. `sequences` has, for each row, the sequence number of its delete file.
         """
         if not rows.num_rows:
             return None

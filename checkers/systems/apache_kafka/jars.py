@@ -58,7 +58,10 @@ class Jars:
 
     @property
     def logs_flushes(self) -> bool:
-        """True if the jars have log4j2, which logs flushes; Kafka 3 has another logger."""
+        """True if the jars have log4j2, which this project configures to log each flush of a log.
+
+        Kafka 3 has another logger.
+        """
         return any(self.folder.glob("log4j-core-2*.jar"))
 
     @property

@@ -7,9 +7,10 @@ the replica still has every committed record.
 The spec has one partition. Every action that changes it elects a leader, by the first of these
 rules that finds one:
 
-1. the current leader, if rule 2 or 3 permits it; 2. the first live member of the ISR, in the order
-of the replica list; 3. if the ISR is empty, the first live member of the ELR; 4. the last known
-leader, by the rule of the version.
+1. the current leader, if it is live and in the ISR, or in the ELR while the ISR is empty;
+2. the first live member of the ISR, in the order of the replica list;
+3. if the ISR is empty, the first live member of the ELR;
+4. the last known leader, by the rule of the version.
 
 Source: Kafka's PartitionChangeBuilder and ReplicationControlManager; KIP-631, KIP-497, KIP-966.
 Simplified: a controlled shutdown is one step. The controller's log is never behind, and the
@@ -292,8 +293,8 @@ class Controller(Brokers):
 
         Kafka: ReplicationControlManager.handleBrokerUnfenced. Simplified: the broker may be
         unfenced before it has caught up with the metadata. The controller must elect from the ELR
-        too: if it elects only ISR members, an empty ISR leaves no leader for ever, and the variant
-        `elects-from-isr-only` breaks the claim `somebody_leads`.
+        too. If it elected only ISR members, a partition with an empty ISR would never have a leader
+        again: so the variant `elects-from-isr-only` breaks the claim `somebody_leads`.
         """
         when(s.broker[r].is_up, ~s.is_alive(r))
         s.change_partition(s.partition_registration.isr, s.alive() | {r})

@@ -4,8 +4,8 @@ A method that returns a term, such as `is_following(follower, leader)`, is calle
 its parameters. The returned term is the body of the operator. Where an action or a claim contains
 this body, the TLA+ module calls the operator instead.
 
-Until the text is written, a variable named `IsFollowing()` stands for the operator. A call reads
-this variable, with the arguments as keys.
+In the terms, a call `IsFollowing(f, l)` is represented as a read of a map: the map is a variable
+with the name `IsFollowing()`, and its keys are `f` and `l`. Only the text of the module has calls.
 """
 
 from __future__ import annotations

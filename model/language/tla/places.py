@@ -1,4 +1,6 @@
-"""The notation of state variables in a TLA+ module: their paths, and the sets of their values."""
+"""How a TLA+ module writes a state variable: its path, such as `log[r].end`, and the set of its
+values.
+"""
 
 from __future__ import annotations
 

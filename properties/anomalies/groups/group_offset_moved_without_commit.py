@@ -36,8 +36,8 @@ from properties.anomalies.rendering import in_ms, render
 class GroupOffsetMovedWithoutCommit:
     """A fetch of a group offset that no client had committed.
 
-    `known_op` is the earliest operation before this fetch that committed or fetched a different
-    offset: `known_offset`.
+    `known_op` is an operation that ended before this fetch, and that committed or fetched another
+    offset, `known_offset`. It is the earliest such operation.
     """
 
     group: str

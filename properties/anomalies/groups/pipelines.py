@@ -5,7 +5,8 @@ The step's input is the records that it polled from this partition, at offsets b
 offset. A step that ended `ok` consumed its input; a step that ended `fail` did not. A step that
 ended `info` may have consumed its input.
 
-Source: KIP-98, KIP-447: sendOffsetsToTransaction; D2 consume, process, produce.
+Source: KIP-98, KIP-447: sendOffsetsToTransaction; D2 of docs/sources.md (consume, process,
+produce).
 """
 
 from __future__ import annotations

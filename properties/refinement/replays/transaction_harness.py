@@ -157,7 +157,7 @@ class TransactionHarness:
         self.init_producer()
 
     def fence_that_fails(self) -> None:
-        """Requests an epoch for a newer instance while the coordinator's log cannot commit."""
+        """Sends InitProducerId for a newer producer while the coordinator's log cannot commit."""
         coordinator, request = self.cluster.leader(STATE_LOG), InitProducerId(transactional_id=ID)
         others = {*self.cluster.broker_ids} - {coordinator}
         for broker in others:

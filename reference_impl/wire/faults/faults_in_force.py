@@ -50,7 +50,10 @@ class Faults(Protocol):
 
     @property
     def are_possible(self) -> bool:
-        """True if a fault rule may match a request, or if the requests must be logged."""
+        """True if requests must pass through these rules.
+
+        They must if a rule may match a request, or if the requests are logged.
+        """
         ...
 
     @property

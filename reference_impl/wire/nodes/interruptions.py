@@ -46,7 +46,8 @@ class Interruptions:
     def holds(self, node: NodeId, event: Input, life: int | None) -> bool:
         """Returns True if the node is paused; the event then waits until the node resumes.
 
-        `life` is the number of the node's start to which the event belongs; None fits every start.
+        The starts of a node are numbered, and `life` is the number of the start that the event
+        belongs to. An event with None belongs to every start.
         """
         if node not in self._paused:
             return False

@@ -239,7 +239,10 @@ class _Outgoing(asyncio.Protocol):
 
 
 class _Incoming(asyncio.Protocol):
-    """A connection that another node has opened: checks its proof, then receives its messages."""
+    """A connection that another node has opened, and over which its messages arrive.
+
+    First the node must prove that it knows the secret of the cluster.
+    """
 
     def __init__(self, links: Links) -> None:
         self._links = links

@@ -39,13 +39,13 @@ _NONE: Final = -1  # below every operation
 
 @dataclass(frozen=True, slots=True)
 class PossibleSteps:
-    """The operations that a cycle can enter through a poll, and leave through a send.
+    """The operations through which a cycle can pass: it enters by a poll, and leaves by a send.
 
-    - `both` has the operations that poll and send.
-    - `after_poll` has each operation that sends, if the same operation or an earlier one of its
-      process polls.
-    - `before_send` has each operation that polls, if the same operation or a later one of its
-      process sends.
+    - `both` has the operations that a cycle can both enter and leave: they poll and send.
+    - `before_send` has the operations at which a cycle can enter a process: each polls, and the
+      same operation or a later one of the process sends.
+    - `after_poll` has the operations at which a cycle can leave a process: each sends, and the same
+      operation or an earlier one of the process polls.
     """
 
     both: Bitset

@@ -5,7 +5,8 @@ topic, with the error INVALID_REQUEST.
 
 Source: KIP-4, KIP-195 (CreatePartitions), KIP-464 (defaults), KIP-516 and KIP-525 (topic ids and
 settings in responses); ControllerApis, ReplicationControlManager of Apache Kafka.
-Simplified: a deletion by topic id needs metadata of the broker that receives it.
+Simplified: a topic is deleted by its id only if the broker that receives the request already has
+this id in its metadata.
 """
 
 from __future__ import annotations
