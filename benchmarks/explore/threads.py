@@ -2,8 +2,8 @@
 
 The model is KIP-320 on three brokers with epochs 0..2, 10.8 million states. The ratios of CPU time
 and of wall time are from the same runs. On a machine with other work, the wall time has little
-meaning, and the CPU time is the cost of the second thread. The result has the load of the machine.
-This benchmark is not part of `make bench`: `python -m benchmarks.explore.threads`.
+meaning. The ratio of CPU times still shows what the second thread costs. The result has the load of
+the machine. This benchmark is not part of `make bench`: `python -m benchmarks.explore.threads`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from benchmarks.pairs import pairing, write_results
 
 
 def main() -> None:
-    """Measures runs with two threads and with one in turn; prints and writes the figures."""
+    """Measures runs with two threads and with one, alternately; prints and writes the figures."""
     two, one = ours(LARGE, threads=2), ours(LARGE)
     one.run()  # compiles the spec
     spent: list[tuple[Measurement, Measurement]] = []

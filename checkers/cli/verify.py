@@ -275,11 +275,11 @@ def parts_of(release: str) -> Mapping[str, Callable[[Run], None]]:
     newest_patch(release)
 
     def model_of_release(run: Run) -> None:
-        """Explore each spec with the rules of the release, and with fixes of broken claims."""
+        """Explore each spec with the rules of this Kafka release, and fixes of broken claims."""
         check_release(run, EVERY, release, ReleaseOptions(recorded_only=True))
 
     def proof_of_release(run: Run) -> None:
-        """Prove the abstract specs with the rules of the release."""
+        """Prove the abstract specs with the rules of this Kafka release."""
         for spec in dict.fromkeys(row.spec for row in PROVED):
             try:
                 version = shipped(spec, release).version

@@ -48,9 +48,10 @@ class States(Protocol):
         ...
 
     def where(self, claim: Liveness, formula: Formula, values: Sequence[int]) -> Mask:
-        """Returns a mask of the states in which the premise or the goal of the claim is true.
+        """Returns a mask of the states in which one formula of the claim is true.
 
-        `values` are those of the claim's parameters.
+        The parameter `formula` chooses the claim's premise or its goal. `values` are those of the
+        claim's parameters.
         """
         ...
 

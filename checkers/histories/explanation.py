@@ -7,7 +7,7 @@ built-in histories:
 - The second has every anomaly, so it also needs the stages that look closer at suspicious rows.
 
 Passes are numbered as in the analysis of the second history. An analysis that needs fewer stages
-has fewer passes, but each of its stages has the same name.
+may have fewer passes, and then numbers them differently. The names of the stages do not change.
 """
 
 from __future__ import annotations

@@ -55,10 +55,10 @@ def producer_snapshot(log: Log) -> Found:
 
 
 def _below(log: Log) -> Ints:
-    """Returns the rows of the last range of batches below the producer snapshot's offset.
+    """Returns the rows of the batches that lead without a gap up to the producer snapshot's offset.
 
-    A range is a series of adjacent sound batches without an offset gap. If no batch ends just
-    below the offset, the result is empty.
+    All of them are sound, and in the same range: a series of adjacent sound batches without an
+    offset gap. If no batch ends just below the snapshot's offset, the result is empty.
     """
     offset = -1 if log.metadata.snapshot is None else log.metadata.snapshot.offset
     rows: Ints = log.sound

@@ -50,7 +50,7 @@ def cell_row(kernel: int, target: int, origin: int, cell: bytes) -> pa.RecordBat
 
 
 def no_fault(row: dict[str, Any]) -> dict[str, Any]:
-    """Returns the row; raises InputFault if its cell is the message of a worker's InputFault."""
+    """Returns the row; raises InputFault if the row has the message of a worker's InputFault."""
     if row["kernel"] == FAULT:
         raise InputFault(row["cell"].decode())
     return row

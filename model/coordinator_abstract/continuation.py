@@ -136,7 +136,7 @@ class ContinuationActions(AbstractCoordinator):
         )
 
     def expects_last(s, c: Instance, m: Metadata) -> Bool:
-        """True if the instance has the producer id and epoch before those of the record.
+        """True if the instance has the previous producer id and epoch that the record keeps.
 
         Without the comparison of epochs, the variant `repeats-for-zombies` breaks the claim
         `one_instance_has_an_epoch` in 8 steps.

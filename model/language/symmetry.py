@@ -1,8 +1,8 @@
 """The symmetric sorts (types) of a spec: those whose elements are interchangeable.
 
 A sort is symmetric unless an action or a property contains the term for its least element. The
-initial condition may contain this term: a permutation of the initial state permutes all later
-states too, and no action or property sees the difference.
+initial condition may contain this term. If the initial state is permuted, every behaviour is
+permuted in the same way, and the same properties hold.
 """
 
 from __future__ import annotations

@@ -4,9 +4,10 @@
 `eventually_always(q)` is <>[]q.
 
 Without fairness a behaviour may stop anywhere, so no such formula could hold. An action declares
-whether it is fair. This applies to the action with any values of its parameters. An action with
-`@action(fair="weak")` is eventually taken if it stays enabled. With `fair="strong"` it is
-eventually taken if it is enabled infinitely often. Faults are not fair.
+whether it is fair. An action with `@action(fair="weak")` is eventually taken if it stays enabled.
+With `fair="strong"` it is eventually taken if it is enabled infinitely often. An action with
+parameters is fair for each of their values separately: in TLA+, WF_vars(A(x)) for every x. Faults
+are not fair.
 
 Source: Lamport, Specifying Systems, chapter 8.
 """

@@ -168,8 +168,8 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_leader_that_commits_waits_for_every_member(s) -> Bool:
-        """If a leader may commit, its maximal ISR includes every member of its epoch
-        (`is_member`).
+        """If a leader may commit, its maximal ISR includes every broker that was in the ISR or
+        ELR of the leader's epoch (`is_member`).
         """
         return forall(
             implies(

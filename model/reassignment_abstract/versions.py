@@ -1,4 +1,7 @@
-"""The versions of the abstract partition: with two proposed rules, with one of them, with none.
+"""The versions of the abstract partition: with two proposed rules, with one of them, or with none.
+
+With the first rule, a broker that is no replica any more leaves the ELR. With the second, a
+reassignment ends only if the ISR has min.insync.replicas members.
 
 Source: Vanlightly's kip-966 specification for the rules; Kafka's PartitionChangeBuilder,
 PartitionReassignmentReplicas and ReplicationControlManager.

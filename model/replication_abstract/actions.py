@@ -149,7 +149,7 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.replica[r].is_leader = true
 
     def on_leading(s, r: Replica, newer: LeaderEpoch) -> None:
-        """Does nothing: a new leader starts without fetches of its followers.
+        """Does nothing: each leader epoch has its own fetched offsets, and begins without any.
 
         A leader of Kafka keeps the fetches that it received in an earlier epoch. If another replica
         led in between, these old fetches break the claim `isr_has_what_is_committed` in 12 steps;

@@ -87,8 +87,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def acknowledgements_are_in_transition(s) -> Bool:
-        """While an acknowledgement of the present leader is written, its record is in transition,
-        with the same member, state and delivery count.
+        """While the present leader writes an acknowledgement, the record is in transition
+        (`is_in_transition`), with the member, state and delivery count of the acknowledgement.
 
         True because a member does not acknowledge a record again while its acknowledgement is being
         written.

@@ -67,7 +67,10 @@ class Continuation(Transactions):
         return super().is_appending() | (s.answering != nothing)
 
     def write(s, metadata: Metadata, answering: Instance | Nothing) -> None:
-        """Appends metadata that keeps no previous producer id and epoch, except in a decision."""
+        """Appends metadata. It keeps the previous producer id and epoch only if it has a decision.
+
+        A decision is a commit or an abort.
+        """
         super().write(metadata, answering)
         s.keep_last(false)
 
@@ -141,7 +144,9 @@ class Continuation(Transactions):
             s.is_continuing[i] = True
 
     def expects_last(s, i: Instance) -> Bool:
-        """True if the instance has the producer id and epoch before those of the coordinator."""
+        """True if the instance has the previous producer id and epoch of the coordinator's
+        metadata.
+        """
         m, own = s.metadata, s.producer[i]
         return (own.producer_id == m.previous_id) & any_of(
             (m.previous_id == m.producer_id) & (own.producer_epoch + 1 == m.producer_epoch),

@@ -173,10 +173,10 @@ class Version1(Transactions):
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
         """A new coordinator reads the log; appends that are not committed are lost.
 
-        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. A fence whose append
-        failed is not in the log, so the new coordinator does not know the fence. Simplified: like
-        the action `fail_over` of transaction version 2, with the same guards. If the new
-        coordinator kept a failed fence, it would fence without a reason.
+        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: like the
+        action `fail_over` of transaction version 2, with the same guards. A fence whose append
+        failed is not in the log, so the new coordinator clears `fence_failed`. Otherwise a fence
+        after the fail-over would not raise the epoch (`epoch_of_fence`).
         """
         super().fail_over(epoch)
         s.fence_failed = false
@@ -216,8 +216,8 @@ class Version1(Transactions):
     def may_be_fenced(s, i: Instance) -> Bool:
         """True if there is a reason to fence the instance.
 
-        The reason is a newer instance, a timeout or an expired transactional id. A fourth reason
-        is an earlier fence: the coordinator could not append its abort to the log.
+        The reason is a newer instance, a timeout or an expired transactional id. A fourth reason is
+        an earlier attempt to fence, whose abort could not be appended to the coordinator's log.
         """
         return super().may_be_fenced(i) | s.fence_failed
 

@@ -21,8 +21,9 @@ from properties.refinement.state_mapping import Step
 
 
 class ContinuationRefinement(Refinement):
-    """The version `kip-360` of `transactions`, and of the abstract spec that must allow each step
-    of it.
+    """The refinement from `transactions` to the abstract spec, both in the version `kip-360`.
+
+    The abstract spec must allow each step of `transactions`.
     """
 
     @cached_property

@@ -64,10 +64,10 @@ def write_open(path: Path, segment: Segment, open_before: Open) -> None:
 
 
 def append_aborted(path: Path, ended: Iterable[Ended], open_after: Open) -> None:
-    """Appends entries to the `.txnindex` of the segment file `path`.
+    """Appends the entries of aborted transactions to the `.txnindex` of the segment file `path`.
 
-    `ended` has the transactions that the last batches of the segment have aborted. `open_after` has
-    the transactions that are open after these batches.
+    `ended` has the transactions whose abort markers are in the newly appended batches. `open_after`
+    has the transactions that are open after these batches.
     """
     entries = (
         _entry(one, (first for first in open_after.values() if first < one.marker_offset))

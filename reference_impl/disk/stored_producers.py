@@ -45,9 +45,10 @@ class StoredProducers(Mapping[ProducerId, Producer]):
 
 
 def without_producers(snapshot: Snapshot, folder: Path) -> Snapshot:
-    """Returns the snapshot without producers in memory; they are read from its file if needed.
+    """Returns a copy of the snapshot that reads its producers from its file when they are needed.
 
-    The file must exist already. A snapshot without producers needs no file and stays as it is.
+    The file must exist already. A snapshot that has no producers needs no file, and is returned as
+    it is.
     """
     known = snapshot.producers.producers
     if isinstance(known, StoredProducers) or not known:

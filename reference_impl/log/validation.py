@@ -57,8 +57,9 @@ def scan_quickly(
 ) -> RecordFacts | None:
     """Returns the facts of `scan` about a batch's records; gives up if the batch is large.
 
-    Large means more than `most_bytes` after decompression, or more than `most_records` that Python
-    would have to read. Returns None if it gives up, or if the records are malformed.
+    A batch with more than `most_bytes` after decompression is large. If compiled code cannot scan
+    the batch, Python must read its records; then a batch with more than `most_records` is large
+    too. Returns None if it gives up, or if the records are malformed.
     """
     try:
         body = _records_of(batch, head, most_bytes)

@@ -39,8 +39,9 @@ class SimdExpressions:
     def takes(self, formula: t.Node) -> bool:
         """Returns True if SIMD code can evaluate the formula.
 
-        The formula must be defined in every state, its keys must not depend on the state, and its
-        numbers must fit into a signed byte.
+        The formula must be defined in every state, and its numbers must fit into a signed byte. The
+        keys of the maps that it reads must not depend on the state: `end_offset[b1]` is allowed,
+        but `end_offset[leader]` is not.
         """
         terms = list(t.walk(formula))
         return (

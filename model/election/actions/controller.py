@@ -100,8 +100,8 @@ class Controller(Brokers):
     def begins_epoch(s, moves: Bool) -> Bool:
         """True if a new leader epoch begins: the leader changes, or the partition loses its leader.
 
-        `moves` is true in both cases. The variant `keeps-epoch` lacks this rule, and breaks the
-        claim `one_leader_per_epoch` in 2 steps.
+        `moves` is this condition; the caller has computed it. The variant `keeps-epoch` lacks this
+        rule, and breaks the claim `one_leader_per_epoch` in 2 steps.
         """
         return moves
 

@@ -51,7 +51,7 @@ class Align:
 
 @dataclass(frozen=True)
 class Choice:
-    """A document that is printed on one line if it fits, otherwise in lines (`broken`)."""
+    """A document with two layouts: one line if it fits, otherwise several lines (`broken`)."""
 
     flat: str
     broken: Doc

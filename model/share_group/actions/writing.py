@@ -130,10 +130,10 @@ class Writes(Deliveries):
     def complete(s, w: Slot, *, succeeds: bool) -> None:
         """The leader learns the result of a write, and moves its start offset.
 
-        If the write of an acknowledgement failed, the member that acknowledged the record has
-        acquired it again, unless its lock has timed out. The leader forgets the records below the
-        start offset, except those that a member still has. Kafka:
-        InFlightState.completeStateTransition, SharePartition.maybeUpdateCachedStateAndOffsets.
+        After a failed write of an acknowledgement, the record is acquired by the same member as
+        before, unless its lock has timed out. The leader forgets the records below the start
+        offset, except those that a member still has. Kafka: InFlightState.completeStateTransition,
+        SharePartition.maybeUpdateCachedStateAndOffsets.
         """
         x, by = s.write[w].offset, s.write[w].member
         ends = s.is_from_leader(w) & (by != nothing)
@@ -185,8 +185,9 @@ class Writes(Deliveries):
         """Returns the offset of the first record, at or after the start offset, that is neither
         acknowledged nor archived.
 
-        `is_final` is true if the record `x` is acknowledged or archived. For the other records, the
-        function reads this from the state.
+        The state of the record `x` is about to change: `is_final` is true if the record will then
+        be acknowledged or archived. For every other record, the present state decides
+        (`is_passed`).
         """
         return first(
             Offset,

@@ -24,7 +24,8 @@ class AbstractShareGroupActions(Writes):
     def move_start(s, x: Offset) -> None:
         """The leader moves its start offset past final records, and forgets the records below it.
 
-        It keeps the records that a member still has. Kafka:
+        A record is final if a member has accepted or rejected it, or if the leader has archived it.
+        The leader keeps the records that a member still has. Kafka:
         SharePartition.maybeUpdateCachedStateAndOffsets. Simplified: this is a separate step, which
         may come late or never. Without the guard that the offset does not go back, the claim
         `start_offset_never_goes_back` breaks in 6 steps. Without the guard that the records are

@@ -47,7 +47,9 @@ from properties.linearizability import (
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class StaleGroupOffset:
-    """A fetch that fits no order of commits and fetches, and the offsets that were possible."""
+    """A fetch whose offset no linearization of the commits and fetches explains, and the offsets
+    that were possible.
+    """
 
     group: str
     key: str

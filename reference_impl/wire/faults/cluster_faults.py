@@ -91,7 +91,7 @@ async def carry_out(cluster: Faulty, fault: OfCluster) -> None:
 def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
     """Returns True if the fault would change nothing, because the node is in that state already.
 
-    A crash or a power loss changes nothing at a node that is down, a start nothing at a node that
+    A crash or a power loss changes nothing if the node is down. A start changes nothing if the node
     is up. For all other faults the result is False.
     """
     match fault:

@@ -309,10 +309,10 @@ class Rule:
             raise BadFault("broker", 'is missing; only a rule with "when" may leave it out')
 
     def at(self, broker: BrokerId) -> Rule:
-        """Returns the fault rule with `broker` for `RECEIVER`, the broker that gets the request.
+        """Returns the fault rule with `broker`, which gets the request, in place of `RECEIVER`.
 
-        The later rule `then` is changed in the same way. If the fault concerns only the request,
-        such as `Drop`, the whole rule stays the same.
+        The rule `then`, which comes into force after this one, is changed in the same way. If the
+        fault concerns only the request, such as `Drop`, the whole rule stays the same.
         """
         if isinstance(self.fault, OfRequest):
             return self

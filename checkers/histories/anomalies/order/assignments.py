@@ -38,9 +38,10 @@ ASSIGNMENTS: Final = pa.schema([("process", pa.int64()), ("op", pa.int64()), ("k
 
 
 def assignments(batch: Batch) -> pa.Table:
-    """Returns the partitions of each assignment that did not fail: one row per assignment and key.
+    """Returns the keys (topic partitions) of the assignments that did not fail.
 
-    Each assignment also has one row with the key NULL, which serves to count the assignments.
+    The table has one row per assignment and key. Each assignment also has one row with the key
+    NULL, which serves to count the assignments.
     """
     rows = np.flatnonzero(batch.is_in("f", *ASSIGNING) & ~batch.is_in("outcome", "fail"))
     process, op = batch.ints("process")[rows], batch.ints("op")[rows]

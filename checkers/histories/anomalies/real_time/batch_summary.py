@@ -15,7 +15,8 @@ The tables of a summary:
     firsts          for each log, the time of its first observation in the batch
     unopposed       the checks of operations that were invoked no later than this first observation:
                     the batch cannot contradict these checks. If no other batch has an earlier
-                    observation either, a check is not counted
+                    observation either, nothing can contradict the check, and it is left out of the
+                    number of checks
     steps           the observations. The last 1,024 have one row each. The older ones have one row
                     for each key: the highest log end, with the time of the first completion in the
                     batch
@@ -25,8 +26,8 @@ The tables of a summary:
     contradicted    the checks that an observation of this batch contradicts, each with the highest
                     such observation
     limits          for each key, the lowest offset of all checks that are neither in `early` nor in
-                    `contradicted`. Only if an earlier batch has a higher observation, the plan
-                    reads these checks again
+                    `contradicted`. The plan reads these checks again only if an earlier batch has
+                    an observation of the key above this offset
     without_offset  the sends without an acknowledged offset, each with the highest log end that
                     was observed in this batch before the send was invoked
 """
