@@ -93,8 +93,8 @@ def exit_code(verdicts: Iterable[Verdict], *, require_exercised: bool = False) -
     """Returns the exit code of the worst verdict of a run.
 
     The verdict `not exercised` means that no observation could have shown a violation. By default
-    such a verdict is ignored; with `require_exercised` it counts as `undecided`. If a run has no
-    other verdict, the exit code is UNDECIDED.
+    such a verdict is ignored; with `require_exercised` it counts as `undecided`. If all verdicts
+    are `not exercised`, or if the run has no verdict, the exit code is UNDECIDED.
     """
     found = set(verdicts)
     if require_exercised and "not exercised" in found:

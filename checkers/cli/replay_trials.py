@@ -30,7 +30,10 @@ def replay_trials(
     times: int,
     **of_a_model_trace: object,
 ) -> None:
-    """Repeats the test runs in the folder `file`, on the system `on` or on that of the runs."""
+    """Repeats the test runs in the folder `file`, on the system `on`.
+
+    If `on` is None, each test run is repeated on the system on which it first ran.
+    """
     from checkers.systems.opening import CLUSTER, named
     from checkers.trials.layout import pace_for, started
     from checkers.trials.replaying import kept_trials

@@ -63,7 +63,7 @@ class Fairness:
         return found
 
     def resting(self) -> Mask:
-        """Returns a mask of the graph's states that no fair action can change."""
+        """Returns a mask of the states from which no fair action leads to another state."""
         resting = np.ones(len(self.graph.states), dtype=bool)
         for instance in self.instances:
             resting[instance.enabled] = False

@@ -64,13 +64,14 @@ class Cycles(Protocol):
     """The transitions of a state graph, numbered; a path is a list of their numbers."""
 
     def resting(self) -> Mask:
-        """Returns a mask of the graph's states that no fair action can change."""
+        """Returns a mask of the states from which no fair action leads to another state."""
         ...
 
     def fair(self, within: Mask, through: Mask) -> Mask:
-        """Returns a mask of all states in the largest sets where a fair behaviour can stay forever.
+        """Returns a mask of the states that a fair behaviour can visit infinitely often.
 
-        The sets are in `within`, and each contains a state of `through`.
+        From some state on, the behaviour stays in `within`. It also visits a state of `through`
+        infinitely often.
         """
         ...
 

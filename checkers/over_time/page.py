@@ -1,7 +1,8 @@
-"""The page with the history of each claim: one HTML file without scripts or requests.
+"""The page with the history of each claim: one HTML file that has no scripts and loads nothing.
 
-A claim has one row for each subject; a row has one mark for each run, the oldest first, and a table
-of its runs with seeds, versions and durations. The page has the last 200 runs of a claim.
+A claim has one row for each subject: a history, or a spec with its constants and engine. A row has
+one mark for each run, the oldest first, and a table of its runs with seeds, versions and durations.
+The page has the last 200 runs of a claim.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """The verdicts as JUnit XML, which every CI displays: one test case for each verdict.
 
-A violation is a failure, with its evidence as text. An undecided verdict is an error, since CI must
-not show it as success. A claim that was not exercised is skipped, with the reason. A known
-violation is skipped too, with its owner. A run may fail although every claim holds or was not
-exercised; this is also an error. A permitted or expected violation passes. The name of a test case
-contains the spec and its constants, but no figure that changes from run to run.
+A violation is a failure, with its evidence as text. But a violation in the file of known violations
+is skipped, with its owner. A permitted or expected violation passes. An undecided verdict is an
+error, since CI must not show it as success. A claim that was not exercised is skipped, with the
+reason.
+
+If the run fails and no verdict explains its exit code, a further test case is an error. The name of
+a test case contains the spec and its constants, but no figure that changes from run to run.
 
 Source: the xunit2 schema that Jenkins and pytest share.
 """

@@ -94,11 +94,11 @@ def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
 def merge_cells(
     kernels: Sequence[Kernel], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Merges the tables of each kernel and shuffle partition; yields one row for each such pair.
+    """Yields a row for each kernel and shuffle partition: all tables of this pair, as one table.
 
-    A kernel is a function that a task ran on the rows of a partition. Each input row has a table
-    that a kernel returned, or the cost of a task, which is passed on unchanged. The input rows must
-    be sorted by kernel and shuffle partition.
+    A kernel is a function that a task ran on the rows of a partition. Each input row has one cell:
+    a serialized table that a kernel returned, or the cost of a task. A cost is passed on unchanged.
+    The input rows must be sorted by kernel and shuffle partition.
     """
     prepare_worker(len(sys.modules))
     rows = (no_fault(row) for batch in batches for row in batch.to_pylist())

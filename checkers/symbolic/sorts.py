@@ -196,8 +196,8 @@ class Unbounded(Sorts):
     def at_least(self, info: t.SortInfo, number: int, is_member: Callable[[Expr], Expr]) -> Expr:
         """Returns a formula that is true if the members include a set of `number` or more elements.
 
-        The formula does not fix the number, because no axiom states which sets are large enough. So
-        the proof holds for each number.
+        In the formula, `number` is only part of the name of a family of sets. No axiom fixes which
+        sets are in the family. So the proof holds for each number.
         """
         name = f"AtLeast{number}{info.name}"
         if name not in self._families:

@@ -39,8 +39,8 @@ SHOWN_AFTER: Final = 3
 class TakenEvent(NamedTuple):
     """The number of an event that was applied to the spec, and the latest action of the spec.
 
-    `last` is the action that the spec had taken last when the event was applied: for this event, or
-    for an earlier one if this event has no action.
+    `last` is the action that the spec took for this event. If the spec took none, `last` is the
+    latest action before the event.
     """
 
     number: int  # in the order of the clock
@@ -105,10 +105,10 @@ class Following:
         return None
 
     def next(self) -> Refused | None:
-        """Applies the next event to the spec; tries late events first if the spec refuses it.
+        """Applies the next event to the spec; if the spec refuses it, tries late events first.
 
-        The line of a late event comes after its effect. Returns None if the event was applied, else
-        the refusal.
+        A late event happened before the next event, but its line was logged after it. Returns None
+        if the next event was applied, else the refusal.
         """
         if self.start in self.early:
             self.early.discard(self.start)

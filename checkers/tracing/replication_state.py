@@ -74,10 +74,10 @@ class ReplicationState(NamedTuple):
         return next(has, end)
 
     def may_lack(self, epoch: int) -> bool:
-        """Returns True if the leader of an epoch may lack committed records.
+        """Returns True if the leader of an epoch may lack committed records when it begins.
 
-        This is so after a step that may lose records, such as an unclean election. It ends when
-        `is_replaced` is true for the epoch.
+        This is so if a step may have lost records, such as an unclean election, and no leader has
+        begun since. But if `is_replaced` is true for the epoch, the function returns False.
         """
         return bool(self.state["lossy", (epoch,)]) and not self.is_replaced(epoch)
 

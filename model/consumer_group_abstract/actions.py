@@ -170,10 +170,10 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
             s.revoking[m][p] = revoking
 
     def taken_after(s, m: Member, p: TopicPartition, assigned: Bool, revoking: Bool) -> Bool:
-        """Returns whether the partition is taken after the member's assignment has changed.
+        """Returns True if the partition is not free after the member's assignment has changed.
 
-        The coordinator removes the partitions that the member had, and then adds those that it has
-        now. In the other order, the variant `erases-what-comes-back` breaks the claim
+        The coordinator first removes the partitions that the member had, and then adds those that
+        it has now. In the other order, the variant `erases-what-comes-back` breaks the claim
         `no_double_assignment` in 13 steps.
         """
         had = s.assigned[m][p] | s.revoking[m][p]

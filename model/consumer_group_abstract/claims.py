@@ -141,8 +141,9 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
         """A consumer whose heartbeats are accepted reads only partitions that the coordinator has
         recorded for this consumer.
 
-        A recorded partition is assigned to the consumer, or not yet revoked. True because the
-        coordinator removes a partition only after a heartbeat that no longer reports the partition.
+        The coordinator has recorded a partition if the partition is assigned to the consumer, or if
+        the consumer must still revoke it. True because the coordinator removes a partition only
+        after a heartbeat that no longer reports the partition.
         """
         return forall(
             implies(s.is_live_owner(m, p), s.has(m, p)) for m in Member for p in TopicPartition
@@ -153,8 +154,9 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
         """While a response to a consumer in the group is in flight, the consumer reads only
         partitions that the coordinator has recorded for this consumer.
 
-        A recorded partition is assigned to the consumer, or not yet revoked. True because the
-        coordinator responds only to heartbeats that it accepts.
+        The coordinator has recorded a partition if the partition is assigned to the consumer, or if
+        the consumer must still revoke it. True because the coordinator responds only to heartbeats
+        that it accepts.
         """
         return forall(
             implies(all_of(s.answered[m], s.joined[m], s.owns[m][p]), s.has(m, p))

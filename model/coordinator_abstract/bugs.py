@@ -35,10 +35,11 @@ from model.variants import bug
 
 @bug("lax-markers", breaks="faithful", steps=17, issue="KAFKA-19446", in_force=kafka("4.0", "4.1"))
 class LaxMarkers(AbstractCoordinator):
-    """A partition accepts a marker with the largest epoch that it has seen (KAFKA-19446).
+    """A partition accepts a marker whose epoch only equals the largest seen epoch (KAFKA-19446).
 
-    A repeated marker ends the producer's next transaction, whose records carry the same epoch. The
-    action `write_marker` breaks the claims `faithful` and `atomic`.
+    The marker's epoch must be larger. A repeated marker ends the producer's next transaction, whose
+    records carry the same epoch. The action `write_marker` breaks the claims `faithful` and
+    `atomic`.
     """
 
     def accepts_marker(s, t: TopicPartition, p: ProducerId, marker_epoch: ProducerEpoch) -> Bool:

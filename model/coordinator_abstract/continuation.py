@@ -324,7 +324,9 @@ class Continuation(ContinuationLemmas):
 
     @witness
     def a_repeated_request_is_answered(s) -> Bool:
-        """Reachable: a response was lost, and its client has the epoch all the same."""
+        """Reachable: a response was lost, and the coordinator answers the repeated request with
+        the same producer epoch.
+        """
         return exists(
             all_of(
                 s.has_last[i],

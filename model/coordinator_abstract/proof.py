@@ -229,9 +229,9 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def a_decision_raises_the_epoch(s) -> Bool:
         """The markers of a transaction have a larger epoch than its records.
 
-        As long as the transactional id keeps its producer id, no later epoch is below the epoch of
-        these markers: neither the epoch in the coordinator's log, nor the epoch of a later
-        transaction that the log commits or aborts.
+        As long as the transactional id keeps its producer id, two epochs are at least as large as
+        the epoch of these markers. These are the epoch in the coordinator's log, and the epoch of
+        the records of a later transaction that the log commits or aborts.
         """
         return forall(
             implies(

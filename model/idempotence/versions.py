@@ -1,5 +1,5 @@
-"""The versions of the idempotent producer: KIP-98, KIP-360, and KIP-360 with a check of first
-sequences.
+"""The versions of the idempotent producer: KIP-98, KIP-360, and KIP-360 with a check that the
+first sequence in a partition is 0.
 """
 
 from __future__ import annotations

@@ -115,10 +115,10 @@ class Script:
 
     @classmethod
     def of(cls, roots: Iterable[t.Node], in_spec: Names, params: Iterable[t.Local] = ()) -> Script:
-        """Returns a name for each large term that occurs more than once in `roots`.
+        """Returns a script with a name for each large term that occurs more than once in `roots`.
 
-        If the spec itself names the term (`in_spec`), the result has this name. `params` are
-        the parameters that a named term may contain.
+        If the spec itself names the term (`in_spec`), the script uses this name. A term that
+        contains a free variable gets no name, unless `params` has the variable.
         """
         parameters = frozenset(params)
         uses: Counter[t.Node] = Counter()

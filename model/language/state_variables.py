@@ -325,7 +325,7 @@ def no_such(owner: object, what: str, name: str, known: Iterable[str]) -> Except
 
 
 def reraise_property_error(owner: object, name: str) -> None:
-    """Raises SpecError with the true cause if the property of this name fails with an
+    """Raises SpecError with the true cause if the @property `name` of `owner` fails with an
     AttributeError.
     """
     # Python hides the AttributeError: it calls `__getattr__`, which reports no such property

@@ -239,9 +239,9 @@ class FetchesBeforeInit(IdPerPartition):
 class KeepsProducer(IdPerPartition):
     """In a rebalance, an instance keeps its producer: it does not initialize its transactional id.
 
-    If the instance gets the same partition back, it may fetch the offset before the marker of its
-    own last transaction. The action `fetch_offset` breaks the lemma
-    `only_the_reader_sends_offsets`.
+    If the instance gets the same partition back, it may fetch the committed offset too early: the
+    coordinator has not yet received the marker of the instance's own last transaction. The action
+    `fetch_offset` breaks the lemma `only_the_reader_sends_offsets`.
     """
 
     def may_fetch(s, i: Instance, p: TopicPartition) -> Bool:

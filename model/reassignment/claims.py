@@ -70,8 +70,10 @@ class ReassignmentClaims(Reassignments):
 
     @action_property
     def acknowledged_within_isr(s, after: ElectionClaims) -> Bool:
-        """A leader raises its high watermark only if its ISR is large enough: it has at least
-        min.insync.replicas members, or all replicas that the leader knows.
+        """A leader raises its high watermark only if its ISR is large enough.
+
+        The ISR needs min.insync.replicas members. If the leader knows fewer replicas, the ISR needs
+        as many members as the leader knows replicas.
         """
         return forall(
             implies(
@@ -129,7 +131,10 @@ class ReassignmentClaims(Reassignments):
 
     @witness
     def moved_with_a_committed_record(s) -> Bool:
-        """Reachable: a record is committed, and a broker that is no replica has an empty log."""
+        """Reachable: a record is committed, and a broker that is not a replica has an empty log.
+
+        If every broker is a replica at first, a reassignment has removed this broker.
+        """
         return exists(
             all_of(s.is_committed(x), ~s.assignment.replicas[r], s.broker[r].end_offset == 0)
             for r in Replica

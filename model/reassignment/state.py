@@ -43,9 +43,9 @@ class ReassignedPartition(Election):
     reassignments: Faults
 
     def scope(s) -> Scope:
-        """Returns the sizes of types as in `election`, with more leader epochs.
+        """Returns how many values each type has: as in the spec `election`, but more leader epochs.
 
-        Reassignments also begin leader epochs.
+        Reassignments also begin leader epochs, and the type `Faults` counts them too.
         """
         changes = s.max_unclean + s.max_disruptions + s.max_losses
         most = max(s.max_unclean, s.max_losses, s.max_disruptions, s.max_reassignments)

@@ -75,9 +75,10 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def the_last_to_join_ends_an_epoch(s) -> Bool:
-        """If a replica joined the ISR in the step that ended an epoch, the epoch has had a leader.
+        """If `joined_last` has a replica for an epoch, the epoch had a leader and is over.
 
-        Also, this epoch is older than the newest one.
+        For each epoch, `joined_last` has the replica that joined the ISR in the step that ended the
+        epoch. An epoch is over if it is not the newest one.
         """
         return forall(
             implies(s.joined_last[e][r], s.led[e].begun & (e != s.newest))
@@ -222,8 +223,8 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def proposed_replicas_have_the_epoch(s) -> Bool:
-        """If the newest leader proposes to add a replica to the ISR, the replica is in the newest
-        epoch.
+        """If the newest leader proposes to add a replica to the ISR, the replica knows the newest
+        leader epoch.
         """
         return forall(
             implies(s.led[s.newest].proposed[r], s.broker[r].leader_epoch == s.newest)

@@ -23,10 +23,10 @@ ONE_MEMBER = {"members": 1}
     in_force=kafka("4.0", "4.0"),
 )
 class SkipsGaps(AbstractShareGroup):
-    """The leader moves its start offset past a record that no member got under this leader, if a
-    later record is final (KAFKA-18494).
+    """The leader skips a record that it has delivered to no member (KAFKA-18494).
 
-    In Kafka, a new leader does this. The old leader had delivered the record, and nobody had
+    It moves its start offset past this record if a later record is acknowledged or archived. In
+    Kafka, a new leader does this. The old leader had delivered the record, and nobody had
     acknowledged it. The claim `no_record_is_skipped` breaks at the action `move_start`.
     """
 

@@ -269,10 +269,11 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def final_writes_are_decided(s) -> Bool:
-        """If a write makes its record final, the record is decided or deleted.
+        """If a write to the share coordinator has a final state, its record is decided or deleted.
 
-        A record is decided if a member has accepted or rejected it, or if it reached the limit of
-        deliveries. True because one of these happens before the leader sends the write.
+        The final states are acknowledged and archived. A record is decided if a member has accepted
+        or rejected it, or if it reached the limit of deliveries. True because one of these happens
+        before the leader sends the write.
         """
         return forall(
             implies(

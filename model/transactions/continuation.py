@@ -126,7 +126,8 @@ class Continuation(Transactions):
         """A client continues: it receives the next epoch, or epoch 0 of a new producer id.
 
         Kafka: TransactionMetadata.prepareIncrementProducerEpoch and prepareProducerIdRotation.
-        Simplified: if a transaction is ongoing, the client waits until it is fenced.
+        Simplified: if a transaction is ongoing, the client waits until the coordinator has ended
+        this transaction.
         """
         m = s.metadata
         when(

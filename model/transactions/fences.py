@@ -84,11 +84,11 @@ class StrictFence(Transactions):
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """A new coordinator reads the log; a fence that is not committed is lost.
+        """A new coordinator reads the log; a fence is lost if its abort is not committed.
 
         Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: like the
-        action `fail_over` of transaction version 2, with the same guards. If the new coordinator
-        kept a lost fence, it would refuse to end a transaction that is still open.
+        action `fail_over` of transaction version 2, with the same guards. If the transaction still
+        counted as fenced, the new coordinator would refuse to end it, although it is open.
         """
         super().fail_over(epoch)
         for k in Transaction:

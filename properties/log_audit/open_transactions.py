@@ -43,7 +43,7 @@ class OpenTransaction(Location):
 
 
 def open_transactions(logs: Logs) -> tuple[OpenTransaction, ...]:
-    """Returns all open transactions that may still end."""
+    """Returns the open transactions that may still end: all except the hanging ones."""
     return tuple(sorted(row for hangs, row in _open(logs) if not hangs))
 
 

@@ -127,11 +127,11 @@ class Refinement(HistoryMapping[Quorum]):
 
 
 def epoch_of(state: State, replica: int) -> int:
-    """Returns the abstract spec's number for a replica's epoch in the detailed spec."""
+    """Returns a replica's epoch, converted from the detailed spec to the abstract spec."""
     return as_int(state["member.epoch", (replica,)]) + 1
 
 
 def end_of(state: State, replica: int) -> int:
-    """Returns the abstract spec's number for a replica's log end offset in the detailed spec."""
+    """Returns a replica's log end offset, converted from the detailed spec to the abstract spec."""
     value: Value = state["log.end_offset", (replica,)]
     return as_int(value) - 1

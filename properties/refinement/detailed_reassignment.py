@@ -10,8 +10,9 @@ A detailed step may be several abstract ones. For example, a fenced broker leave
 next leader is elected: two abstract steps. In the detailed spec, a broker loses records when it
 stops; in the abstract spec, it loses them when it has registered again.
 
-Simplified: a log has one record. A last known leader is not elected: such an election needs as many
-unclean stops as min.insync.replicas. A partition never has fewer replicas than min.insync.replicas.
+Simplified: a log has one record. No last known leader is elected: such an election needs at least
+min.insync.replicas unclean stops, and the explored instances allow fewer. A partition never has
+fewer replicas than min.insync.replicas.
 """
 
 from __future__ import annotations

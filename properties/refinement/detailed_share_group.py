@@ -9,7 +9,7 @@ step.
 The abstract state has the largest start offset that was ever stored; the detailed state of Kafka
 4.3 may have forgotten it. So both specs are explored together (`history_mapping`).
 
-Simplified: liveness is left out. The log of `share-group` has an end, at which nobody appends.
+Simplified: liveness is left out. In `share-group`, nobody appends to the log.
 """
 
 from __future__ import annotations

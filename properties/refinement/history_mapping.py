@@ -174,9 +174,10 @@ class HistoryMapping(ABC, Generic[R]):
         ]
 
     def _counterpart(self, detailed: State) -> State:
-        """Returns an abstract state that agrees with an initial detailed one.
+        """Returns an abstract state that agrees with `detailed`, a detailed initial state.
 
-        Raises AssertionError if no abstract initial state leads to such a state.
+        The calls `first_calls` lead from an abstract initial state to the returned state. Raises
+        AssertionError if they lead to no state that agrees.
         """
         reasons: list[str] = []
         for abstract in self._abstract.initial(self.abstract):  # the first that agrees suffices

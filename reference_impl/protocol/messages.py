@@ -230,7 +230,9 @@ class EpochEndOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortedTransaction:
-    """An aborted transaction: a reader skips its producer's records up to the next abort marker."""
+    """An aborted transaction: from `first_offset` on, a reader skips the records of this
+    producer id, up to the next abort marker of the producer id.
+    """
 
     producer_id: ProducerId
     first_offset: Offset

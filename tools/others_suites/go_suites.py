@@ -118,7 +118,9 @@ def build_kfake(folder: Path) -> Iterator[Program]:
 
 
 def adapted(text: str) -> str:
-    """Returns a test file of kfake, whose brokers begin with 0, with the broker ids of Urteil.
+    """Returns the text of a kfake test with each broker id plus 1.
+
+    The ids of kfake begin with 0, those of Urteil with 1.
 
     >>> adapted("cl.Broker(0).Request(ctx, req)")
     'cl.Broker(1).Request(ctx, req)'

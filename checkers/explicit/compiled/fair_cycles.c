@@ -149,7 +149,7 @@ void fair_home(Graph *g, uint32_t node, const uint8_t *within, uint8_t *home) {
   while (g->path) if (!goes_on(g)) leave(g);
 }
 
-/* Marks the nodes in which no fair action can change the state. */
+/* Marks the nodes from which no fair action leads to another node. */
 void fair_resting(const Graph *g, uint8_t *resting) {
   for (uint64_t v = 0; v < g->nodes; v++) {
     resting[v] = 1;

@@ -96,15 +96,16 @@ class FairCycles:
     # ---- sets
 
     def resting(self) -> Mask:
-        """Returns a mask of the graph's states that no fair action can change."""
+        """Returns a mask of the states from which no fair action leads to another state."""
         resting = self._mask()
         self._c.fair_resting(self._at, _of(resting))
         return resting
 
     def fair(self, within: Mask, through: Mask) -> Mask:
-        """Returns a mask of all states in the largest sets where a fair behaviour can stay forever.
+        """Returns a mask of the states that a fair behaviour can visit infinitely often.
 
-        Each set is a subset of `within` and contains a state of `through`.
+        From some state on, the behaviour stays in `within`. It also visits a state of `through`
+        infinitely often.
         """
         good = self._mask()
         left = within

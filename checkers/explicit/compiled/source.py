@@ -47,7 +47,7 @@ class Source:
 
     @cached_property
     def first_instances(self) -> tuple[int, ...]:
-        """Returns the number of the first instance of each action, then the number of instances.
+        """Returns the index of each action's first instance, and last the number of all instances.
 
         An instance is an action with values of its parameters.
         """

@@ -202,8 +202,9 @@ def of_anti_dependencies(
 ) -> tuple[str, tuple[int, ...]] | None:
     """Returns the form and the operations of a cycle with rw, such as `("G-single", (3, 7))`.
 
-    A G-single has one rw dependency; its first operation is the reader. Without a G-single, the
-    function returns a G2, which has several rw dependencies. Returns None if it finds neither.
+    A G-single has one rw dependency; its operations begin with the reader of this dependency.
+    Without a G-single, the function returns a G2, which has several rw dependencies. Returns None
+    if it finds neither.
     """
     # `flow` is the graph of ww and wr; `missed` has the pairs (reader, sender) of rw.
     members, small = set(component), len(component) <= SEARCHED

@@ -110,5 +110,7 @@ def is_known(
 
 
 def furthest(facts: Collection[Reached]) -> Reached:
-    """Returns the proof of the highest log end; of several, the one that completed first."""
+    """Returns the fact with the highest log end; of several such facts, the one that completed
+    first.
+    """
     return min(facts, key=lambda fact: (-fact.end, fact.completed_ns, fact.op, fact.position))

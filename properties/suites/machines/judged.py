@@ -4,7 +4,7 @@ A machine gets a setting, the seeded bugs of the broker, and a list of names to 
 of these:
 
     retry_resumes                            a claim: every run must satisfy it
-    isr_shrinks: the leader commits alone    CLAIM: GOAL; at least one run must reach the goal
+    isr_shrinks: the leader commits alone    a goal of the claim: at least one run must reach it
     zombie-write                             an anomaly of the recorded history
 
 After the last rule all faults end and the cluster recovers. Then the machine checks the names in

@@ -48,7 +48,8 @@ def find_repetitions(
     """Finds, for each application, the first record that it received twice.
 
     The record and its two deliveries are stored in `applications`. `delivered` has the offsets that
-    each application received in the whole history; `ok` has them for each batch.
+    each application received in the whole history. `ok` has the same offsets separately for each
+    batch of the history.
     """
     again = delivered.where(delivered.repeated != 0)
     where = {

@@ -11,9 +11,9 @@ the application commits it or rolls it back by its name.
     PostgreSQL   has PREPARE TRANSACTION; the server needs max_prepared_transactions > 0.
     SQLite       has no PREPARE TRANSACTION. To prepare a transaction, this store rolls it back, and
                  stores the texts of its statements durably under the name. The commit runs the
-                 statements again and deletes the texts, in one transaction. No locks are held
-                 between the two, unlike in PostgreSQL. So the rows may have changed before the
-                 commit. The database is in memory or in a file.
+                 statements again and deletes the texts, in one transaction. Unlike in PostgreSQL,
+                 no locks are held from the preparation to the commit. So the rows may have changed
+                 before the commit. The database is in memory or in a file.
 
 Source: docs/sources.md D0 (the consumer's position in the same store as its output); Gray and
 Reuter, "Transaction Processing", two-phase commit; PostgreSQL's documentation, PREPARE TRANSACTION.
