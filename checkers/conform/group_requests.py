@@ -87,9 +87,10 @@ def sync(
     protocol_type: str = "consumer",
     note: str = "sync",
 ) -> Begin:
-    """Returns a SyncGroup request of the member `letter`.
+    """Returns a SyncGroup request of the member with the name `letter`.
 
-    If this member leads the group, the request has an assignment for each of `members`.
+    Each letter of `members` is the name of a member. If the sender leads the group, the request has
+    an assignment for each of them.
     """
     assigned = [
         {"member_id": member_of(one), "assignment": raw(f"for {one}".encode())} for one in members

@@ -24,7 +24,10 @@ def diagnose_init(at: Instance) -> Undefined | None:
 
 
 def diagnose_action(at: Instance, state: Packed) -> Undefined | None:
-    """Returns the first term in the actions from this state with a value outside its type."""
+    """Evaluates all actions in the state, and returns the first term with a value outside its type.
+
+    Returns None if there is no such term.
+    """
     try:
         for _ in Interpreter(at.ranges).steps(at.spec, at.unpack(state)):
             pass

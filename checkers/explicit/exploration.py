@@ -71,7 +71,7 @@ class Budget:
 class Progress:
     """The progress of an exploration; `queue` is the number of states that are not yet expanded.
 
-    `liveness` is the present activity of the check of liveness, which follows the search.
+    Liveness is checked after the search; `liveness` describes what this check is doing now.
     """
 
     distinct: int

@@ -1,8 +1,8 @@
 """The assumption about majorities in proofs: any two majorities share an element.
 
-A proof for any number of elements, such as replicas, cannot count. So it replaces majorities by
-*quorums*: sets of which any two share an element. For few elements this assumption is checked here,
-for all pairs of majorities.
+A proof that holds for any number of elements, such as replicas, cannot count the elements of a set.
+So the proof uses *quorums* in place of majorities: sets of which any two share an element. For few
+elements this assumption is checked here, for all pairs of majorities.
 """
 
 from __future__ import annotations

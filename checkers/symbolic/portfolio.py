@@ -89,10 +89,11 @@ class Attempt:
         return f"{self.strategy.name} of a slice" if self.facts.named else self.strategy.name
 
     def run(self, *, units: int, limit_ms: int, seed: int) -> Answer:
-        """Returns Z3's answer, within the strategy's share of `units` and within `limit_ms`.
+        """Returns Z3's answer to this query; at a limit, the answer is `unknown`.
 
-        `units` is the amount of Z3's work that is left for the condition of the proof. `limit_ms`
-        is wall time.
+        `units` is the amount of Z3's work that is left for this and all later queries about the
+        goal. This query may use only its strategy's part of `units`. `limit_ms` limits the wall
+        time.
         """
         solver = Solver(
             self.sorts.context,

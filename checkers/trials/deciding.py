@@ -76,8 +76,8 @@ class Again:
 class Judged:
     """The verdict on a claim in one configuration of the cluster, and how many trials were run.
 
-    A trial is a test run. `side` is inside if the configuration satisfies the claim's condition.
-    Then the claim must hold.
+    A trial is a test run. `side` is the expected verdict: the claim holds if the configuration
+    satisfies its condition, and is violated otherwise.
     """
 
     side: Side

@@ -45,9 +45,10 @@ class KeptTrial:
         return frozenset(power for power in needed if power is not None)
 
     def shown_by(self, ran: Ran) -> str | None:
-        """Returns how the repeated test run broke the claim, or reached a goal of this claim.
+        """Returns how the repeated test run broke the claim, or how it reached a goal of the claim.
 
-        Returns None if the repetition did neither.
+        Only a claim "X can happen" has goals: conditions that some run must reach. Returns None if
+        the repetition did neither.
         """
         found = (how for name, how in ran.shown.items() if name.partition(": ")[0] == self.claim)
         return next(found, None)

@@ -56,8 +56,8 @@ class LaxMarkers(AbstractCoordinator):
 class KeepsEpoch(LaxMarkers):
     """A commit or abort does not raise the producer epoch, as before KIP-890 (KAFKA-14402).
 
-    A partition accepts a late record after the marker of its transaction, and nothing ends this
-    record: the transaction hangs. A late request ends the next transaction. The actions
+    A partition accepts a late record after the marker of the record's transaction. No second marker
+    follows, so this transaction hangs. A late request ends the next transaction. The actions
     `prepare_commit`, `prepare_abort` and `fence` break the lemma `a_decision_follows`; the action
     `begin` breaks `a_stamp_has_one_transaction`.
     """

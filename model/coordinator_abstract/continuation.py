@@ -302,8 +302,8 @@ class ContinuationLemmas(ContinuationActions):
     in_force=kafka("4.2", LATEST, needs="clients that continue with InitProducerId"),
 )
 class Continuation(ContinuationLemmas):
-    """The rules of `kip-1228`, with clients that continue after an error (KIP-360), and with lost
-    responses to InitProducerId.
+    """The rules of `kip-1228`; also, clients continue after an error (KIP-360), and responses to
+    InitProducerId may be lost.
     """
 
     @invariant

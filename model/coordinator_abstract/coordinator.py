@@ -123,7 +123,7 @@ class Coordinator(AbstractCoordinatorState):
         )
 
     def fences(s, m: Metadata, producer_epoch: ProducerEpoch) -> Bool:
-        """True if the epoch is larger than the record's, so that it fences all earlier instances.
+        """True if the epoch is larger than that in `m`, so that it fences all earlier instances.
 
         Without this rule, the variant `fences-nobody` breaks the claim `one_instance_has_an_epoch`
         in 4 steps.

@@ -2,8 +2,8 @@
 
 Before KIP-966 the last member of an ISR stays in the ISR, even if it has lost its disk. Before
 KIP-903 a leader does not check the broker epoch of a fetch. The version `kip-966` follows the text
-of KIP-966. If no replica is eligible, this version elects the last known eligible leader with the
-longest log.
+of KIP-966: it keeps a set of last known eligible leaders (LastKnownELR). If ISR and ELR are empty,
+it elects the replica of this set that has the longest log.
 
 Source: KIP-903 (3.5); KAFKA-15583 (3.7: no commit below min.insync.replicas); KIP-966.
 """
@@ -109,10 +109,11 @@ class BeforeKip903(BeforeElr):
     in_force=unreleased("KIP-966's recovery by the longest log was not released up to 4.3"),
 )
 class Kip966(Election):
-    """KIP-966 as written: if no replica is eligible, the last known eligible leader with the
-    longest log leads.
+    """KIP-966 as written: if ISR and ELR are empty, the last known eligible leader with the longest
+    log leads.
 
-    So a record survives as long as fewer than min.insync.replicas brokers have lost the record.
+    The controller keeps a set of last known eligible leaders. So a record survives as long as fewer
+    than min.insync.replicas brokers have lost the record.
     """
 
     def is_tolerable(s) -> Bool:

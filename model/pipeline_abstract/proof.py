@@ -135,9 +135,12 @@ class PipelineProof(PipelineClaims):
         """While a transaction with a pending offset is open, it has exactly the output records of
         the inputs from the committed offset up to the pending offset.
 
-        After the coordinator has committed, the output records that await a marker still belong to
-        inputs between these two offsets. True because the instance that sent the pending offset had
-        its position just above these inputs.
+        After the coordinator has committed, the offset stays pending until the group coordinator
+        gets its marker. Until then, the output records that await a marker belong to inputs between
+        the two offsets.
+
+        True because the instance that sent the pending offset had its position just above these
+        inputs.
         """
         return forall(
             implies(

@@ -130,10 +130,11 @@ class Registration(AbstractPartitionState):
 
     @action
     def elect_eligible(s, leader: Replica, newer: LeaderEpoch) -> None:
-        """The last member leaves the ISR, and a replica of the ELR leads as the only member.
+        """A replica of the ELR becomes the leader and the only member of the ISR.
 
-        Kafka: PartitionChangeBuilder.electLeader. Simplified: this may happen at any time,
-        also if the ISR is empty already. Without the guard that the leader is in the ELR, the claim
+        Before this, the ISR is empty, or its only member is the old leader, which leaves. Kafka:
+        PartitionChangeBuilder.electLeader. Simplified: this may happen at any time. Without the
+        guard that the new leader is in the ELR, the claim
         `eligible_replicas_have_committed_records` breaks in 7 steps.
         """
         members = s.isr[s.newest]

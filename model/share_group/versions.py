@@ -18,7 +18,7 @@ from model.variants import version
     default=True,
 )
 class ShareGroup(ShareGroupClaims):
-    """Share groups as of Kafka 4.3, with two more rules for the start offset.
+    """Share groups of Kafka 4.3, plus two rules for the start offset that Kafka 4.3 lacks.
 
     The stored start offset only grows. A leader looks for a new start offset also after a write has
     failed, and after the topic has deleted records.

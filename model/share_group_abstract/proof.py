@@ -2,11 +2,11 @@
 
 The argument: the delivery count orders what happens to a record. A leader increases the count with
 each delivery, so a write in flight for an earlier delivery has a smaller count than an
-acknowledgement in flight. The coordinator keeps the state with the larger count. So after it has
-stored an acknowledgement that succeeds, no accepted write in flight changes this state. The leader
-delivers the record no more, and so sends no new write for it. The next leader reads the stored
-state, and with this read the coordinator refuses all writes in flight. The coordinator forgets a
-final record only below its start offset; so this offset must never go back.
+acknowledgement in flight. The coordinator keeps the state with the larger count. So after the
+coordinator has stored an accept or a reject, no write that is already in flight changes the stored
+state. The leader delivers the record no more, and so sends no new write for it. The next leader
+reads the stored state, and with this read the coordinator refuses all writes in flight. The
+coordinator forgets a final record only below its start offset; so this offset must never go back.
 """
 
 from __future__ import annotations
@@ -187,13 +187,14 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def confirmed_is_stored(s) -> Bool:
-        """The coordinator knows that a confirmed record is final, or has forgotten it below its
-        start offset.
+        """At the coordinator, a confirmed record is final or below the start offset.
 
         A record is confirmed if a member has received the answer that its accept or reject is
-        stored. Also, no write that the coordinator would accept has a larger delivery count for
-        such a record than the stored count. True because the stored start offset never goes back;
-        in Kafka 4.3, a late write moves this offset back.
+        stored. Unless the record is below the start offset, no write that the coordinator would
+        accept has a larger delivery count than the stored one.
+
+        True because the stored start offset never goes back; in Kafka 4.3, a late write moves this
+        offset back.
         """
         return forall(
             implies(
@@ -224,8 +225,10 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """If the leader has read the stored state, each confirmed record is final or below the
         leader's start offset.
 
-        A record is confirmed if a member has received the answer that its accept or reject is
-        stored. True because the leader has written the record's state itself, or has read it.
+        Also, no member has acquired the record, and no acknowledgement of it is being written. A
+        record is confirmed if a member has received the answer that its accept or reject is stored.
+
+        True because the leader has written the record's state itself, or has read it.
         """
         return forall(
             implies(

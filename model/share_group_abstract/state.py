@@ -159,7 +159,9 @@ class AbstractShareGroupState(Spec):
         return any_of(s.is_acquired(x), s.is_in_transition(x))
 
     def has(s, m: Member, x: Offset) -> Bool:
-        """True if the member has a lock on the record, or the leader writes its acknowledgement."""
+        """True if the member has a lock on the record, or the member's acknowledgement of it is
+        being written.
+        """
         return any_of(s.holds[m][x], s.record[x].previous == m)
 
     def may_acquire(s, x: Offset) -> Bool:

@@ -48,8 +48,8 @@ from model.variants import version
     in_force=kafka("4.2", LATEST, needs="clients that continue with InitProducerId"),
 )
 class Continuation(Transactions):
-    """The rules of `v2`, with clients that continue after an error (KIP-360), and with lost
-    responses to them.
+    """The rules of `v2`; also, clients continue after an error (KIP-360), and the response to
+    such a client may be lost.
     """
 
     has_continued: Set[Instance]  # its request has arrived, for the first time

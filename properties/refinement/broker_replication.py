@@ -93,10 +93,10 @@ class BrokerReplication:
 
     @classmethod
     def of(cls, topic_partition: TopicPartition, events: Sequence[Traced]) -> BrokerReplication:
-        """Returns a mapping of the topic partition's events to the spec, before the first event.
+        """Returns an object that maps the topic partition's events to actions of the spec.
 
-        The spec is in the state of a new partition. In the spec, each consumer is a replica that is
-        not in sync.
+        No event is mapped yet: the spec is in the state of a new partition. In the spec, each
+        consumer is a replica that is not in sync.
         """
         states = [s for e in events for s in [_decision(e.after, topic_partition)] if s is not None]
         held = [r for e in events for r in [_replica(e.after, topic_partition)] if r is not None]

@@ -144,9 +144,10 @@ def _try_changed(parts: Sequence[Part], options: argparse.Namespace) -> int:
 
 
 def _try_both_ways(todo: Sequence[Job], options: argparse.Namespace) -> int:
-    """Tries mutants in forks and with new imports; prints different outcomes.
+    """Tries each mutant twice: in a fork, and in a process that imports everything again.
 
-    Returns the exit code: 1 if a mutant survives in only one of the two ways.
+    Prints each mutant whose two outcomes differ. Returns the exit code: 1 if a mutant survives in
+    only one of the two ways.
     """
 
     def tried(*, slowly: bool) -> dict[str, Tried]:

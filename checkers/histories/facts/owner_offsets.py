@@ -151,10 +151,12 @@ class OwnerOffsets:
         """Returns the offsets that owners received, restricted to intervals, as three arrays.
 
         An owner is a consumer or a consumer group. Interval i has the offsets from `low[i]` to
-        `high[i] - 1` of one owner and topic partition. Each row of this `OwnerOffsets` has one
-        64-bit word, whose bits are received offsets. The arrays have one entry for each interval i
-        and each row whose word overlaps it. They have the number i, the number of the row, and the
-        bits of the word inside the interval.
+        `high[i] - 1` of the owner `owner[i]` and the topic partition `key[i]`. Each row of this
+        `OwnerOffsets` has one 64-bit word, whose bits are received offsets.
+
+        The arrays have one entry for each pair of an interval and a row whose word overlaps the
+        interval. The first array has the number of the interval, the second the number of the row.
+        The third array has the bits of the word inside the interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))

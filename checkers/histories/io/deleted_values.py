@@ -1,12 +1,13 @@
-"""Rows that are deleted by their values: which of them a data file has.
+"""Finds the rows of a data file that an Iceberg table has deleted by their values.
 
-Every row is deleted that has the values of a deleted row in some columns, if its data file is older
-than the delete file. A null equals a null.
+A delete file names some columns, and lists combinations of their values. A row of a data file is
+deleted if it has such a combination, and if the data file is older than the delete file. A null
+equals a null.
 
 The values of each column have numbers, and so has each combination of the first columns' values.
 So a row is looked up column by column, in sorted arrays of integers:
 
-    deleted rows     (a, 1)  (a, 2)  (b, 2)
+    delete file      (a, 1)  (a, 2)  (b, 2)
     first column     values a b        combinations a: 0, b: 1
     second column    values 1 2        combinations (0, 0): 0, (0, 1): 1, (1, 1): 2
 

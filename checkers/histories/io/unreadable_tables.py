@@ -1,4 +1,4 @@
-"""The next move of a user whose Delta or Iceberg table cannot be read."""
+"""What a user can do if a Delta or Iceberg table cannot be read: text for error messages."""
 
 from __future__ import annotations
 

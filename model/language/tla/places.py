@@ -36,7 +36,7 @@ class Place:
 
 
 def is_set(shape: Shape) -> bool:
-    """True if the TLA+ module writes a variable of this type as a set: a map to Bool."""
+    """True for a map to Bool: the TLA+ module writes a variable of this type as a set."""
     return (
         isinstance(shape, MapShape)
         and isinstance(shape.value, LeafShape)

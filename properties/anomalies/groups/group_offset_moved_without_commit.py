@@ -68,9 +68,9 @@ def first_different(history: History, fetch: Fetch) -> Commit | Fetch | None:
 
 
 def commits_of(history: History, fetch: Fetch) -> list[Commit]:
-    """Returns all commits of the same group and offset that were invoked before the fetch ended.
+    """Returns all commits with the group, topic partition and offset of the fetch.
 
-    Failed commits are included.
+    Only commits that were invoked before the fetch ended count. Failed commits are included.
     """
     return [
         commit

@@ -1,1 +1,4 @@
-"""Hypothesis machines that the suites share: checked runs, a simulated cluster, failing leaders."""
+"""Base classes for the Hypothesis state machines of the suites.
+
+They check the claims of a suite, drive a cluster, and inject faults.
+"""

@@ -39,10 +39,10 @@ _NO_RULE: Final = "the shrunk run needs no other step; teardown() "
 
 
 def program(machine: type[JudgedMachine], found: Found, setting: str, bugs: Bugs) -> str:
-    """Returns a commented program that repeats the run of a search.
+    """Returns a commented program that repeats the run that a search found.
 
-    The program ends with the exception `Shown`, as the run did: it breaks a claim or reaches a
-    goal.
+    Like that run, the program ends with the exception `Shown`: it breaks a claim, or reaches a goal
+    of a claim "X can happen".
     """
     names = ", ".join(f'"{name}"' for name in sorted(bug.value for bug in bugs))
     broker = f", bugs=bugs_named({names})" if bugs else ""

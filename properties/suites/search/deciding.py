@@ -215,7 +215,11 @@ def _verdict(claim: str, ended: JudgedMachine, found: Found) -> ClaimVerdict:
 
 
 def _decide_goals(where: Search, side: Side) -> ClaimVerdict:
-    """Returns the verdict on a claim "X can happen", which has one or more goals."""
+    """Returns the verdict on a claim "X can happen".
+
+    Such a claim has one or more goals. It holds if, for each goal, the search finds a run that
+    reaches it.
+    """
     is_inside = side.expected == "holds"
     if is_inside:
         where = replace(where, runs=where.runs * RUNS_FOR_A_GOAL)

@@ -80,9 +80,10 @@ def shrink(
     found: Found,
     simpler: Mapping[str, tuple[int, ...]],
 ) -> Found:
-    """Returns a smaller run that breaks the same claim, or reaches the same goal, as `found`.
+    """Returns a smaller run that breaks the same claim as `found`, or reaches the same goal.
 
-    The result is minimal: none of its `_neighbours`, which are even smaller runs, does the same.
+    Only a claim "X can happen" has goals. The result is minimal: none of its `_neighbours`, which
+    are even smaller runs, does the same.
     """
     neighbours = _neighbours(found.calls, simpler)
     while (calls := next(neighbours, None)) is not None:

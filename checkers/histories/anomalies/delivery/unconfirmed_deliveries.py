@@ -58,15 +58,15 @@ def count_unconfirmed(
     several: Batch,
     polls: Batch,
 ) -> None:
-    """Counts the special records that each application received, received twice, or skipped.
+    """Counts deliveries of special records: unconfirmed ones, and those that share their offset.
 
-    The counts are added to the objects in `applications`. A record is special if it is unconfirmed,
-    or if another record has the same offset. A record is unconfirmed if it was polled at an offset
-    where none of its sends was acknowledged.
+    A record is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
+    The function counts the special records that each application received, received twice, or
+    skipped. It adds the counts to the objects in `applications`.
 
-    `reach` has the lowest polled and the highest delivered offset of each application in each log.
-    `several` has the acknowledged sends at offsets with several values. `polls` has the polls of
-    special records.
+    `reach` has, for each application and log, the lowest offset that was polled and the highest
+    offset that was delivered. `several` has the acknowledged sends at offsets with several values.
+    `polls` has the polls of special records.
     """
     given: defaultdict[int, set[Record]] = defaultdict(set)
     times: defaultdict[tuple[int, Record], list[DeliveredAt]] = defaultdict(list)

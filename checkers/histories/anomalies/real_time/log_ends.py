@@ -185,9 +185,12 @@ class LogEnds:
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
         """Returns the contradicted checks, each with the highest log end that contradicts it.
 
-        In `contradicted`, each check has only the highest log end of its own batch. If the
-        earlier batches have an equal or higher log end, the result has the highest of theirs.
-        Batches must not overlap in time.
+        A check is an offset of an operation. A log end contradicts the check if it is above this
+        offset and was observed before the operation was invoked.
+
+        In `contradicted`, each check has only the highest log end of its own batch. If an earlier
+        batch has a log end that is at least as high, the result has the highest one of all earlier
+        batches. Batches must not overlap in time.
         """
         group, some = self._log_of_each(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])
@@ -257,11 +260,11 @@ def partition_numbers(batches: Ints) -> frozenset[int]:
 def find_contradictions(
     checks: Batch, isolation: Isolation, contradicting_partitions: frozenset[int]
 ) -> Plan[pa.Table]:
-    """Returns the contradicted checks, each with the highest log end that contradicts it.
+    """Returns the checks that some log end contradicts, each with the highest such log end.
 
-    A check compares the offset of an operation with log ends. A higher log end contradicts the
-    check if it was observed before the operation was invoked. Only the history's partitions with a
-    number in `contradicting_partitions` are searched.
+    A check is the offset of a send, or an end offset that an operation returned. A log end
+    contradicts the check if it is above this offset and was observed before the operation was
+    invoked. Only the history's partitions with a number in `contradicting_partitions` are searched.
     """
     if not contradicting_partitions:
         return CONTRADICTED.empty_table()
