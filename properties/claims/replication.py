@@ -28,6 +28,7 @@ class Published:
     history: History
     log: tuple[tuple[int, str], ...]  # (offset, value) in log order, as read at the end
     sessions: Mapping[int, int] = field(default_factory=dict[int, int])  # default: the process
+    read_at_ms: int | None = None  # when the reading of `log` began; None: after the last commit
 
     def sends(self, *outcomes: str) -> Iterator[tuple[Operation, Send]]:
         for operation in self.history:

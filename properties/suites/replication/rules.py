@@ -178,6 +178,7 @@ class ReplicationMachine(LeaderFaultsMachine):
     def publish(self) -> Published:
         """Recovers the cluster, reads the whole log, and returns the history of the clients."""
         self.cluster.recover()
+        read_at_ms = self.cluster.now_ms
         log = self.cluster.read_all()
         history = self.cluster.history()
         sessions = {
@@ -185,7 +186,7 @@ class ReplicationMachine(LeaderFaultsMachine):
             for operation in history
             if any(isinstance(did, Send) for did in operation.did)
         }
-        return Published(history=history, log=log, sessions=sessions)
+        return Published(history=history, log=log, sessions=sessions, read_at_ms=read_at_ms)
 
     def _send(self, count: int) -> None:
         values = [f"v{self._sent + number}" for number in range(count)]

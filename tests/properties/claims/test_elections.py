@@ -193,6 +193,17 @@ def test_an_eligible_leader_replica_may_be_elected() -> None:
     assert breached(watched(left, AFTER, log="a b")) == set()
 
 
+def test_a_record_that_is_committed_while_the_log_is_read_may_be_missing() -> None:
+    """With acks=1 a send is acknowledged before its record is committed, so the run may end."""
+    committed = moment(3, replica("a0 b0 |", leads=0, isr=(1, 2)), replica("a0 b0 |"))
+    run = watched(BEFORE, committed, log="a")
+    assert breached(run) == {"writes_to_leader"}
+    read_early = replace(run, published=replace(run.published, read_at_ms=2))
+    assert breached(read_early) == set()
+    read_late = replace(run, published=replace(run.published, read_at_ms=4))
+    assert breached(read_late) == {"writes_to_leader"}
+
+
 def test_a_breach_names_the_record_and_the_time() -> None:
     run, _ = BROKEN["an in-sync replica lacks a committed record"]
     (breach,) = ALWAYS["committed_definition"](run)
