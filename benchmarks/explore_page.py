@@ -105,7 +105,9 @@ def serving(kind: type[Server]) -> Iterator[str]:
 
 
 def measure() -> dict[str, Any]:
-    """Measures frame rates: the new and the old page with messages, the new one also without."""
+    """Returns frame rates and CPU times: of the present page with and without messages, and of
+    the page of the commit `OLD` with messages.
+    """
     runs: dict[str, list[dict[str, Any]]] = {"new": [], "old": [], "no messages": []}
     browser = started()
     browser.set_script_timeout(SECONDS + 60)

@@ -34,10 +34,10 @@ _TIMES: Final = {"cpu_s": "CPU", "wall_s": "wall time"}
 
 
 def measured(rows: int, runs: int) -> list[Pairing]:
-    """Measures every engine on every skewed history and on the even one, `runs` times each.
+    """Measures every engine on every skewed history and on the history without skew.
 
-    Returns two comparisons of each skewed history with the even one for each engine: of CPU time,
-    and of wall time.
+    Each is measured `runs` times. For each engine and each skewed history, the result has two
+    comparisons with the history without skew: of CPU time and of wall time.
     """
     found: list[Pairing] = []
     with tempfile.TemporaryDirectory(prefix="urteil-skew-") as made:

@@ -97,10 +97,11 @@ class PromelaCompiler(Compiler):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env
     ) -> list[tuple[int, Code]]:
-        """Returns the numbers of the Promela variables that can stand for `variable[keys]`.
+        """Returns the Promela variables that may stand for `variable[keys]`, each with a condition.
 
-        The keys are expressions, so their values are only known when Promela runs. Each number has
-        a condition in Promela: true if the keys have the values that select this variable.
+        In Promela, each element of the spec's variable is a variable of its own, identified by a
+        number. The keys are expressions, so their values are only known when Promela runs. The
+        condition is Promela code: true if the keys have the values that select this variable.
         """
         sizes = [self.at.size(key) for key in variable.keys]
         codes = [self.in_sort(key, env) for key in keys]

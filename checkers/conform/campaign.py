@@ -191,7 +191,7 @@ def run(
 
 
 def trail(compared: Compared, until: Pair) -> list[str]:
-    """Returns one line for each request of the sequence; the last line is for the pair `until`.
+    """Returns one line for each request of the sequence, up to the request of the pair `until`.
 
     A line describes the request, and has the errors in the answers of the two compared systems.
     """

@@ -45,7 +45,7 @@ LEFT_OUT: Final = (
 
 
 def is_left_out(system: str, send: Send) -> bool:
-    """Returns True if the request would end the process of the system."""
+    """Returns True if the request is not sent: it would end the process that the system runs in."""
     return any(
         row.system == system and row.api is send.api and fnmatchcase(send.note, row.notes)
         for row in LEFT_OUT

@@ -1,8 +1,8 @@
 """Cells of a DataFrame: an Arrow table, an InputFault or the cost of a task, as one byte string.
 
 A kernel is a function that a task runs on the rows of a partition; it returns a table. A row of the
-DataFrame has the number of the kernel, the shuffle partition that the table is for, and the
-partition that the table was computed from.
+DataFrame has four columns: the number of the kernel, the shuffle partition that the table goes to,
+the partition that the table was computed from, and the cell.
 """
 
 from __future__ import annotations

@@ -54,7 +54,9 @@ class Latest(NamedTuple):
 
 
 class Position(NamedTuple):
-    """The state after the events of a trace so far: the spec's state, and facts that it lacks."""
+    """The state after the events of a trace so far: the spec's state, and other facts that the
+    mapping needs.
+    """
 
     state: RowState
     leader: tuple[int, int]  # leader epoch and broker of the newest leader

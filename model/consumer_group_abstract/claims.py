@@ -225,11 +225,11 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def owners_know_since_when(s) -> Bool:
-        """A consumer's epoch is at least the epoch in which a partition that it reads was assigned
-        to it.
+        """If a consumer reads a partition, the consumer's epoch is at least the epoch of this
+        assignment.
 
-        This is true of each partition that the coordinator has recorded for the consumer. The
-        reason: the response that assigned the partition carried this epoch.
+        The lemma covers only partitions that the coordinator has recorded for the consumer. True
+        because the response that assigned the partition carried this epoch.
         """
         return forall(
             implies(s.owns[m][p] & s.has(m, p), s.since[m][p] <= s.consumer_epoch[m])

@@ -247,10 +247,12 @@ class Stepper:
     # ---- terms as functions
 
     def function(self, n: t.Node, free: Free) -> Eval:  # noqa: C901 - one case for each word
-        """Compiles the term to a Python function of a state and of the values of variables.
+        """Compiles the term to a function of a state and of the values of parameters and bound
+        variables.
 
-        `free` has the parameters whose values may be outside their sorts (finite types). The
-        function checks each key and each assigned value in which such a parameter occurs.
+        `free` has the parameters whose values may be outside their sorts (finite types), as chosen
+        by the caller of `step`. The compiled function checks each key and each assigned value in
+        which such a parameter occurs.
         """
         match n:
             case t.Const():

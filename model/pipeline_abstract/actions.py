@@ -60,11 +60,12 @@ class PipelineActions(PipelineState):
             s.position[i][p] = Offset.least()
 
     def may_learn(s, i: Instance) -> Bool:
-        """True if the instance has no open transaction.
+        """True if the instance has no open transaction, so that it may learn the present
+        generation.
 
-        An application commits or aborts before it gives up its partitions. The variant
-        `learns-in-transaction` does not, and breaks the claim `each_input_at_most_once` in 12
-        steps.
+        An application commits or aborts before it gives up its partitions. In the variant
+        `learns-in-transaction`, an instance may learn the generation during a transaction, and the
+        claim `each_input_at_most_once` breaks in 12 steps.
         """
         return forall(implies(s.may_use(i, x), ~s.is_open(x)) for x in TransactionalId)
 
@@ -212,8 +213,9 @@ class PipelineActions(PipelineState):
 
         Kafka: KafkaProducer.commitTransaction, TransactionCoordinator.handleEndTransaction.
         Simplified: the commit is one step. The coordinator sends no second request to the group
-        coordinator: a rebalance may have happened since it accepted the offsets. Without the guard
-        that the transaction is open, the claim `position_is_exact` breaks in 8 steps.
+        coordinator. So the commit succeeds even if a rebalance has happened since the group
+        coordinator accepted the offsets. Without the guard that the transaction is open, the claim
+        `position_is_exact` breaks in 8 steps.
         """
         when(s.is_open(x), s.may_use(i, x), s.has_sent_offsets(x))
         s.committed[x] = True

@@ -100,7 +100,9 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def a_leader_has_the_log_of_its_epoch(s) -> Bool:
-        """A leader was elected, and has the log that the variable `led` keeps for its epoch."""
+        """Every leader was elected in its epoch, and has the log that the variable `led` keeps
+        for this epoch.
+        """
         return all_of(
             forall(
                 implies(

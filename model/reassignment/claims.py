@@ -38,8 +38,9 @@ class ReassignmentClaims(Reassignments):
     def is_tolerable(s) -> Bool:
         """True if so few brokers stopped uncleanly that a committed record still has a copy.
 
-        That is, fewer brokers than min.insync.replicas, and fewer than the partition has replicas.
-        If reassignments may change the number of replicas, no broker may have stopped uncleanly.
+        That is, the number of unclean stops is below min.insync.replicas and below the number of
+        replicas. If reassignments may change the number of replicas, no broker may have stopped
+        uncleanly.
         """
         return s.unclean < min(s.min_isr, 1 if s.changes_factor else s.assigned)
 

@@ -122,9 +122,10 @@ class EligibleForEver(PartitionProof):
 class MinIsrOfPartition0(PartitionProof):
     """The controller empties the ELR as soon as the ISR has one member.
 
-    The controller treats min.insync.replicas as 1, because partition 0 of the topic has only one
-    replica; this spec is about another partition. The replicas of the ELR have every committed
-    record, but can no longer be elected. The action `shrink_isr` breaks the lemma
+    For every partition of a topic, the controller limits min.insync.replicas to the number of
+    replicas of partition 0. This spec is about another partition, and partition 0 has only one
+    replica. So the controller treats min.insync.replicas as 1. The replicas of the ELR have every
+    committed record, but can no longer be elected. The action `shrink_isr` breaks the lemma
     `enough_members_remain`.
     """
 

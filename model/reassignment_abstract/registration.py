@@ -176,10 +176,10 @@ class Registration(AbstractPartitionState):
         s.forget_proposals()
 
     def may_drop(s, e: LeaderEpoch) -> Bool:
-        """True if the leader may drop its proposal after a refusal, because the replica was not
-        added.
+        """True if a refusal proves that the replica was not added, so that the leader may drop its
+        proposal.
 
-        Kafka: only the error INELIGIBLE_REPLICA shows that, and only with the present partition
+        Kafka: only the error INELIGIBLE_REPLICA proves this, and only with the present partition
         epoch. Without this rule, the variant `falls-back-on-any-refusal` breaks the claim
         `eligible_replicas_have_committed_records` in 8 steps.
         """

@@ -3,7 +3,8 @@
 A deposed leader may continue to commit records, but only those that all members of its ISR have
 fetched. A member that has moved to a newer epoch fetches nothing more from this leader. So the
 leader cannot commit beyond the fetched offset of this member. For each leader epoch, the variable
-`departure` keeps the smallest fetched offset of such a member. Only `proof.py` uses it.
+`departure` keeps the smallest fetched offset of the members that have moved to a newer epoch. Only
+`proof.py` uses it.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 

@@ -164,8 +164,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def stored_counts_are_reached(s) -> Bool:
         """The stored delivery count of a record is at most the leader's count.
 
-        Also, if an acknowledgement in flight has the leader epoch that the coordinator knows, the
-        stored count is at most the count of this acknowledgement.
+        It is also at most the count in an acknowledgement that is in flight and has the
+        coordinator's leader epoch (`stored_epoch`).
 
         True because the leader began with the stored count.
         """

@@ -112,7 +112,7 @@ def senders(history: History) -> Mapping[KeyValue, tuple[int, ...]]:
 
 @remembered
 def aborted_values(history: History) -> frozenset[KeyValue]:
-    """Returns each pair (key, value) of which every send failed."""
+    """Returns each pair (key, value) that was sent only by operations that failed."""
     return frozenset(
         key_value
         for key_value, ops in senders(history).items()

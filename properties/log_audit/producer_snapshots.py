@@ -1,8 +1,7 @@
-"""The producer snapshot with which a broker starts agrees with the log.
+"""The newest producer snapshot, which a broker reads when it starts, agrees with the log.
 
-A broker that starts reads the newest producer snapshot and the log after it. If the snapshot is
-wrong, the broker may refuse a producer's next batch, append a batch twice, or wait for a
-transaction that has ended.
+The broker reads this snapshot and the log after it. If the snapshot is wrong, the broker may refuse
+a producer's next batch, append a batch twice, or wait for a transaction that has ended.
 
 A marker may begin a new producer epoch (KIP-890). Until the producer has written in this epoch, the
 snapshot must have no last sequence number and no last offset of the producer.

@@ -14,9 +14,9 @@ knows the steps of other nodes only by messages.
 
 Source: KIP-98, KIP-890; `model.transactions_abstract.versions`.
 Simplified: only transaction version 2 is mapped. Runs in which the epochs of a producer id run out
-are not mapped. Every topic partition has more than one replica, so that a decision takes effect
-only in a later step. The offsets of a group are records like others. The lists of aborted
-transactions that consumers get are not mapped.
+are not mapped. Every topic partition has more than one replica: a decision is replicated first, and
+takes effect only in a later step. The offsets of a group are records like others. The lists of
+aborted transactions that consumers get are not mapped.
 """
 
 from __future__ import annotations

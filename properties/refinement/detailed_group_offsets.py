@@ -2,9 +2,9 @@
 
 So the proof of the abstract spec also covers the detailed spec, `group-offsets`. In
 `group-offsets`, the group coordinator has a log and a cache. A new coordinator reads the log again,
-and markers commit or abort in the order of the log. The abstract state has the owners of former
-generations, which the detailed state has forgotten. So both specs are explored together
-(`history_mapping`).
+and markers commit or abort in the order of the log. The abstract state keeps the owners of former
+generations; the detailed state forgets them. So an abstract state cannot be computed from a
+detailed state, and both specs are explored together (`history_mapping`).
 
 In the detailed spec, output records are committed when the coordinator decides to commit. So a
 decision is two abstract steps: the decision, and the marker in the output. A detailed marker is two

@@ -1,8 +1,9 @@
 """The spec `quorum` takes only steps that `quorum-abstract` allows.
 
-So the proof of the abstract spec also covers the detailed spec, `quorum`. The abstract state has
-what the detailed state has forgotten: the votes and the leader's log of every former epoch. So both
-specs are explored together (`history_mapping`).
+So the proof of the abstract spec also covers the detailed spec, `quorum`. The abstract state
+keeps the votes and the leader's log of every former epoch; the detailed state forgets them. So an
+abstract state cannot be computed from a detailed state, and both specs are explored together
+(`history_mapping`).
 
 The detailed spec begins with a leader in epoch 0; the abstract spec first elects this leader, in
 epoch 1. So abstract epochs are larger by one. A detailed log begins with a record that names the
@@ -35,7 +36,9 @@ class Refinement(HistoryMapping[Quorum]):
 
     @cached_property
     def abstract(self) -> QuorumProof:
-        """The abstract spec, with one epoch more and one offset fewer than the detailed spec."""
+        """The abstract spec; its constants allow one epoch more and one offset fewer than the
+        detailed spec's, but at least two offsets.
+        """
         return QuorumProof(
             replicas=self.detailed.replicas,
             epochs=self.detailed.max_epoch + 2,

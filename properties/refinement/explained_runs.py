@@ -25,7 +25,7 @@ INTERNAL: Final = "__"  # topics of coordinators
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedRun:
-    """The events of a run as actions of one spec, up to the first event that it rejects."""
+    """The events of a run as actions of one spec, up to the first event that the spec rejects."""
 
     subject: str  # a topic partition, or `transactions`
     spec: str

@@ -1,8 +1,8 @@
-"""The producers of a snapshot that are not in memory, but are read from the snapshot's file.
+"""The producers of an earlier snapshot: they are not in memory, but are read from its file.
 
-Each segment begins with a snapshot of the producer state. Only the newest snapshot is often read:
-after a truncation or a restart the producer state continues from it. So the producers of all
-earlier snapshots are only in the snapshots' files.
+Each segment begins with a snapshot of the producer state. After a truncation or a restart, the
+producer state continues from the newest snapshot. Earlier snapshots are rarely read, so their
+producers are only in the snapshots' files.
 
 Source: ProducerStateManager of Kafka, which keeps no earlier snapshot in memory.
 """

@@ -1,6 +1,6 @@
 """Looks for false positives: anomalies that history analysis reports without a cause.
 
-    python -m tools.convictions --seconds 900              # continues the record
+    python -m tools.convictions --seconds 900              # simulates further histories
     python -m tools.convictions --case transactions/bug/no-dedup --seed 3    # one history
     python -m tools.convictions --page                     # only the page
 

@@ -1,6 +1,6 @@
 """Repeats the proof of each version of a spec on ten seeds, and once with cvc5 too.
 
-    python -m tools.proofs --seconds 3600                  # continues the record
+    python -m tools.proofs --seconds 3600                  # runs the missing proofs
     python -m tools.proofs --spec quorum-abstract --again  # only this spec, all of it
     python -m tools.proofs --page                          # only the page
 

@@ -1,9 +1,9 @@
-"""Repeats the searches of the shipped suites for violations of claims, on ten seeds.
+"""Runs each search of the shipped suites on ten seeds. A search looks for violations of claims.
 
 A claim has a condition, for example on the settings of clients. Inside the condition, no search may
 find a violation; outside, each search should find one.
 
-    python -m tools.seeds --seconds 3600            # continues the record
+    python -m tools.seeds --seconds 3600            # runs the searches that have no result yet
     python -m tools.seeds --suite log --again       # only this suite, all of it
     python -m tools.seeds --page                    # only the page
 

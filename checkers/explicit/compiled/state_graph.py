@@ -101,7 +101,7 @@ class StateGraph:
         return states + edges + max(self._bytes_of_set(), self.library.count() * (ARRAYS + MASKS))
 
     def bytes_on_disk(self) -> int:
-        """Returns the most bytes of memory that the graph needs if large arrays are in files."""
+        """Returns the most bytes of RAM that the graph needs if its large arrays are in files."""
         return self._bytes_of_states() + max(self._bytes_of_set(), self.library.count() * MASKS)
 
     def _bytes_of_states(self) -> int:

@@ -85,7 +85,7 @@ def refuse(odd: pa.Table, path: Place | str) -> None:
 
 
 def odd_rows(batch: Batch) -> pa.Table:
-    """Returns the rules of `COLUMNS` that rows in the batch break, each with the first operation.
+    """Returns the broken rules of `COLUMNS`, each with the first operation that breaks it.
 
     Rules of columns that the batch (a table of rows) lacks are not checked.
     """

@@ -53,7 +53,7 @@ class HistoryDataset(Dataset, Protocol):
         ...
 
     def measured_by(self, measured: Measured) -> Self:
-        """Returns the same dataset, which calls `measured` with the cost of each later pass."""
+        """Returns the same dataset; after each pass over it, `measured` is called with the cost."""
         ...
 
     def cached(self, *, on_disk: bool) -> AbstractContextManager[Self]:

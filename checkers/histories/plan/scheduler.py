@@ -2,8 +2,8 @@
 
 A plan consists of stages. A stage requests rows of one source, and later stages may need its
 result. One pass over a source serves the waiting requests of all plans. So the number of passes is
-the length of the longest chain of stages, not the number of plans. Sources are served in the order
-of `Source`: the first one until no request for it waits, then the next one.
+the length of the longest chain of stages, not the number of plans. If requests for several sources
+wait, the next pass serves the source that comes first in the enum `Source`.
 
 Plans also request the texts of fingerprints, which are hashes of texts. These requests are served
 when no other request waits, mostly in one pass for all plans.

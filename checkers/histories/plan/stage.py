@@ -227,7 +227,7 @@ class Texts:
         return bool(np.any(self._fingerprints[1:] == self._fingerprints[:-1]))
 
     def of(self, fingerprints: Ints) -> pa.Array:
-        """Returns the text of which each number is the hash; null if the text is unknown."""
+        """Returns the text of each fingerprint; null if the text is unknown."""
         ascending = self._fingerprints
         at = np.searchsorted(ascending, fingerprints)
         found = at < len(ascending)

@@ -89,8 +89,8 @@ class QuorumActions(Elections):
         them, and flushes its log.
 
         Kafka: KafkaRaftClient.appendAsFollower. Simplified: each answer has one record, or all. At
-        the default constants, every claim also holds without any one of the guards, except the
-        guard `end < theirs.end_offset`.
+        the default constants, every claim also holds if a single guard is left out, unless it is
+        the guard `end < theirs.end_offset`.
         """
         ours, theirs = s.log[f], s.log[leader]
         end = ours.end_offset

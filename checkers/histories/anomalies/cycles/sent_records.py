@@ -1,4 +1,4 @@
-"""The records that some transactions sent, and the last offset at which each was observed.
+"""The records sent by a set of transactions, and the highest offset at which each was observed.
 
 Source: `properties.anomalies.cycles.intermediate_read`.
 """
@@ -58,7 +58,10 @@ def _sent(committed: Ints, ops: Ints, batch: Batch) -> pa.Table:
 
 
 def last_offsets(sent: Batch, senders: UnconfirmedSenders) -> Ints:
-    """Returns the last offset at which each sent record was observed, or UNKNOWN_OFFSET."""
+    """Returns, for each sent record, the highest offset at which it was observed.
+
+    If no offset of the record is known, the result is UNKNOWN_OFFSET.
+    """
     offsets = sent.ints("offset").copy()
     pairs = hash_of_pair(sent.ints("key"), sent.ints("value"))
     is_unconfirmed = np.flatnonzero(member(pairs, senders.pairs))

@@ -102,9 +102,11 @@ def _ascending(group: Ints, offset: Ints) -> bool:
 
 
 def _words(key: Ints, offset: Ints, last: Ints, log_starts: LogStarts) -> pa.Table:
-    """Returns, as bitsets, the offsets below their transaction's last offset in the same log.
+    """Returns the offsets as one bitset per key, except the last offset of each transaction and
+    key.
 
-    A transaction is left out if retention may have deleted its last record.
+    `last[i]` is the last offset in the key `key[i]` of the transaction that sent the record at
+    `offset[i]`. A transaction is left out if retention may have deleted its last record.
     """
     some = np.flatnonzero((offset < last) & (last >= log_starts.of(key)))
     key, offset = key[some], offset[some]

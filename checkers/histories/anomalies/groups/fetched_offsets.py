@@ -149,7 +149,7 @@ def _explained(
 
 
 def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int) -> Ints:
-    """Returns, for each fetch, the largest number of a commit that explains the fetch.
+    """Returns, for each fetch, the maximum of `numbers` over the commits that explain the fetch.
 
     `numbers[i]` belongs to commit i; for example, it is the time at which the commit ended. A
     commit explains a fetch if it set the fetched offset and did not begin after the fetch

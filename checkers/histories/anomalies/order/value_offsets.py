@@ -30,10 +30,11 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
 @dataclass(frozen=True, slots=True)
 class ValueOffsets:
-    """The offsets of some values, for polls and sends that were recorded without an offset.
+    """Maps values to offsets; each value has one offset at most.
 
-    Each value has at most one offset. If `of_all` is true (under Jepsen's rules), this offset also
-    replaces the recorded offsets of the value's polls and sends.
+    A poll, or a send that did not fail, gets the offset of its value if it was recorded without an
+    offset. If `of_all` is true (Jepsen's rules), every poll and send of these values gets it, even
+    if another offset was recorded.
     """
 
     pairs: NumberSet  # key and value in one number
