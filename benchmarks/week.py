@@ -1,4 +1,4 @@
-"""Appends as many records as a week has at 1,000 a second to `urteil broker --data-dir`.
+"""Appends the records of a week, 1,000 for each second, to `urteil broker --data-dir`.
 
     python -m benchmarks.week                 all runs: 10 to 30 minutes, and 6 GB of disk
     python -m benchmarks.week --days 0.1      the same runs, shorter

@@ -1,9 +1,9 @@
 """The anomalies that contradict a delivery semantics: at-most-once, at-least-once or exactly-once.
 
 A semantics is found by comparing the records that an application received with the sends that
-surely took effect. This comparison misses some repetitions and losses of which an anomaly is
-evidence. Such an anomaly excludes the semantics that it contradicts (`judged`), so a report never
-contains both.
+surely took effect. This comparison misses some repetitions and losses that an anomaly proves. Such
+an anomaly excludes the semantics that it contradicts (`judged`). So no report has a semantics
+together with an anomaly that contradicts it.
 """
 
 from __future__ import annotations

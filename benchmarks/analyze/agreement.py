@@ -227,9 +227,10 @@ def _same_broken(broken: Sequence[BrokenAssumption], rows_of: Mapping[str, list[
 
 @dataclass(slots=True)
 class _Literal:
-    """The results of the literal definitions: those of each anomaly, and of delivery semantics.
+    """The results of the literal definitions of the anomalies and of delivery semantics.
 
-    For each anomaly, `rows` has the violations, and `observed` counts the observations.
+    A literal definition is a Python function that follows the text of an anomaly word for word. For
+    each anomaly, `rows` has the violations, and `observed` counts the observations.
     """
 
     rows: defaultdict[str, list[Any]] = field(default_factory=partial(defaultdict, list))

@@ -127,9 +127,10 @@ def kept(name: str) -> dict[str, Any]:
 
 
 def page(kept: dict[str, Any], sampled: dict[str, Any]) -> str:
-    """Returns the saved results as a Markdown page: functions on rows, the most expensive first.
+    """Returns the saved results as a Markdown page: the CPU time of each kernel, the largest first.
 
-    `sampled` is the result of the flame graph.
+    A kernel is a function from a batch of rows to a table. `sampled` is the result of the flame
+    graph.
     """
     kernels = [KernelCost(**one) for one in kept["kernels"]]
     return "\n".join((*_top(kept), *_table(kernels, kept["cpu_s"]), *_flame_graph(sampled))) + "\n"

@@ -275,7 +275,7 @@ def parts_of(release: str) -> Mapping[str, Callable[[Run], None]]:
     newest_patch(release)
 
     def model_of_release(run: Run) -> None:
-        """Explore each spec with the rules of this Kafka release, and fixes of broken claims."""
+        """Explore each spec with the rules of this release, and violated claims also with a fix."""
         check_release(run, EVERY, release, ReleaseOptions(recorded_only=True))
 
     def proof_of_release(run: Run) -> None:

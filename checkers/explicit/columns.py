@@ -5,9 +5,9 @@ its keys, such as `log_end[b1]`. Parameters and bound variables become constants
 unrolled. A term becomes an operation (`Op`) on columns. Equal operations are one object. So a term
 that several actions share is computed once.
 
-An array has a value in every row, even in a row where the term is undefined: its value is outside
-its type. So each value has a second array, `bad`: a mask of the rows in which the interpreter of
-specs would find an undefined term.
+In some states a term is undefined, for example because the key of a map is outside its type. The
+array of the term has values for these states too. So each term has a second array, `bad`: a mask of
+the rows in which the interpreter of specs would find an undefined term.
 """
 
 from __future__ import annotations

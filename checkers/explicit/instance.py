@@ -95,7 +95,7 @@ class Instance:
     # ---- values
 
     def unpacked(self, raw: int, sort: SortInfo) -> Value:
-        """Converts a byte of a packed state to a value of the sort, such as broker 2."""
+        """Converts a byte of a packed state to a value of the type `sort`, such as broker 2."""
         if sort.flavour == "bool":
             return bool(raw)
         if sort.optional and raw == 0:
@@ -103,7 +103,7 @@ class Instance:
         return self.elements(sort)[raw - sort.optional]
 
     def packed(self, value: Value, sort: SortInfo) -> int:
-        """Converts a value of the sort, such as broker 2, to a byte of a packed state."""
+        """Converts a value of the type `sort`, such as broker 2, to a byte of a packed state."""
         if value is None:
             return 0
         return int(value) - self.elements(sort).start + sort.optional

@@ -72,9 +72,11 @@ Outcome = Literal["holds", "violated", "assumptions broken", "nothing checked"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The verdict on one anomaly: `violated` if the history has it, even if a setting permits it.
+    """The verdict on one anomaly: `violated` if the history has it.
 
-    If no observation could have revealed the anomaly, the verdict is `not exercised`.
+    The verdict is `violated` even if the anomaly is permitted, for example under the setting
+    `ww-deps`; then `permitted` is true. If no observation could have revealed the anomaly, the
+    verdict is `not exercised`.
     """
 
     anomaly: Anomaly

@@ -27,10 +27,11 @@ Again = Callable[[Condition, frozenset[str]], Condition]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
-    """A claim that is not in the inductive subset, and the first of its conditions that failed.
+    """A claim that was dropped from the inductive subset, and the first of its conditions that
+    failed.
 
-    A condition must be proved for an action and a claim: the action preserves the claim. `without`
-    names the claims that had been dropped earlier, so the proof could not assume them.
+    A claim has one condition for each action: the action preserves the claim. `without` names the
+    claims that had been dropped earlier, so the proof could not assume them.
     """
 
     claim: str

@@ -1,7 +1,7 @@
 """Programs: lists of calls that the simulation has found, for trials (test runs) on real systems.
 
 A setting is a configuration of the cluster. Each program belongs to a suite, a claim and a setting.
-Both kinds of programs broke their claim in the simulation:
+There are two kinds of programs. Each program broke its claim in the simulation:
 
 - Programs whose claim need not hold in the setting. To break the claim on a real system, trials
   make the calls of these programs before they make random calls.

@@ -237,10 +237,11 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def reports_agree(s) -> Bool:
-        """If two consumers report a partition in the same generation, they have the same
-        group.instance.id.
+        """If the last assignments of two consumers share a partition and are of one generation, the
+        consumers have the same group.instance.id.
 
-        True because one of them has replaced the other in this generation.
+        A consumer reports its last assignment when it joins. True because one of the two has
+        replaced the other in this generation.
         """
         return forall(
             implies(

@@ -235,10 +235,11 @@ class ContinuationLemmas(ContinuationActions):
 
     @lemma
     def a_continuation_follows(s) -> Bool:
-        """An appended record with a previous producer id and epoch has a new epoch (`continues`),
-        or the present epoch of the log (`repeats`).
+        """If an appended record keeps a previous producer id and epoch, its own are new
+        (`continues`) or those in the log (`repeats`).
 
-        The coordinator's response is then for the newest instance.
+        In both cases the record has no transaction, and the coordinator responds to no instance but
+        the newest.
         """
         return forall(
             implies(

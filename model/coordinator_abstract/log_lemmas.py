@@ -45,12 +45,12 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def a_record_has_a_begun_transaction(s) -> Bool:
-        """A record with a transaction has the producer id and epoch with which the transaction
+        """A record in the state Ongoing has the producer id and epoch with which its transaction
         began.
 
-        If the record commits or aborts, these are the producer id and epoch before the commit or
-        abort. True because the coordinator compares the producer id and epoch of each request with
-        the log.
+        A record in the state Prepare or Complete has them as `last_id` and `last_epoch`: the
+        producer id and epoch before the commit or abort. True because the coordinator compares the
+        producer id and epoch of each request with the log.
         """
         return forall(
             s.has_begun(i, s.log[i]) & implies(s.is_appending[i], s.has_begun(i, s.appended[i]))
@@ -120,8 +120,10 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         return (n.producer_id == m.producer_id) & (n.producer_epoch == m.producer_epoch)
 
     def has_unused_stamp(s, m: Metadata, n: Metadata) -> Bool:
-        """True if the record `n` has a larger epoch than `m`, or a producer id that is not assigned
-        yet.
+        """True if the record `n` has the producer id of `m` with a larger epoch, or an unused
+        producer id.
+
+        A producer id is unused if neither `m` nor an instance, a transaction or a partition has it.
         """
         p = n.producer_id
         unused = all_of(

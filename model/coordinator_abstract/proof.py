@@ -262,8 +262,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         """No other transaction has the epoch of a committed or aborted transaction, or an epoch
         between this epoch and the epoch of the transaction's markers.
 
-        True because the record of the commit or abort replaces the transaction's epoch in the
-        coordinator's log directly by the epoch of the markers.
+        True because the coordinator's log goes directly from the transaction's epoch to the epoch
+        of the markers, or to another producer id.
         """
         return forall(
             implies(
@@ -287,8 +287,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         """No instance has an epoch between the epoch of a committed or aborted transaction and the
         epoch of the transaction's markers.
 
-        True because the record of the commit or abort replaces the transaction's epoch in the
-        coordinator's log directly by the epoch of the markers.
+        True because the coordinator's log goes directly from the transaction's epoch to the epoch
+        of the markers, or to another producer id.
         """
         return forall(
             implies(

@@ -36,8 +36,8 @@ from model.language import (
 class ElectionClaims(Controller):
     """The claims about elections: invariants, action properties and liveness properties.
 
-    Failures end in every behaviour, because constants such as `max_unclean` limit their number. The
-    liveness properties need this.
+    Every behaviour has only finitely many failures, because constants such as `max_unclean` limit
+    their number. The liveness properties need this.
     """
 
     def is_tolerable(s) -> Bool:

@@ -1,13 +1,13 @@
 """The lemmas that prove an abstract pipeline.
 
-The argument: at most one offset of a partition is pending, so positions follow each other. An
-instance is *current* for a partition if its next offset for the partition would be accepted. A
-current reader began at the committed offset, when no offset was pending. From then on only this
-instance can send an offset for the partition. So the inputs between the committed offset and its
-position are exactly those whose output records are in its open transaction. The transaction commits
-these output records and this position together. An instance that is not current may write output
-records, but it cannot send a position for them; and without a position, its transaction cannot
-commit.
+The argument: an instance is *current* for a partition if the group coordinator would accept an
+offset of the partition from it. A current instance that reads the partition is its *current
+reader*. This reader began at the committed offset, when no offset of the partition was pending.
+From then on only this reader can send an offset of the partition. So the inputs between the
+committed offset and the reader's position are exactly those whose output records are in its open
+transaction. The transaction commits these output records together with this position, the next
+committed offset. An instance that is not current may write output records, but it cannot send an
+offset for them. Without the offset, its transaction cannot commit.
 """
 
 from __future__ import annotations
@@ -166,9 +166,11 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def only_the_reader_sends_offsets(s) -> Bool:
-        """A pending offset of a partition with a current reader is this reader's position.
+        """If a partition has a current reader, a pending offset of the partition is this reader's
+        position.
 
-        A reader is current if the group coordinator would accept an offset that it commits.
+        The offset is pending in the reader's own transaction. A reader is current if the group
+        coordinator would accept an offset from it.
 
         True because the reader began when no offset was pending. Other instances are not current,
         so their offsets are refused.
@@ -188,7 +190,7 @@ class PipelineProof(PipelineClaims):
         """The position of a current reader, and each input with an output record in its open
         transaction, are not below the committed offset.
 
-        A reader is current if the group coordinator would accept an offset that it commits.
+        A reader is current if the group coordinator would accept an offset from it.
 
         True because the reader began at the committed offset, and only its own transactions move
         this offset.
@@ -212,7 +214,7 @@ class PipelineProof(PipelineClaims):
         """An input below the position of a current reader is below the committed position, or has
         an output record in the reader's open transaction.
 
-        A reader is current if the group coordinator would accept an offset that it commits.
+        A reader is current if the group coordinator would accept an offset from it.
 
         True because the reader goes from input to input, and after an abort it starts again at the
         committed offset.

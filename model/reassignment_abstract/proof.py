@@ -38,7 +38,7 @@ class PartitionLemmas(AbstractPartition):
         return s.is_member(e, r) & (e < s.broker[r].leader_epoch)
 
     def is_superseded(s, e: LeaderEpoch) -> Bool:
-        """True if a member of the epoch (`is_member`) has moved to a newer epoch."""
+        """True if a broker in the ISR or ELR of the epoch `e` has moved to a newer epoch."""
         return exists(s.has_left(e, r) for r in Replica)
 
     def is_blocked(s, e: LeaderEpoch, x: RecordId) -> Bool:
@@ -154,8 +154,10 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def acknowledgements_are_of_reached_epochs(s) -> Bool:
-        """The records that a replica acknowledged in an epoch are in the epoch's log, and the
-        replica has reached the epoch.
+        """Each record that a replica acknowledged to the leader of an epoch is in this leader's
+        log.
+
+        Also, the replica is in this epoch or in a newer one.
         """
         return forall(
             implies(

@@ -44,10 +44,11 @@ class AbstractShareGroupClaims(AbstractShareGroupActions):
     @invariant
     def no_record_is_skipped(s) -> Bool:
         """A record that is final or below a start offset was accepted, rejected, archived at the
-        limit, or deleted by retention.
+        limit of deliveries, or deleted by retention.
 
-        A record for which none of this has happened is delivered again. Only a member that had the
-        record can have accepted or rejected it.
+        The leader and the share coordinator each have a start offset, and a flag for each record
+        that is final. A record for which none of this has happened is delivered again. Only a
+        member that had the record can have accepted or rejected it.
         """
         return forall(
             implies(

@@ -1,8 +1,8 @@
 """Records that may legally be gone: those below the log start, and any of a compacted topic.
 
-The log start of a key is the highest start offset that any client read, at any time: log starts
-never fall. Any record of a topic that is declared compacted may be gone, because the history does
-not show which records compaction keeps.
+A key is a topic partition. Its log start is the highest start offset that any client read, at any
+time: log starts never fall. Any record of a topic that is declared compacted may be gone, because
+the history does not show which records compaction keeps.
 
 Simplified: a record below the log start is never reported as missing, even if a reader skipped it
 before it was deleted.

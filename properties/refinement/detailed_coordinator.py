@@ -2,10 +2,10 @@
 
 So the proof of the abstract spec also covers the detailed spec, `transactions`. The detailed spec
 adds logs of partitions, errors and verification. Each explored step must be one or more abstract
-actions, or change nothing. A client's request and the coordinator's append may be one detailed
-step: they are two abstract steps. If no coordinator fails, a third abstract step commits the
-append. In the detailed state and in its abstract state, the partitions must accept the same
-markers.
+actions, or change nothing. One detailed step may be two abstract steps: a client's request and the
+coordinator's append. If the constants allow no failures of coordinators and appends, the detailed
+step also commits the append: a third abstract step. In the detailed state and in its abstract
+state, the partitions must accept the same markers.
 
 In the abstract log, a record without a transaction still names the last transaction, and a
 tombstone still names the last producer id. The detailed records do not name them. So the mapping
@@ -242,7 +242,8 @@ class Refinement(StateMapping[Transactions]):
     def _commits(self, step: Step) -> Iterator[Call]:
         """Yields the abstract action `commit_append`, if the step commits the append that it makes.
 
-        If no coordinator fails, every step that appends also commits this append.
+        If the constants allow no failures of coordinators and appends, every step that appends also
+        commits this append.
         """
         if step.action in _APPENDS and not self.detailed.appends_wait():
             yield Call("commit_append", (ID,))

@@ -113,9 +113,10 @@ class Refinement(HistoryMapping[ElrOfReplicas]):
                 return self._changed(step)
 
     def _fetched(self, step: Transition, leader: int, follower: int) -> Call:
-        """Returns the abstract action for a fetch, which may let the leader propose an ISR member.
+        """Returns the abstract action for a fetch: `propose_member` or `acknowledge`.
 
-        If the leader begins to change the ISR in this step, it proposes the follower as a member.
+        It is `propose_member` if the leader begins to change the ISR in this step: the leader
+        proposes to add the follower.
         """
         proposes = all(
             (

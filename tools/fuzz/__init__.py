@@ -1,1 +1,1 @@
-"""Fuzzing: functions that must not fail on any bytes, and atheris, which looks for such bytes."""
+"""Fuzzing: readers of bytes, and atheris, which searches for bytes on which a reader fails."""

@@ -63,7 +63,10 @@ class Cache:
         return all_of_them
 
     def add(self, verdict: Verdict) -> None:
-        """Stores each test's CPU time and calls; raises NotGreen if a test failed or none ran."""
+        """Stores the CPU time of each test, and the functions that it calls.
+
+        Raises NotGreen if a test failed or none ran.
+        """
         if verdict.outcome != "survived" or not verdict.cpu_s:
             raise NotGreen(f"{verdict.test or 'no test ran'}: {verdict.error}")
         self.folder.mkdir(parents=True, exist_ok=True)

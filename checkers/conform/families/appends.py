@@ -192,7 +192,7 @@ class _Appends:
 
 
 def appends(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the sequence `draw` by Produce, Fetch and ListOffsets requests for one partition.
+    """Extends the list `draw.steps` by Produce, Fetch and ListOffsets requests for one partition.
 
     Returns the topics that the requests need.
     """

@@ -219,7 +219,7 @@ class _Classic:
 
 
 def classic_groups(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the sequence `draw` by requests of a classic group with up to three members.
+    """Extends the list `draw.steps` by requests of a classic group with up to three members.
 
     Returns the topics that the requests need.
     """
@@ -253,7 +253,7 @@ def classic_groups(draw: Draw) -> tuple[Topic, ...]:
 
 
 def group_edges(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the sequence `draw` by requests on unknown, empty and badly named groups.
+    """Extends the list `draw.steps` by requests on unknown, empty and badly named groups.
 
     Returns the topics that must exist before: none, because the requests need no topic.
     """

@@ -137,7 +137,7 @@ class _Consumers:
 
 
 def consumer_groups(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the sequence `draw` by requests of a consumer group with up to three members.
+    """Extends the list `draw.steps` by requests of a consumer group with up to three members.
 
     Returns the topics that the requests need.
     """

@@ -165,7 +165,7 @@ def _session() -> dict[str, Any]:
 
 
 def fetch_sessions(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the sequence `draw` by requests that create a topic and use fetch sessions on it.
+    """Extends the list `draw.steps` by requests that create a topic and use fetch sessions on it.
 
     Returns the topics that must exist before: none, because the requests create the topic.
     """

@@ -132,7 +132,7 @@ class _Groups:
 
 
 def group_administration(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the sequence `draw` by requests that describe, list and delete groups.
+    """Extends the list `draw.steps` by requests that describe, list and delete groups.
 
     Returns the topics that must exist before: none, because the requests need no topic.
     """

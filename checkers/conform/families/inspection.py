@@ -149,7 +149,7 @@ class _Inspection:
 
 
 def inspection(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the sequence `draw` by requests that inspect brokers.
+    """Extends the list `draw.steps` by requests that inspect brokers.
 
     Returns the topic that the requests need.
     """

@@ -185,7 +185,7 @@ class _Metadata:
 
 
 def metadata(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the sequence `draw` by requests on metadata, topics, coordinators and API versions.
+    """Extends the list `draw.steps` by requests on metadata, topics, coordinators and API versions.
 
     Returns the topics that the requests need.
     """

@@ -102,7 +102,7 @@ class _Quotas:
 
 
 def quotas(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the sequence `draw` by requests that change or list client quotas, or move replicas.
+    """Extends the list `draw.steps` by requests that change or list client quotas or move replicas.
 
     Returns the topics that the requests need.
     """

@@ -178,7 +178,7 @@ class _Reads:
 
 
 def fetches(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the sequence `draw` by Produce and Fetch requests for one topic partition.
+    """Extends the list `draw.steps` by Produce and Fetch requests for one topic partition.
 
     Returns the topics that the requests need.
     """
@@ -201,7 +201,7 @@ def fetches(draw: Draw) -> tuple[Topic, ...]:
 
 
 def offsets(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the sequence `draw` by Produce, ListOffsets and OffsetForLeaderEpoch requests.
+    """Extends the list `draw.steps` by Produce, ListOffsets and OffsetForLeaderEpoch requests.
 
     Returns the topics that the requests need.
     """
@@ -222,7 +222,7 @@ def offsets(draw: Draw) -> tuple[Topic, ...]:
 
 
 def deletions(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the sequence `draw` by requests that delete records, and read the others.
+    """Extends the list `draw.steps` by requests that delete records, and read the others.
 
     Returns the topics that these requests need.
     """

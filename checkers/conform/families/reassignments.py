@@ -107,7 +107,7 @@ class _Reassignments:
 
 
 def reassignments(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the sequence `draw` by requests that create a topic and move its replicas.
+    """Extends the list `draw.steps` by requests that create a topic and move its replicas.
 
     Returns the topics that must exist before: none, because the requests create the topic.
     """

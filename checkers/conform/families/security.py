@@ -77,7 +77,7 @@ class _Security:
 
 
 def security(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the sequence `draw` by requests for SASL and for the credentials of two users.
+    """Extends the list `draw.steps` by requests for SASL and for the credentials of two users.
 
     Returns no topics, because the requests need none.
     """

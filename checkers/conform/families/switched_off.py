@@ -116,7 +116,7 @@ REQUESTS: Final[tuple[tuple[Api, dict[str, Any]], ...]] = (
 
 
 def switched_off(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the sequence `draw` by a request for each API that is switched off.
+    """Extends the list `draw.steps` by a request for each API that is switched off.
 
     Each request has a random version.
 

@@ -173,7 +173,7 @@ class _Settings:
 
 
 def topic_settings(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the sequence `draw` by requests on timestamps, topic settings and their defaults.
+    """Extends the list `draw.steps` by requests on timestamps, topic settings and their defaults.
 
     Returns the topics that the requests need.
     """

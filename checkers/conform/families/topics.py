@@ -193,7 +193,7 @@ PLACEMENTS: Final[tuple[tuple[str, Replicas, dict[str, Any]], ...]] = (
 
 
 def topics(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the sequence `draw` by requests that create, change, describe and delete topics.
+    """Extends the list `draw.steps` by requests that create, change, describe and delete topics.
 
     Returns the topics that the requests need.
     """

@@ -258,7 +258,7 @@ class _Transactions:
 
 
 def transactions(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the sequence `draw` by requests of a transactional producer.
+    """Extends the list `draw.steps` by requests of a transactional producer.
 
     The producer uses version 1 or version 2 of the transaction protocol.
 

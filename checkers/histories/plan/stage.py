@@ -191,8 +191,9 @@ def in_parallel(*plans: Plan[Any]) -> Plan[tuple[Any, ...]]:
 def on_behalf_of(names: Iterable[str], plan: Plan[ResultT]) -> Plan[ResultT]:
     """Executes a plan for the anomalies `names`, and returns its result.
 
-    The scheduler reports each pass over a dataset, with the kernels that it runs. For each kernel
-    of this plan, the report has these names (`Pass.used_by`).
+    The scheduler reports each pass over a dataset, and the kernels that run in it. A kernel is a
+    function from a batch of rows to a table. For each kernel of this plan, `Pass.used_by` has the
+    anomalies `names`.
     """
     branch = Branch(plan, frozenset(names))
     yield Parallel((branch,))

@@ -87,7 +87,8 @@ def _read(harness: ReplicationHarness) -> Reading:
 def cells(harness: ReplicationHarness) -> Mapping[Cell, Value]:
     """Returns the leader, the running brokers and the records as values of the spec's variables.
 
-    The replay has one unclean stop, so the variable that counts unclean stops is always 1.
+    The values are read after the only unclean stop of the replay. So the variable that counts
+    unclean stops is 1.
     """
     cluster, messages = harness.cluster, Messages()
     committed = {message for _, _, message in messages.of(harness.committed)}

@@ -46,12 +46,12 @@ _OF_LEADER = frozenset({TimerKind.WAITS, TimerKind.REPLICA_LAG})
 def reason_to_rest(
     nodes: Nodes, node_id: NodeId, timer: Timer, elsewhere: frozenset[NodeId] = frozenset()
 ) -> Reason | None:
-    """Returns the replicas that make a due timer unnecessary; None if the timer must fire.
+    """Returns the replicas that let a due timer rest, or None if the timer must fire.
 
-    While these replicas stay the same, the timer would change nothing. The nodes of `elsewhere`
-    may run in other processes, so their replicas are unknown here. If the leader is on such a node,
-    the timers of its followers must fire. A leader's timer may rest only if all its followers on
-    such nodes are in the ISR.
+    While these replicas stay the same, the timer would change nothing. The nodes of `elsewhere` may
+    run in other processes, so their replicas are unknown here. If the leader is on such a node, the
+    timers of its followers must fire. The timers of a leader may rest only if each follower on a
+    node of `elsewhere` is in the ISR.
     """
     reason = present(nodes, node_id, timer)
     match reason:

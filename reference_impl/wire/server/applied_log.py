@@ -93,9 +93,9 @@ def applied_but_unanswered(log: Path) -> int:
 
 
 def applied(log: Path) -> int:
-    """Returns the number of distinct records in the applied log.
+    """Returns the number of distinct records in the applied log, the file of acknowledged batches.
 
-    A record that was sent several times counts once.
+    If an idempotent producer sent a record several times, the record counts once.
     """
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     return len({record for entry in lines for record in _records(entry)})

@@ -95,9 +95,9 @@ def find_info_senders(
 ) -> Plan[InfoSenders]:
     """Returns the operations that did not end ok but sent a polled value, with their logical times.
 
-    The end of such an operation O is unknown. The logical time of O is just after the last
-    operation that had ended ok when O began. A value counts only if it was polled at an offset
-    where no send of it was acknowledged.
+    Logical times order operations by their ends. The end of an operation O that did not end ok is
+    unknown. So O is placed directly after the last operation that had ended ok before O began. A
+    value counts only if it was polled at an offset where no send of it was acknowledged.
     """
     sends = unconfirmed.sends
     ops = distinct(sends.ints("op")[sends.ints("role") != SEND_OK])

@@ -46,9 +46,9 @@ def intermediate_reads(context: Context, steps: Batch, observations: int) -> Pla
     """Returns the processes that polled a part of a transaction but never its last record.
 
     Example: a transaction sent a and b to a topic partition; a process polled a, then a later
-    record c, and never b. `steps` has pairs such as (a, c), which a process polled one directly
-    after the other. `observations` is the number of all steps that begin at a part of a
-    transaction.
+    record c, and never b. `steps` has the pairs such as (a, c): a process polled the two records
+    one directly after the other, and skipped records between them. `observations` counts all steps,
+    with or without a skip, that begin at a record of a transaction other than its last.
     """
     unconfirmed, schema = context.unconfirmed, schema_of(IntermediateRead)
     nothing = Finding(id=ID, rows=schema.empty_table(), observations=observations)

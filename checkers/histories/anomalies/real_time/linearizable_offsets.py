@@ -122,10 +122,10 @@ def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) 
 
 
 def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
-    """Returns a check for each send without an acknowledged offset whose record was polled.
+    """Returns a check for each send that has no acknowledged offset, but whose record was polled.
 
-    A check compares the offset of an operation with earlier log ends. Here the offset is the lowest
-    one at which the record was polled.
+    A check compares the offset of an operation with the log ends that were observed before the
+    operation was invoked. Here the offset is the lowest one at which the record was polled.
     """
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")
