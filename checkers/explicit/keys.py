@@ -4,8 +4,8 @@ If a spec has fewer than 2^64 possible states, the key is the state's index in a
 combinations of values. Then different states have different keys.
 
 Otherwise the key is a hash: the sum has random weights, and two states may have the same key. The
-probability is about 2^-64 if some byte of the two states differs by an odd number. In general, it
-is about 2^(k-64), where 2^k is the largest power of two that divides the difference of every byte.
+probability is 2^-64 if some byte of the two states differs by an odd number. In general, it is
+2^(k-64), where 2^k is the largest power of two that divides the difference of every byte.
 
 Under symmetry a state has one key for each permutation of elements: the key of the permuted state.
 The least of these keys is *canonical*: all states of a symmetry class have the same canonical key.
@@ -57,13 +57,13 @@ class Numbering:
         """Returns the weight of each byte of a state in the state's key.
 
         If different states always have different keys, the weights are those of digits in a number.
-        Otherwise they are random odd numbers.
+        Otherwise they are random numbers.
         """
         if self.exact:
             places = [prod(self.sizes[k + 1 :]) for k in range(len(self.sizes))]
             return np.array(places, dtype=np.uint64)
         drawn = Random(SEED)
-        return np.array([drawn.getrandbits(64) | 1 for _ in self.sizes], dtype=np.uint64)
+        return np.array([drawn.getrandbits(64) for _ in self.sizes], dtype=np.uint64)
 
     @cached_property
     def _parts(self) -> list[Keys]:
