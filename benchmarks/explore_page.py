@@ -1,14 +1,15 @@
 """Counts the frames that the page of `urteil explore` draws while many messages move.
 
 `python -m benchmarks.explore_page` draws a state with 5 replicas and 200 messages in headless
-Chromium. Every 350 ms, each message gets another replica, so all of them move all the time. The
+Chromium. Every 350 ms, each message moves to another replica, so all of them move all the time. The
 result has the frames per second, and the longest frames, with and without messages.
 
-The pages of an older commit (`OLD`) are drawn in turn with the present ones, because the speed of a
-machine changes. The frames per second depend on other programs; the CPU time of the page's thread
-hardly does. It is measured for a whole move, which takes 21 frames, for an average frame, and for
-the two most expensive frames together: the first one of a move, which shows a new state, and the
-last one, which writes the elements of the messages. 60 frames a second need frames under 16.7 ms.
+Each round measures the present page and the page of an older commit (`OLD`), because the speed of a
+machine changes. Other programs change the frames per second, but hardly the CPU time of the page's
+thread. The CPU time is measured for a whole move, which takes 21 frames, for an average frame, and
+for the two most expensive frames together: the first one of a move, which shows a new state, and
+the last one, which writes the elements of the messages. For 60 frames a second, each frame must
+take less than 16.7 ms.
 """
 
 from __future__ import annotations

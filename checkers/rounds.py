@@ -43,10 +43,11 @@ class Rounds(Protocol):
         ...
 
     def advance(self, title: str, send: Send, collect: Collect) -> list[bytes]:
-        """Runs `send` on the newest level, and `collect` on the data that `send` sends.
+        """Makes the next level: runs `send` on each partition of the newest level, then `collect`
+        on the data sent to each partition.
 
         The data that `collect` returns becomes the next level. Returns the reports that both
-        functions send. `title` names the round, for example in Spark's UI.
+        functions send to the driver. `title` names the round, for example in Spark's UI.
         """
         ...
 

@@ -19,10 +19,11 @@ differ are printed. The options `--seed NUMBER --histories 1` repeat one of them
 
 A history is analysed in partitions: parts with consecutive operations. Each partition costs about
 as much as twenty histories, so there are few of them. Of each thousand histories, four are analysed
-alone, each one three times in different partitions. Twenty others are joined and analysed in up to
-forty partitions. The rest is joined too, and also analysed in up to forty partitions. Operations
-that never completed come at the end of a joined history, far from the other operations of their
-history. So about half of the histories have operations in several partitions.
+alone, three times each, divided at other places each time. The others are joined into at most three
+histories: those that break an assumption, twenty of the rest, and all that remain. Each joined
+history is divided into up to forty partitions. Operations that never completed come at its end, far
+from the other operations of their history. So about half of the histories have operations in
+several partitions.
 """
 
 from __future__ import annotations

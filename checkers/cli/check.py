@@ -67,8 +67,8 @@ def check_command(
     urteil check replication --set replicas=5 --simulate --weight '*shrink*=3' --budget 60s
     urteil check replication --engine spark --master spark://HOST:7077 --budget 1000M-states
 
-    With --simulate, take random walks instead. With --kafka, also check the bugs that the release
-    has, and the rule that fixes each violation; without SPEC, check all specs.
+    With --simulate, take random walks instead. With --kafka, check the rules and the bugs of the
+    release and, for each violated claim, the version that fixes it; without SPEC, check all specs.
     """
     from checkers.explicit.vacuity import vacuous
 

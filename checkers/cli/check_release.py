@@ -50,9 +50,9 @@ def check_release(run: Run, spec: str, release: str, options: ReleaseOptions) ->
     """Checks the claims of a spec with the rules of a release; emits a verdict for each claim.
 
     If a claim is violated, the version of the spec that fixes it is checked too. If `spec` is
-    `EVERY`, all specs are checked. For a spec without a version for the release, the reason is
-    emitted. For a single spec, raises NotShipped if it has no version for the release. The
-    user selects claims by patterns: raises UnknownName if a pattern matches none.
+    `EVERY`, all specs are checked. If one of them has no version for the release, the reason is
+    emitted instead of verdicts. A single spec without such a version raises NotShipped. The user
+    selects claims by patterns; if a pattern matches no claim of a single spec, raises UnknownName.
     """
     if spec != EVERY:
         chosen = shipped(spec, release)

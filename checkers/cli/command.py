@@ -49,7 +49,8 @@ def inside_github() -> bool:
 def until_closed(report: Reporter) -> Reporter:
     """Returns a reporter for stdout, which stops when the reader closes the pipe, as `| head` does.
 
-    After that the run goes on without output: its folder and its exit code stay the same.
+    After that the run goes on without printing. It still writes all of its files, and its exit code
+    does not change.
     """
 
     def reported(event: Event) -> None:

@@ -2,9 +2,9 @@
 
 Instead of a running system, there may be a recording of its earlier answers.
 
-The answer to a read may not yet show an earlier change. So a read is sent to both systems again, at
-most 8 times, while no known reason explains a difference between its two answers. Only the last
-answers count.
+The answer to a read may not yet show an earlier change. So if the two systems answer a read
+differently, and no known reason explains this, the read is sent to both again, at most 8 times.
+Only the last answers count.
 
 After some differences, the two systems are in different states. Then the remaining answers are not
 compared. A running cluster still gets the remaining requests, because its answers are recorded.

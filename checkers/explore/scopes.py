@@ -58,9 +58,10 @@ def near(state: RowState, sort: t.SortInfo, spec: Spec, ranges: Ranges) -> list[
 
     The others are the neighbours of those in the state, and the least element.
 
-    A variable with a key of a large sort has too many values, and is ignored. If all variables of
-    the sort have such a key, the result has two elements: the least one, and the first one that is
-    greater than all elements in the state.
+    The elements in the state are collected from the state variables whose values are of this sort.
+    A variable that is indexed by a large sort has too many values, and is ignored. If no variable
+    is left, the result has two elements: the least one, and the first one that is greater than all
+    elements in the state.
     """
     elements = ranges[sort.name]
     of_sort = [v for v in spec.variables if v.value.name == sort.name]

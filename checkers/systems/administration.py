@@ -4,10 +4,10 @@
     administration.reassign({("orders", 0): (2, 3)})
     administration.elect([("orders", 0)])
 
-The rounds of faults use two functions, on a cluster that Urteil started. `prefer` makes a broker
-the first replica of every partition; if the broker has no replica of a partition, Kafka copies the
-data. `elect_preferred` makes the first replica of every partition its leader, if this replica is in
-sync.
+When Urteil injects faults into a cluster that it started, two of the faults are functions of this
+module. `prefer` makes a broker the first replica of every partition; if the broker has no replica
+of a partition, Kafka copies the data. `elect_preferred` makes the first replica of every partition
+its leader, if this replica is in sync.
 
 Source: KIP-460 (elections), KIP-455 (reassignments), KIP-339 (configurations), KIP-107 (deletion).
 """

@@ -182,8 +182,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def assigned_after_the_first(s) -> Bool:
-        """The generation of a stable group, and of a group with members in the log, is not the
-        least one.
+        """The generation of a stable group is above the initial one; so is the generation in the
+        log, if the log has members.
 
         True because a rebalance raises the generation before the leader's assignment arrives.
         """

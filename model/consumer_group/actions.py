@@ -100,9 +100,9 @@ class ConsumerGroupActions(ConsumerGroupState):
     def may_join(s, m: Member) -> Bool:
         """True if the consumer has epoch 0 and is no member of the group.
 
-        A consumer that is still a member does not join as a new one: its member state must stay.
-        Without this rule, the variant `forgets-who-rejoins` breaks the claim `epochs_grow` in 4
-        steps.
+        If the consumer is still a member, a join would replace its member state by a new one with
+        epoch 0. Without this rule, the variant `forgets-who-rejoins` breaks the claim `epochs_grow`
+        in 4 steps.
         """
         return ~s.member[m].joined & (s.consumer[m].epoch == 0)
 

@@ -5,9 +5,9 @@ a second variable (`taken`) has the partitions that are not free. The coordinato
 variable before it assigns a partition.
 
 Source: KIP-848, KIP-1251; CurrentAssignmentBuilder and ConsumerGroup of Kafka 4.3.
-Simplified: a partition is free or taken, and its epoch is not kept. The group epoch is left out,
-because only the assignment epoch decides what a member may do. The response to a heartbeat has the
-coordinator's present state. The coordinator's log always has all of its state.
+Simplified: `taken` is a set, where Kafka keeps an epoch with each partition. The group epoch is
+left out, because only the assignment epoch decides what a member may do. The response to a
+heartbeat has the coordinator's present state. The coordinator's log always has all of its state.
 """
 
 from __future__ import annotations

@@ -294,10 +294,11 @@ class RepeatsForZombies(Continuation):
     in_force=UNRELEASED,
 )
 class NewInstanceKeepsLast(Continuation):
-    """The coordinator keeps the previous epoch although a new instance begins.
+    """The coordinator does not clear the previous producer id and epoch when a new instance begins.
 
-    So a request of the replaced instance looks like a retry, and gets the new instance's epoch. The
-    action `repeat_response` breaks the lemma `a_continuation_follows`.
+    It recognises a repeated request by these two. So a request of the replaced instance looks like
+    a retry, and gets the new instance's epoch. The action `repeat_response` breaks the lemma
+    `a_continuation_follows`.
     """
 
     def keeps_last(s, i: TransactionalId) -> Bool:

@@ -173,6 +173,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         """If the log's record commits or aborts a transaction, only the client of this transaction
         may have the producer id and epoch of the record.
 
+        The record already has the producer id and epoch for the next transaction.
+
         True because an instance receives them only as the answer to its request to end this
         transaction.
         """

@@ -301,8 +301,8 @@ class IdempotenceActions(IdempotenceState):
     def goes_before(s, c: Batch, b: Batch) -> Bool:
         """True if batch `c` gets its new number before batch `b`, because `c` was sent first.
 
-        In another order, the variant `renumbers-backwards` breaks the claim `as_it_was_sent` in 7
-        steps (KAFKA-8483).
+        The variant `renumbers-backwards` uses the reverse order, and breaks the claim
+        `as_it_was_sent` in 7 steps (KAFKA-8483).
         """
         return c < b
 

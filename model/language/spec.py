@@ -153,7 +153,8 @@ class Spec:
 
     @cached_property
     def variables(self) -> tuple[t.Variable, ...]:
-        """The variables of the state; a record gives one for each field, such as `log.end_offset`.
+        """The variables of the state. A variable of a `Record` type counts as one for each field,
+        such as `log.end_offset`.
 
         Each is a total function from its keys to a value.
         """

@@ -142,10 +142,11 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def later_leaders_have_what_follows_the_start(s) -> Bool:
-        """If a leader has committed records, later leaders have the first record that this leader
-        appended.
+        """Once a leader has advanced its high watermark, every later leader has the first record
+        that this leader appended.
 
-        Later leaders are those of later epochs; they have the record when they are elected.
+        The high watermark is then above this record. Later leaders are those of later epochs; they
+        have the record when they are elected.
         """
         return forall(
             implies(

@@ -15,7 +15,9 @@ from model.variants import version
     default=True,
 )
 class QuorumProof(QuorumLemmas):
-    """Kafka 4.3 with the proposed rule: a leader counts only its flushed records for a commit."""
+    """Kafka 4.3 with a rule that no release has: only a leader's flushed records count for a
+    commit.
+    """
 
 
 @version(

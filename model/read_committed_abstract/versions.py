@@ -2,7 +2,7 @@
 
 - `kafka-4.3`: the leader forgets which markers are not replicated, so the last stable offset may go
   back. The page docs/findings/last-stable-offset-goes-back.md has this run on real brokers.
-- `restores-unreplicated`: a proposed rule, by which the leader still knows these markers.
+- `restores-unreplicated`: the leader still knows these markers, by a rule that no release has.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from model.variants import version
     default=True,
 )
 class ReadCommitted(AbstractReadCommitted):
-    """Kafka 4.3 with the proposed rule: a leader that restarts knows which markers are not
-    replicated.
+    """Kafka 4.3 with a rule that no release has: a leader that restarts knows which markers are
+    not replicated.
     """
 
 

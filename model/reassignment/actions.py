@@ -297,7 +297,9 @@ class Reassignments(ReassignedPartition):
             s.known_replicas[r][x] = false
 
     def stop(s, r: Replica, *, cleanly: Bool) -> None:
-        """Stops the broker as in the spec `election`; a leader also loses its set of replicas."""
+        """Stops the broker as in the spec `election`; a leader also forgets the partition's
+        replica set.
+        """
         super().stop(r, cleanly=cleanly)
         for x in Replica:
             s.known_replicas[r][x] = false

@@ -19,7 +19,7 @@ from model.variants import version
     default=True,
 )
 class ElrOfReplicas(ReassignmentClaims):
-    """Kafka 4.3 with the proposed rule: a broker that is no replica any more leaves the ELR."""
+    """Kafka 4.3 with one rule that no release has: a broker that is no replica leaves the ELR."""
 
 
 @version(

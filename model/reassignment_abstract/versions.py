@@ -1,4 +1,4 @@
-"""The versions of the abstract partition: with two proposed rules, with one of them, or with none.
+"""The versions of the abstract partition: with two rules that Kafka lacks, with one, or with none.
 
 With the first rule, a broker that is no replica any more leaves the ELR. With the second, a
 reassignment ends only if the ISR has min.insync.replicas members.
@@ -22,7 +22,7 @@ from model.variants import version
     default=True,
 )
 class PartitionProof(PartitionLemmas):
-    """Kafka 4.3 with two proposed rules for reassignments.
+    """Kafka 4.3 with two rules for reassignments that no release has.
 
     A broker that is no replica any more leaves the ELR. A reassignment ends only with
     min.insync.replicas members in the ISR. This class has the lemmas that prove all claims.
@@ -36,12 +36,12 @@ class PartitionProof(PartitionLemmas):
     in_force=unreleased("proposed: no release of Kafka removes a broker from the ELR"),
 )
 class ElrOfReplicas(PartitionProof):
-    """Kafka 4.3 with the first proposed rule: a broker that is no replica any more leaves the ELR.
+    """Kafka 4.3 with one rule that no release has: a broker that is no replica leaves the ELR.
 
     Every eligible replica has every committed record. But a cancelled reassignment may leave one
     member in the ISR, and none in the ELR. If this member stops uncleanly, no eligible replica
     remains. The action `cancel_reassignment` breaks the lemma `enough_members_remain`. Real brokers
-    do this too: docs/findings/cancelled-reassignment.md.
+    also allow such a cancellation: docs/findings/cancelled-reassignment.md.
     """
 
     def may_complete(s, isr: Set[Replica], replicas: Set[Replica]) -> Bool:

@@ -117,8 +117,9 @@ class WaitsForTheLive(WithElr):
     """
 
     def is_deleted(s, r: Replica) -> Bool:
-        """True if every member of the ISR has deleted the records.
+        """True if every member of the ISR has deleted all records that DeleteRecords names.
 
-        Kafka: Partition.lowWatermarkIfLeader. Simplified: a replica outside the ISR is down.
+        Kafka: Partition.lowWatermarkIfLeader, which waits for the live replicas. Simplified: the
+        live replicas are those in the ISR.
         """
         return forall(s.requested <= s.log[x].log_start for x in s.isr)

@@ -112,10 +112,11 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def counts_grow(s) -> Bool:
-        """A write of the present leader has at most the delivery count of its record.
+        """The delivery count in a write of the present leader is at most the leader's count of the
+        record.
 
-        The write has an even smaller count than the record if a timeout caused the write and a
-        member has the record again.
+        It is smaller if a timeout caused the write, and a member has acquired the record again
+        since.
 
         True because each delivery increases the count.
         """

@@ -45,7 +45,7 @@ def dirty(operation: Operation) -> bool:
 
 @remembered
 def read_values(history: History) -> dict[KeyValue, tuple[int, ...]]:
-    """Maps each log and polled value to the operations that ended `ok` and polled it."""
+    """Maps each pair of a log and a value to the operations that polled it and ended `ok`."""
     readers: dict[KeyValue, tuple[int, ...]] = {}
     for number, operation in enumerate(history):
         for micro in operation.did:

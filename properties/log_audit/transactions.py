@@ -4,10 +4,10 @@ A marker is a control batch that the coordinator writes: commit or abort. It car
 coordinator's own epoch, and the producer's epoch (since KIP-890, the next producer epoch).
 
 Source: KIP-98, KIP-890; ProducerStateManager, TransactionMarkerChannelManager.
-Simplified: a transaction whose beginning or end was deleted is not checked. A transaction's markers
-on several partitions are found by their producer epoch. So they are compared only if this epoch is
-newer than that of the transaction's records. This is so since KIP-890. Without KIP-890, the markers
-of a producer's different transactions may have the same epoch.
+Simplified: a transaction whose beginning or end was deleted is not checked. The markers on several
+partitions belong to one transaction if they have the same producer id and epoch. Markers are
+compared only if their epoch is newer than that of the records before them, as since KIP-890.
+Without KIP-890, the markers of a producer's different transactions may have the same epoch.
 """
 
 from __future__ import annotations

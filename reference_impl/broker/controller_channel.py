@@ -75,7 +75,8 @@ class ControllerChannel:
     def with_registration(self, answer: RegisteredBroker) -> ControllerChannel:
         """Returns the channel with the broker epoch of a registration response.
 
-        An error, or an earlier registration, leaves the channel unchanged.
+        The channel is unchanged if the response is an error, or if the broker is registered
+        already.
         """
         if answer.error is not ErrorCode.NONE or self.is_registered:
             # After an error the heartbeat timer repeats the registration.

@@ -165,7 +165,8 @@ class ClassicGroup:
     def all_joined(self) -> bool:
         """True if the rebalance need not wait for another JoinGroup.
 
-        All members, and all clients with a new member id, have then joined.
+        This is so when all members have rejoined, and all pending members have joined. A pending
+        member is a client that got a new member id with the error MEMBER_ID_REQUIRED.
         """
         return not self.pending_members and all(
             m.joining is not None for m in self.members.values()

@@ -9,6 +9,8 @@
     controller -> brokers           UpdateMetadata: the whole image, after each change
     client -> broker                Metadata: the image that the broker has applied
 
+The control port is an HTTP port of the reference broker, through which tests control the cluster.
+
 Source: Kafka message schemas; KIP-497, KIP-631, KIP-903, KIP-966.
 Simplified: no topic ids and no throttling, as in `protocol/messages.py`; brokers receive the
 metadata as a whole image, not as a log of changes; there is one controller, and it is never

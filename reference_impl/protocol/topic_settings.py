@@ -96,12 +96,16 @@ BUILT_IN: Final[Mapping[str, Any]] = {
 
 
 def is_of_log(name: str) -> bool:
-    """Returns True if the setting is a field of `LogConfig`; False for min.insync.replicas."""
+    """Returns True if the setting is a field of `LogConfig`; False for a setting of replication."""
     return name in _LOG_DEFAULTS
 
 
 def parted(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Splits settings into two dicts: those of the topic itself, and those of its log."""
+    """Splits settings into two dicts: those of replication, and those of the log.
+
+    Settings of replication are `min_insync_replicas` and `unclean_leader_election`. All others are
+    fields of `LogConfig`.
+    """
     of_log = {name: value for name, value in values.items() if is_of_log(name)}
     return {name: value for name, value in values.items() if name not in of_log}, of_log
 

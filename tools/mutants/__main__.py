@@ -52,7 +52,7 @@ SAVED_EVERY_S: Final = 30.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the campaign, writes the record and the page, and returns the exit code."""
+    """Tries mutants, writes their results and docs/mutants.md, and returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=900.0, help="the budget")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")

@@ -14,9 +14,10 @@ replaces the text before it.
     side         "left"  "right": the argument of searchsorted
     member       an enum member -> the next one that the file names
 
-Docstrings, annotations, decorators, assertions, imports, error texts, type aliases, and names that
-the file does not import are left out. So is the argument `strict`, an assertion of equal lengths. A
-mutant keeps every line at its place, so the line numbers in errors and traces stay right.
+A name is replaced only if its replacement is a builtin, or a name that the file imports.
+Docstrings, annotations, decorators, assertions, imports, error texts and type aliases are left out.
+So is the argument `strict`, an assertion of equal lengths. A mutant keeps every line at its place,
+so the line numbers in errors and traces stay right.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Repeats the proof of each version of a spec with ten seeds of Z3; cvc5 checks the first one.
+"""Repeats the proof of each version of a spec with ten seeds of Z3; cvc5 checks the first proof.
 
 A seed changes how Z3 searches, never what is proved. A proof that succeeds on each of ten seeds
 does not depend on luck.

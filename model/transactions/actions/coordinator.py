@@ -311,9 +311,9 @@ class Coordinator(Partitions):
 
         Kafka: AddPartitionsToTxnManager, and
         ProducerStateManager.maybeCreateVerificationStateEntry. Simplified: request and answer are
-        one step. The verification is valid until the producer's next record or marker
-        (`keeps_guard`). Without the guard that the coordinator confirms the transaction, the claim
-        `no_hanging_transaction` breaks in 6 steps.
+        one step. The verification (in Kafka a *verification guard*) is valid until the producer's
+        next record or marker: see `keeps_guard`. Without this action's guard that the coordinator
+        confirms the transaction, the claim `no_hanging_transaction` breaks in 6 steps.
         """
         stamp = s.stamp[k]
         when(

@@ -1,4 +1,4 @@
-"""A fetch returned a group offset that only aborted transactions had committed.
+"""A fetch returned a group offset that was sent in an aborted transaction, but not committed.
 
 The coordinator discards the offsets of a transaction that aborts. If a fetch returns such an
 offset, the group skips input records whose output was discarded.
@@ -25,7 +25,10 @@ from properties.anomalies.rendering import in_ms, render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class AbortedOffsetRead:
-    """A fetch of an offset that aborted transactions committed, and the first such transaction."""
+    """A fetch of an offset that was sent in an aborted transaction, but not committed.
+
+    `aborted_op` is the first aborted transaction with this offset.
+    """
 
     group: str
     key: str
@@ -43,7 +46,9 @@ class AbortedOffsetRead:
 
 
 def aborted_offset_reads(history: History) -> tuple[AbortedOffsetRead, ...]:
-    """Returns one violation per fetch of an offset that only aborted transactions committed."""
+    """Returns one violation per fetch of an offset sent in an aborted transaction, but not
+    committed.
+    """
     rows: list[AbortedOffsetRead] = []
     for fetch in fetches(history):
         tried = commits_of(history, fetch)

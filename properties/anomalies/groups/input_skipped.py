@@ -100,10 +100,12 @@ def _first_commit_above(history: History, register: Register, offset: int) -> St
 def _inputs(
     history: History, declared: Declarations
 ) -> dict[tuple[Register, int], tuple[Step, Observation]]:
-    """Maps each input record that a group must have consumed to (step, observation).
+    """Returns the input records that each group must have consumed, as a map from a record to
+    (step, observation).
 
-    The step is the first transaction that committed a higher offset of the record's key (topic
-    partition). The observation is evidence of the record.
+    A record is named by its group, topic partition and offset. The step is the group's first
+    transaction that committed a higher offset of this topic partition. The observation shows that
+    the log has the record.
     """
     kept = kept_from(history, declared)
     aborted = frozenset[KeyValue]() if declared.jepsen else aborted_values(history)

@@ -33,8 +33,8 @@ _WRITE: Final = "write the history with another schema"
 class AvroFault(ValueError):
     """Raised if Avro data cannot be read; the message has the fault, the fix and the row number.
 
-    The row number is missing if it is unknown. The message follows the name of a file, as in `, row
-    3: column op is null; fix that row`.
+    The row number is missing if it is unknown. The caller puts the name of the file before the
+    message, so the message begins with `, row 3:` or with a colon.
     """
 
     def __init__(self, what: str, move: str = COPY, row: int | None = None) -> None:
