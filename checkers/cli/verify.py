@@ -193,7 +193,7 @@ def suite(run: Run) -> None:
 
 
 def histories(run: Run) -> None:
-    """Record and analyze a broker without bugs and five with a bug; analyze a Jepsen history."""
+    """Record and analyze histories of six brokers, five of them with a bug, and one of Jepsen."""
     from checkers.spark.session import session
 
     with session():  # shared: starting Spark takes longer than an analysis

@@ -27,7 +27,9 @@ class TraceLines:
 
     @classmethod
     def of(cls, trace: ExplainedTrace, path: Path) -> Self:
-        """Returns the lines of an explained trace; `path` has its actions and states."""
+        """Returns the lines of an explained trace; `path` has the actions and states of the
+        trace.
+        """
         return cls(
             subject=trace.subject,
             elements={

@@ -94,7 +94,7 @@ class Baseline:
         return self.today <= entry.expires
 
     def result(self) -> BaselineApplied:
-        """Returns an event that groups the known violations: found, expired, not found, or not
+        """Returns the entries of the baseline in four groups: found, expired, not found, or not
         checked.
 
         The baseline is the file of known violations.

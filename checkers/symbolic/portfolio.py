@@ -159,7 +159,7 @@ def attempts(goal: Goal, sorts: Sorts, at_scopes: AtScopes) -> Iterator[Attempt]
 def with_instances(
     goal: Goal, facts: Sequence[Facts], sorts: Sorts, strategy: Strategy
 ) -> Iterator[Attempt]:
-    """Yields a query for each set of assumptions, with ground instances of these assumptions."""
+    """Yields a query for each set of assumptions; constants replace their quantified variables."""
     if goal.instantiated is not None:
         for some in facts:
             more, formula = goal.instantiated(some)

@@ -122,7 +122,8 @@ class Proof:
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """Returns the unproved claims, if other claims are proved without assuming them.
+        """The claims that the proof gave up: they are unproved, and no proved claim assumes
+        them.
 
         Empty if all claims are proved, or if none is.
         """

@@ -91,9 +91,9 @@ class AbstractCoordinatorActions(Coordinator):
 
         A request whose response was lost is repeated; the coordinator detects this retry by its
         producer id and epoch. Kafka: TransactionCoordinator.endTransaction. Simplified: the
-        coordinator may answer before it has all markers. Without the guard that the commit or abort
-        has this producer id and epoch (`is_decided_under`), the claim
-        `an_acknowledged_commit_stays` breaks in 12 steps.
+        coordinator may answer before all partitions have their markers. Without the guard that the
+        transaction was committed or aborted under the producer id and epoch of the request
+        (`is_decided_under`), the claim `an_acknowledged_commit_stays` breaks in 12 steps.
         """
         m, i = s.answers_from(x), s.client[x]
         when(

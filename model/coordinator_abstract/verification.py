@@ -221,7 +221,7 @@ class VerificationActions(AbstractCoordinator):
         """A leader creates a guard for a record of the transaction, and asks the coordinator.
 
         Kafka: UnifiedLog.maybeStartTransactionVerification. Simplified: Kafka has one guard per
-        producer id; here each transaction's request has it or not.
+        producer id. Here each transaction has a guard of its own in the partition, or none.
         """
         when(s.begun[x], ~s.is_ongoing(t, s.stamp[x].producer_id))
         s.guarded[x][t] = True
@@ -266,7 +266,8 @@ class VerificationActions(AbstractCoordinator):
 
     @action
     def append(s, x: Transaction, t: TopicPartition) -> None:
-        """A partition appends a record of a producer id that is ongoing there, or verified.
+        """A partition appends a record if the producer's transaction is open there, or was
+        verified.
 
         Kafka: UnifiedLog.analyzeAndValidateProducerState. Simplified: a record may arrive at any
         time. Without the guard that the partition has seen no larger epoch, the claim

@@ -1,4 +1,4 @@
-"""Bugs of abstract coordinators whose partitions verify, and what verification does not promise.
+"""Bugs of the verification of transactions by partition leaders, and what it does not promise.
 
 The last two variants change no rule: they drop a condition of the claims, and so show which claims
 KIP-890 part 1 does not keep.

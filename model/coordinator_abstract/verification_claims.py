@@ -41,8 +41,10 @@ class Verification(VerificationLemmas):
 
     @invariant
     def faithful(s) -> Bool:
-        """In order, a partition commits or aborts records only as the coordinator decided their
-        transaction, except for late records.
+        """In order, a partition commits or aborts a record as the coordinator decided its
+        transaction.
+
+        Late records, which arrive after the end of their transaction, are exceptions.
         """
         return s.disordered | forall(
             any_of(

@@ -115,11 +115,11 @@ class MarksNewId(TwoPhaseCommit):
     in_force=UNRELEASED,
 )
 class IgnoresPreparedEpoch(TwoPhaseCommit):
-    """completeTransaction compares the producer id of the prepared state, and not its epoch.
+    """completeTransaction compares only the producer ids of the prepared state and the transaction.
 
-    The database has the prepared state of the previous transaction, with the same producer id. So
-    the new instance commits a transaction that the database has not committed. This bug breaks the
-    claim `the_client_decides`.
+    Their epochs may differ: the database may still have the prepared state of the previous
+    transaction. Then the new instance commits a transaction that the database has not committed.
+    This bug breaks the claim `the_client_decides`.
     """
 
     def is_recorded(s, j: Transaction, k: Transaction) -> Bool:

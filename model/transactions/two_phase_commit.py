@@ -76,8 +76,10 @@ from model.variants import version
     ),
 )
 class TwoPhaseCommit(Transactions):
-    """The rules of `v2`, with two-phase commit: a new instance keeps and completes the transaction
-    of the old instance, as the database has decided (KIP-939).
+    """Two-phase commit (KIP-939), with the rules of transaction version 2.
+
+    A new instance keeps the transaction of the old instance, and completes it as the database has
+    decided.
     """
 
     instances: Annotated[int, range(1, 5)] = 2

@@ -124,8 +124,8 @@ class HistoryMapping(ABC, Generic[R]):
     def random_walks(self, walks: int, *, length: int, seed: int) -> Walk:
         """Makes random walks through pairs of a detailed state and an abstract state.
 
-        They replace an exploration of specs with too many such pairs. A walk has at most `length`
-        steps of the detailed spec. It ends at a step that no actions explain.
+        They are used if the specs have too many such pairs for an exploration. A walk has at most
+        `length` steps of the detailed spec. It ends at a step that no actions explain.
         """
         return _counted(self._walked(walks, length, Random(seed)))
 

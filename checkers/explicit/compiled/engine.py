@@ -118,8 +118,8 @@ class Search(RunningSearch):
     def _spill_if_needed(self, size: int, files: Files) -> None:
         """Moves states to disk if the next level may exceed the memory.
 
-        Keys and parents move first. If the hash set alone is too large, all states move, and the
-        search compares sorted files.
+        The key and the parent of each state move first. If the hash set alone is too large, it
+        moves too, and the search then compares sorted files.
         """
         memory, likely = self.task.memory, self.store.count() + GROWTH * size
         if memory is None or self.store is not self.c or self.c.bytes_for(likely) <= memory:

@@ -110,7 +110,8 @@ def is_known(
 
 
 def furthest(facts: Collection[Reached]) -> Reached:
-    """Returns the fact with the highest log end; of several such facts, the one that completed
-    first.
+    """Returns the fact with the highest log end.
+
+    If several facts have it, returns the one whose operation completed first.
     """
     return min(facts, key=lambda fact: (-fact.end, fact.completed_ns, fact.op, fact.position))

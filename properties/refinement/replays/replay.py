@@ -83,7 +83,7 @@ class Replay(Generic[HarnessT]):
     def run(self, actions: Iterable[Action], *, defective: bool) -> HarnessT:
         """Carries out the actions on a new harness, and returns the harness.
 
-        The harness has the part of the broker that carries out the actions. Raises KeyError for an
+        The harness runs the part of the broker that carries out the actions. Raises KeyError for an
         action that is neither in `effects` nor in `by_itself`, the actions that the broker takes
         without help.
         """
@@ -106,8 +106,8 @@ class Replay(Generic[HarnessT]):
     def holds(self, harness: HarnessT) -> bool:
         """True if the spec's claim is true of the current state of the harness.
 
-        The harness has the part of the broker that carries out the actions. The function `read`
-        turns it into a state of the spec.
+        The harness runs the part of the broker that carries out the actions. The function `read`
+        turns the state of this part into a state of the spec.
         """
         spec, cells, sorts = self.read(harness)
         formulas = {c.name: c.formula for c in (*spec.claims, *spec.action_properties)}

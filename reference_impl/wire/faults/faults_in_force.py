@@ -121,7 +121,7 @@ class FaultsInForce:
                 await carry_out(self.cluster, rule.fault)
 
     def stop(self) -> None:
-        """Cancels the planned faults that are in progress."""
+        """Cancels the tasks that carry out faults, so their remaining steps do not happen."""
         for task in self._happening:
             task.cancel()
 
