@@ -14,7 +14,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
-BLAS_THREADS: Final = "OPENBLAS_NUM_THREADS"
+# the variables that set the number of OpenBLAS's threads, the strongest first
+BLAS_THREADS: Final = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 @contextmanager
@@ -41,11 +42,12 @@ def importing() -> Generator[None]:
 
 @contextmanager
 def _one_blas_thread() -> Generator[None]:
-    if BLAS_THREADS in os.environ:
+    if any(name in os.environ for name in BLAS_THREADS):
         yield
         return
-    os.environ[BLAS_THREADS] = "1"
+    name = BLAS_THREADS[0]
+    os.environ[name] = "1"
     try:
         yield
     finally:
-        del os.environ[BLAS_THREADS]  # other programs may need the threads
+        os.environ.pop(name, None)  # other programs may need the threads

@@ -92,13 +92,15 @@ def _files_in(manifest: Place, sequence: int, spec_id: int) -> Iterator[TableFil
                         f"{manifest}: Urteil cannot read {path} of this Iceberg table: {what}; "
                         f"{move}"
                     )
+                content = Content(file.get("content") or Content.ROWS)
+                ids = file["equality_ids"] if content is Content.EQUALITY_DELETES else ()
                 own = _number(entry.get("sequence_number"))
                 yield TableFile(
                     path,
                     sequence if own is None else own,
-                    Content(file.get("content") or Content.ROWS),
+                    content,
                     Partition(spec_id, tuple(map(_partition_value, partition.values()))),
-                    tuple(sorted({*(file.get("equality_ids") or ())})),
+                    tuple(sorted({*ids})),
                 )
             case _:
                 raise UnreadableHistory(

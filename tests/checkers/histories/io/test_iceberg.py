@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -420,22 +419,6 @@ def test_a_table_that_refers_to_an_unknown_store_is_refused(table: Table) -> Non
         f"{newest(table)}: the table refers to ftp://a/b.avro: unknown scheme ftp://; "
     )
     assert str(fault.value).endswith("; copy the whole table again")
-
-
-def test_a_content_of_another_type_is_refused(table: Table) -> None:
-    (manifest,) = (folder_of(table) / "metadata").glob("*-m0.avro")
-    with manifest.open("rb") as stream:
-        reader = fastavro.reader(stream)
-        schema: Any = json.loads(reader.metadata["avro.schema"])
-        entries: list[Any] = [*reader]
-    (file,) = [field["type"] for field in schema["fields"] if field["name"] == "data_file"]
-    (content,) = [field for field in file["fields"] if field["name"] == "content"]
-    content["type"] = {"type": "array", "items": "int"}
-    entries[0]["data_file"]["content"] = [1]
-    with manifest.open("wb") as stream:
-        fastavro.writer(stream, schema, entries)
-    with pytest.raises(UnreadableHistory, match=r"it has content \[1\]; rewrite the data files"):
-        whole(folder_of(table))
 
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b"[]", b"\x1f\x8b", b"{}", b"\xff"])
