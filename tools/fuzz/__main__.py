@@ -55,9 +55,11 @@ def _fuzz(name: str, folder: Path, seconds: int) -> None:
     package, largest = TARGETS[name]
     with atheris.instrument_imports(include=[package]):
         target = importlib.import_module(f"tools.fuzz.{name}")
+        valid = [*target.valid_inputs()]
+        target.run(valid[0])  # the reader imports some modules late
     corpus = folder / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)
-    for number, data in enumerate(target.valid_inputs()):
+    for number, data in enumerate(valid):
         (corpus / f"valid-{number}").write_bytes(data)
     arguments = [
         sys.argv[0],

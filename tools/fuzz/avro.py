@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import fastavro
+import pyarrow as pa
 
 from checkers.demo import __file__ as demo
 from checkers.histories.io.avro import rows
@@ -22,6 +23,7 @@ from checkers.histories.io.avro.containers import only
 from checkers.histories.io.avro.schemas import AvroFault, parsed
 from checkers.histories.io.reading import whole
 from checkers.histories.io.recorded import UnreadableHistory
+from tests.checkers.histories.io.avro.avro_histories import MARKER
 from tools.history_format import avro_schema
 
 FILE, RECORD = 0, 1
@@ -31,19 +33,23 @@ _FOLDER: Final = tempfile.TemporaryDirectory(prefix="urteil-fuzz-")
 
 def run(data: bytes) -> None:
     """Reads a file or a record; an exception other than a refusal is a fault."""
-    if not data:
-        return
+    if data:
+        with contextlib.suppress(UnreadableHistory):
+            operations(data)
+
+
+def operations(data: bytes) -> pa.Table:
+    """Returns the operations of a file or a record; raises UnreadableHistory."""
     if data[0] % 2 == FILE:
         path = Path(_FOLDER.name) / "history.avro"
         path.write_bytes(data[1:])
-        with contextlib.suppress(UnreadableHistory):
-            whole(path)
-        return
+        return whole(path)
     end = 3 + int.from_bytes(data[1:3])
-    with contextlib.suppress(AvroFault):
+    try:
         schema = parsed(data[3:end])
-        names = rows.fields(schema)
-        rows.table([only(data[end:], schema)], names)
+        return rows.table([only(data[end:], schema)], rows.fields(schema))
+    except AvroFault as fault:
+        raise UnreadableHistory(f"record{fault}") from fault
 
 
 def valid_inputs() -> Iterator[bytes]:
@@ -53,7 +59,7 @@ def valid_inputs() -> Iterator[bytes]:
     schema = json.dumps(avro_schema()).encode()
     for codec in ("null", "deflate", "bzip2"):
         file = io.BytesIO()
-        fastavro.writer(file, avro_schema(), some, codec)
+        fastavro.writer(file, avro_schema(), some, codec, sync_marker=MARKER)
         yield bytes([FILE]) + file.getvalue()
     record = io.BytesIO()
     fastavro.schemaless_writer(record, avro_schema(), some[0])

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -26,9 +27,6 @@ TABLE: Final[described.Table] = (
     described.File(2, 4, 0, None, (2, 5), (("b", "y"),)),
 )
 _FOLDER: Final = tempfile.TemporaryDirectory(prefix="urteil-fuzz-")
-METADATA: Final = described.written(TABLE, Path(_FOLDER.name) / "table")
-_DELETES: Final = [METADATA.parents[1] / f"{number}.parquet" for number in (2, 3, 4)]
-FILES: Final = [METADATA, *sorted(METADATA.parent.glob("*.avro")), *_DELETES]
 _NAME: Final = _FOLDER.name.encode()
 _ANY_NAME: Final = b"_" * len(_NAME)
 
@@ -37,7 +35,8 @@ def run(data: bytes) -> None:
     """Reads the table with one changed file; an exception other than a refusal is a fault."""
     if not data:
         return
-    file = FILES[data[0] % len(FILES)]
+    some = files()
+    file = some[data[0] % len(some)]
     valid = file.read_bytes()
     file.write_bytes(data[1:].replace(_ANY_NAME, _NAME))
     try:
@@ -47,18 +46,23 @@ def run(data: bytes) -> None:
         file.write_bytes(valid)
 
 
+@cache
+def files() -> list[Path]:
+    """Returns the files of the table, with the metadata first; the first call writes them."""
+    metadata = described.written(TABLE, Path(_FOLDER.name) / "table")
+    deletes = [metadata.parents[1] / f"{number}.parquet" for number in (2, 3, 4)]
+    return [metadata, *sorted(metadata.parent.glob("*.avro")), *deletes]
+
+
 def operations() -> list[int]:
     """Returns the operations of the rows that the table has."""
-    files = iceberg.files_of(METADATA)
-    assert files.reader is not None
-    parts = (part for file in files.files for part in files.reader(file))
+    found = iceberg.files_of(files()[0])
+    assert found.reader is not None
+    parts = (part for file in found.files for part in found.reader(file))
     return [op for part in parts if "op" in part.column_names for op in part["op"].to_pylist()]
-
-
-OPERATIONS: Final = operations()  # it also imports late modules while the fuzzer watches imports
 
 
 def valid_inputs() -> Iterator[bytes]:
     """Yields the content of each file as an input."""
-    for number, file in enumerate(FILES):
+    for number, file in enumerate(files()):
         yield bytes([number]) + file.read_bytes().replace(_NAME, _ANY_NAME)

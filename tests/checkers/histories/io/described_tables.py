@@ -39,6 +39,7 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.typedef import Record
 
+from tests.checkers.histories.io.avro.avro_histories import MARKER
 from tests.checkers.histories.io.iceberg_tables import DeleteManifest
 
 OP, KEY, OFFSET, GONE, ADDED = 1, 2, 3, 4, 5
@@ -195,6 +196,7 @@ def written(table: Table, folder: Path) -> Path:
     manifest_list = f"file://{folder}/metadata/list.avro"
     with write_manifest_list(2, io.new_output(manifest_list), 1, None, NEWEST, "null") as content:
         content.add_manifests(manifests)
+    replace_marker(folder / "metadata" / "list.avro")
     path = folder / "metadata" / "v1.metadata.json"
     path.write_text(json.dumps(metadata(folder, manifest_list)))
     return path
@@ -277,7 +279,14 @@ def make_ids_integers(file: Path) -> None:
     assert ids[1]["items"] == "long"
     ids[1]["items"] = "int"
     with file.open("wb") as stream:
-        fastavro.writer(stream, schema, entries, header.pop("avro.codec"), metadata=header)
+        codec = header.pop("avro.codec")
+        fastavro.writer(stream, schema, entries, codec, metadata=header, sync_marker=MARKER)
+
+
+def replace_marker(file: Path) -> None:
+    """Replaces the random bytes with which pyiceberg ends the blocks of an Avro file."""
+    content = file.read_bytes()
+    file.write_bytes(content.replace(content[-len(MARKER) :], MARKER))
 
 
 def metadata(folder: Path, manifest_list: str) -> dict[str, Any]:
