@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -74,21 +75,49 @@ def test_a_command_that_does_not_exist_is_found(line: str, fault: str) -> None:
     assert [*faults(line)] == [fault]
 
 
-def test_every_target_of_a_workflow_can_start() -> None:
-    targets = {line.split()[1] for file in WORKFLOWS for line in lines(file) if "make " in line}
+def started(targets: Iterable[str]) -> tuple[int, str]:
+    """Returns the exit status and the errors of a dry run of Make."""
     made = subprocess.run(
-        ["make", "--dry-run", "--question", "--always-make", "--keep-going", *sorted(targets)],
+        ["make", "--dry-run", "--always-make", "--keep-going", *targets],
         cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if name != "MAKEFLAGS"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert made.returncode < 2, made.stderr
+    return made.returncode, made.stderr
 
 
-@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
-def test_artifacts_are_folders_that_commands_write_or_that_exist(file: Path) -> None:
-    for _, step in steps(file):
-        if "upload-artifact" in step.get("uses", ""):
-            for path in step["with"]["path"].split():
-                assert path in WRITTEN or any(ROOT.glob(path)), path
+def test_every_target_of_a_workflow_can_start() -> None:
+    targets = {line.split()[1] for file in WORKFLOWS for line in lines(file) if "make " in line}
+    assert targets
+    status, errors = started(sorted(targets))
+    assert status == 0, errors
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_a_target_that_does_not_exist_cannot_start(position: int) -> None:
+    targets = ["lint", "test"]
+    targets.insert(position, "no-such-target")
+    status, errors = started(targets)
+    assert status == 2
+    assert "No rule to make target 'no-such-target'" in errors
+
+
+UPLOADED = [
+    pytest.param(path, id=f"{file.stem}-{path}")
+    for file in WORKFLOWS
+    for _, step in steps(file)
+    if "upload-artifact" in step.get("uses", "")
+    for path in step["with"]["path"].split()
+]
+
+
+@pytest.mark.parametrize("path", UPLOADED)
+def test_an_artifact_is_a_folder_that_commands_write_or_that_exists(path: str) -> None:
+    assert path in WRITTEN or any(ROOT.glob(path))
+
+
+def test_there_are_workflows_and_artifacts() -> None:
+    assert WORKFLOWS
+    assert UPLOADED

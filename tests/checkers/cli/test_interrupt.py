@@ -148,8 +148,9 @@ def test_an_interrupted_check_of_liveness_keeps_the_verdicts_before(
 def test_an_interrupted_second_search_keeps_the_verdicts_of_the_first(
     call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at_progress(monkeypatch, ": liveness: 1 states")
+    pressed = at_progress(monkeypatch, ": liveness: 1 states")
     output = checked(tmp_path, call, "compiled", "--threads", "2")
+    assert pressed
     assert output.verdicts() == {
         "terms_grow": "violated",
         "is_released": "undecided",
@@ -160,8 +161,9 @@ def test_an_interrupted_second_search_keeps_the_verdicts_of_the_first(
 def test_an_interrupted_search_for_a_real_run_ends_a_proof(
     call: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at_progress(monkeypatch, "transactions-abstract v1: 1 states, depth 1")
+    pressed = at_progress(monkeypatch, "transactions-abstract v1: 1 states, depth 1")
     output = call("prove", "transactions-abstract", "--variant", "v1")
+    assert pressed
     assert output.exit_code == 130
     assert output.verdicts()["faithful"] == "undecided"
     assert output.stderr.splitlines()[-1].startswith("interrupted; partial results are in ")
@@ -177,16 +179,18 @@ def checked(folder: Path, call: Any, *engine: str) -> Any:
     return output
 
 
-def at_progress(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    """Presses Ctrl-C when a command displays progress with this text."""
-    show = Run.progress
+def at_progress(monkeypatch: pytest.MonkeyPatch, text: str) -> list[str]:
+    """Presses Ctrl-C when a command displays progress with this text; returns where it did so."""
+    show, pressed = Run.progress, list[str]()
 
     def press_ctrl_c(run: Run, progress: Any) -> None:
         if text in str(progress):
+            pressed.append(str(progress))
             signal.raise_signal(signal.SIGINT)
         show(run, progress)
 
     monkeypatch.setattr(Run, "progress", press_ctrl_c)
+    return pressed
 
 
 def test_an_interrupted_analysis_leaves_every_anomaly_undecided(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 from selenium.webdriver import Chrome
 
 from checkers.explore.requests import Explorer
-from checkers.explore.server import Server
+from tests.checkers.explore.test_page import serving
 from tests.chromium import started
 
 # 24 messages in rows of four move by one displacement, two distant ones by another, one alone
@@ -63,15 +62,13 @@ done({ first: [first.from, first.to], second: [second.from, second.to],
 
 @pytest.fixture(scope="module")
 def page() -> Iterator[Chrome]:
-    browser = started()
-    with Server(Explorer(opened={"spec": "replication", "path": ""})) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        browser.get(server.url)
-        yield browser
-        browser.quit()
-        server.shutdown()
-        thread.join()
+    with serving(Explorer(opened={"spec": "replication", "path": ""})) as server:
+        browser = started()
+        try:
+            browser.get(server.url)
+            yield browser
+        finally:
+            browser.quit()
 
 
 def run(page: Chrome, script: str) -> Any:

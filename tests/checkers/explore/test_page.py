@@ -34,11 +34,15 @@ def browser() -> Iterator[Chrome]:
 @contextmanager
 def serving(explorer: Explorer) -> Iterator[Server]:
     with Server(explorer) as made:
-        thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.05})
+        thread = threading.Thread(
+            target=made.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        )
         thread.start()
-        yield made
-        made.shutdown()
-        thread.join()
+        try:
+            yield made
+        finally:
+            made.shutdown()
+            thread.join()
 
 
 @pytest.fixture(scope="module")
