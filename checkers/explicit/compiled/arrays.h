@@ -18,7 +18,8 @@ static void *grown_in(Shard *w, int file, void *old, uint64_t bytes) {
   uint64_t size = bytes + LINE;
   if (size >= HUGE) size = (size + HUGE - 1) / HUGE * HUGE;
   int kind = file == MEMORY ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
-  int refused = file == MEMORY ? 0 : posix_fallocate(file, 0, size);
+  int refused = file == MEMORY ? 0 : EINTR;
+  while (refused == EINTR) refused = posix_fallocate(file, 0, size); /* a signal interrupts it */
   if (refused) return w->found.failed = REFUSED + refused, old;
   line = line ? mremap(line, *line, size, MREMAP_MAYMOVE)
               : mmap(NULL, size, PROT_READ | PROT_WRITE, kind, file, 0);
@@ -59,9 +60,9 @@ static void dropped(void *array) { free(array); }
 
 #endif
 
-/* Moves an array to a file with room for it. */
+/* Moves an array to a file with room for it. A shard that failed moves nothing. */
 static void *moved(Shard *w, int file, void *array, uint64_t used, uint64_t room) {
-  void *made = grown_in(w, file, NULL, room);
+  void *made = w->found.failed ? NULL : grown_in(w, file, NULL, room);
   if (w->found.failed) return array;
   memcpy(made, array, used);
   dropped(array);

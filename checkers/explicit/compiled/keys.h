@@ -14,14 +14,15 @@
 #define WIDER 2 /* bits */
 #define SLACK 8 /* bytes after an array that is read and written in words */
 
+/* Makes room for so many keys of `bytes` bytes; returns false if there is none. */
+static int has_keys(Shard *w, uint64_t room, uint64_t bytes) {
+  w->keys = grown_in(w, w->files[KEYS], w->keys, room * bytes + SLACK);
+  return !w->found.failed;
+}
+
 #ifdef FINGERPRINTS
 
 #define KEY_BYTES 8 /* of the key that a caller reads */
-
-static int has_keys(Shard *w, uint64_t room) {
-  w->keys = grown_in(w, w->files[KEYS], w->keys, room * KEY_BYTES);
-  return !w->found.failed;
-}
 
 static inline void look_at_key(const Shard *w, uint64_t index) {
   __builtin_prefetch(w->keys + index * KEY_BYTES);
@@ -42,7 +43,7 @@ static inline void keep_key(Shard *w, const Letter *letter) {
   memcpy(w->keys + w->count * KEY_BYTES, &letter->hash, KEY_BYTES);
 }
 
-static uint64_t bytes_of_keys(const Shard *w) { return w->count * KEY_BYTES; }
+static uint64_t bytes_of_halves(const Shard *w) { return (void)w, 0; }
 
 static void copy_key(const Shard *w, uint64_t index, uint8_t *to) {
   memcpy(to, w->keys + index * KEY_BYTES, KEY_BYTES);
@@ -137,19 +138,15 @@ static inline uint64_t index_in(const Shard *w, uint64_t number) {
   return number % shards == w->number ? number / shards : UINT64_MAX;
 }
 
-static int has_keys(Shard *w, uint64_t room) {
-  w->keys = grown_in(w, w->files[KEYS], w->keys, room * w->pair_bytes + SLACK);
-  return !w->found.failed;
-}
-
 /* Writes all pairs again, with more bits for the numbers of these halves: from the last to the
    first, because a pair may need one more byte. */
 static void widen(Shard *w, Halves *halves) {
   int old_bits = w->heads.bits, old_bytes = w->pair_bytes;
+  int bytes = (old_bits + w->tails.bits + WIDER + 7) / 8;
   uint64_t heads = ones(old_bits), tails = ones(w->tails.bits);
+  if (bytes > old_bytes && !has_keys(w, w->room, bytes)) return;
   halves->bits += WIDER;
-  w->pair_bytes = (w->heads.bits + w->tails.bits + 7) / 8;
-  if (w->pair_bytes > old_bytes && !has_keys(w, w->room)) return;
+  w->pair_bytes = bytes;
   uint64_t after = 0; /* the keys that follow, in the bytes that a key does not need */
   for (uint64_t k = w->count; k--;) {
     uint64_t pair = word_of(w->keys + k * old_bytes);
@@ -212,8 +209,8 @@ static uint64_t bytes_of(const Halves *halves, int size) {
   return halves->count * size + halves->slots * sizeof *halves->number;
 }
 
-static uint64_t bytes_of_keys(const Shard *w) {
-  return w->count * w->pair_bytes + bytes_of(&w->heads, HEAD) + bytes_of(&w->tails, TAIL);
+static uint64_t bytes_of_halves(const Shard *w) {
+  return bytes_of(&w->heads, HEAD) + bytes_of(&w->tails, TAIL);
 }
 
 static void copy_key(const Shard *w, uint64_t index, uint8_t *to) {
@@ -222,3 +219,7 @@ static void copy_key(const Shard *w, uint64_t index, uint8_t *to) {
 }
 
 #endif
+
+static uint64_t bytes_of_keys(const Shard *w) {
+  return w->count * key_bytes(w) + bytes_of_halves(w);
+}

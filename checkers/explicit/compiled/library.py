@@ -12,12 +12,11 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
-from os import strerror
 from typing import Any
 
 from checkers.compiler import CannotCompile, library_file, loaded
 from checkers.explicit import compiled
-from checkers.explicit.compiled.mapped import Files
+from checkers.explicit.compiled.mapped import Files, cannot_grow
 from checkers.explicit.compiled.source import Source
 from checkers.explicit.exploration import Declined
 from checkers.explicit.instance import Instance, Packed
@@ -53,6 +52,7 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "search_parent": (WHOLE, (ctypes.c_void_p, WHOLE)),
     "search_key": (None, (ctypes.c_void_p, WHOLE, ctypes.c_char_p)),
     "search_key_bytes": (WHOLE, (ctypes.c_void_p,)),
+    "search_half_bytes": (WHOLE, (ctypes.c_void_p,)),
     "search_set_bytes": (WHOLE, (ctypes.c_void_p,)),
     "search_parent_bytes": (WHOLE, (ctypes.c_void_p,)),
     "search_move": (None, (ctypes.c_void_p, ctypes.c_int, ctypes.c_int)),
@@ -224,9 +224,15 @@ class Library:
         """Returns an estimate of the memory of the hash set for these states, in bytes."""
         return int(states * SLOT_BYTES * SLOTS_A_STATE)
 
-    def move_to_files(self, files: Files) -> None:
-        """Moves the keys and the parents of the states to files; the hash set stays in memory.
+    def bytes_with_files(self, states: int) -> int:
+        """Returns an estimate of the memory for these states, in bytes, after `move_to_files`."""
+        halves: int = self.c.search_half_bytes(self.search)
+        return int(states * halves / max(1, self.count())) + self.set_bytes_for(states)
 
+    def move_to_files(self, files: Files) -> None:
+        """Moves the keys and the parents of the states to files.
+
+        The hash set stays in memory, and so do the halves of the states, which the keys number.
         The system keeps the pages of the files in memory as long as it has room for them.
         """
         self.c.search_move(self.search, files.opened("keys"), files.opened("parents"))
@@ -241,15 +247,14 @@ class Library:
 def check_memory(shards: Iterable[Any]) -> None:
     """Raises InputFault if a shard is out of memory, or has too many states to number them.
 
-    A shard has the states of one thread; a state number has 32 bits. Raises OSError if the system
-    refused to enlarge a file.
+    A shard has the states of one thread; a state number has 32 bits. If the system refused to
+    enlarge a file, raises the error of `cannot_grow`.
     """
     failed = {found.failed for found in shards}
     if TOO_MANY in failed:
         raise InputFault("too many states for numbers of 32 bits: use fewer --threads")
     if max(failed, default=0) > REFUSED:
-        number = max(failed) - REFUSED
-        raise OSError(number, strerror(number))
+        raise cannot_grow(max(failed) - REFUSED)
     if any(failed):
         raise InputFault(OUT_OF_MEMORY)
 

@@ -7,19 +7,39 @@ disk space would end the process.
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from mmap import mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from checkers.disk_full import FULL
+from model.faults import InputFault
+
 if TYPE_CHECKING:  # NumPy starts more slowly than a small search runs
     from numpy.typing import DTypeLike, NDArray
 
 
+HAS_FILES = sys.platform == "linux"  # arrays in files grow by `mremap`
+
+
+def cannot_grow(number: int) -> OSError | InputFault:
+    """Returns the error for a file that the system refused to enlarge, by its error number.
+
+    A full disk is an OSError: the command finds the folder, and names it.
+    """
+    if number in FULL:
+        return OSError(number, os.strerror(number))
+    return InputFault(
+        f"a temporary file cannot grow: {os.strerror(number)}; "
+        "set TMPDIR to a folder of another disk"
+    )
+
+
 @dataclass
 class Files:
-    """The files of one graph; the end of a `with` block closes them."""
+    """The files of one search; the end of a `with` block closes and deletes them."""
 
     folder: Path
     used: int = 0  # files
@@ -29,18 +49,30 @@ class Files:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.delete()
+
+    def delete(self) -> None:
+        """Closes and deletes all files; new ones can be opened."""
         self._open.close()
 
     def opened(self, name: str) -> int:
         """Returns the descriptor of a new, empty file."""
         self.used += 1
-        file = (self.folder / f"{self.used}-{name}").open("w+b")
+        path = self.folder / f"{self.used}-{name}"
+        file = path.open("w+b")
+        self._open.callback(path.unlink, missing_ok=True)
         return self._open.enter_context(file).fileno()
 
     def empty(self, length: int, kind: DTypeLike) -> NDArray[Any]:
-        """Returns an array in a new file, with zeros. Raises OSError if the disk has no room."""
+        """Returns an array in a new file, with zeros.
+
+        Raises the error of `cannot_grow` if the system refuses the disk space.
+        """
         import numpy as np
 
         number, room = self.opened("array"), max(1, length * np.dtype(kind).itemsize)
-        os.posix_fallocate(number, 0, room)
+        try:
+            os.posix_fallocate(number, 0, room)
+        except OSError as error:
+            raise cannot_grow(error.errno or 0) from error
         return np.frombuffer(mmap(number, room), kind, length)

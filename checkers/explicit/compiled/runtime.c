@@ -25,6 +25,7 @@
    tests, -DHASH_BITS=n makes hashes collide often, and -DPREFIX=n makes hash sets grow early. */
 
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -208,7 +209,7 @@ static int has_room(Shard *w, uint64_t more) {
   if (w->count + more <= w->room) return 1;
   uint64_t room = (w->count + more) * 5 / 4 + 4096;
   w->parents = grown_in(w, w->files[PARENTS], w->parents, room * sizeof *w->parents);
-  if (!has_keys(w, room)) return 0;
+  if (!has_keys(w, room, key_bytes(w))) return 0;
   w->room = room;
   return 1;
 }
@@ -562,6 +563,7 @@ static void forget(Shard *w) {
   w->keys = w->parents = w->now = w->next = NULL;
   w->runs = NULL, w->buckets = NULL;
   w->heads = w->tails = (Halves){0};
+  w->files[KEYS] = w->files[PARENTS] = MEMORY;
   forget_edges(w);
 }
 
@@ -636,6 +638,13 @@ uint64_t search_key_bytes(const Search *all) {
   return bytes;
 }
 
+/* Returns the bytes of the halves, which stay in memory if the keys move to a file. */
+uint64_t search_half_bytes(const Search *all) {
+  uint64_t bytes = 0;
+  for (uint64_t k = 0; k < all->shards; k++) bytes += bytes_of_halves(all->shard + k);
+  return bytes;
+}
+
 /* Returns the bytes of the hash sets. */
 uint64_t search_set_bytes(const Search *all) {
   uint64_t bytes = 0;
@@ -650,7 +659,8 @@ uint64_t search_parent_bytes(const Search *all) {
   return bytes;
 }
 
-/* Moves the keys and the parents of the first shard to two files; the hash set stays in memory. */
+/* Moves the keys and the parents of the first shard to two files. The hash set and the halves stay in
+   memory. */
 void search_move(Search *all, int keys, int parents) {
   Shard *w = all->shard;
   int files[] = {keys, parents};
