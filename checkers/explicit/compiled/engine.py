@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from checkers.explicit.compiled.keyed_steps import KeyedSteps
 from checkers.explicit.compiled.library import Library
-from checkers.explicit.compiled.mapped import Files
+from checkers.explicit.compiled.mapped import HAS_FILES, Files
 from checkers.explicit.diagnose import diagnose_init
 from checkers.explicit.exploration import (
     Discovery,
@@ -118,14 +118,14 @@ class Search(RunningSearch):
     def _spill_if_needed(self, size: int, files: Files) -> None:
         """Moves states to disk if the next level may exceed the memory.
 
-        The key and the parent of each state move first. If the hash set alone is too large, it
-        moves too, and the search then compares sorted files.
+        The key and the parent of each state move first. If the memory does not suffice for the
+        rest, all states move to sorted files, which the search then compares.
         """
         memory, likely = self.task.memory, self.store.count() + GROWTH * size
         if memory is None or self.store is not self.c or self.c.bytes_for(likely) <= memory:
             return
         self._drop_graph()
-        if self.c.set_bytes_for(likely) <= memory:
+        if HAS_FILES and self.c.bytes_with_files(likely) <= memory:
             if not self.in_files:
                 self.c.move_to_files(files)
                 self.in_files = True
@@ -133,6 +133,7 @@ class Search(RunningSearch):
             from checkers.explicit.compiled.spill import Spilled
 
             self.store = Spilled(self.c, files.folder, memory)
+            files.delete()
 
     def _initial(self) -> list[State]:
         fault = diagnose_init(self.at)
@@ -182,6 +183,7 @@ class Search(RunningSearch):
     def _drop_graph(self) -> None:
         if self.graph is not None:
             self.c.c.transitions_drop(self.c.search)
+            self.graph.files.delete()
             self.graph = None
 
     def _with_liveness(self, found: Exploration) -> Exploration:

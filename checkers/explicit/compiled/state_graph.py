@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 from checkers.explicit.actions import Program
 from checkers.explicit.compiled.fair_cycles import ARRAYS, KINDS, MASKS, FairCycles
 from checkers.explicit.compiled.library import Library
-from checkers.explicit.compiled.mapped import Files
+from checkers.explicit.compiled.mapped import HAS_FILES, Files
 from checkers.explicit.compiled.spill import view
 from checkers.explicit.exploration import Step, TooLarge, Trace
 from checkers.explicit.instance import Packed
@@ -39,7 +38,6 @@ from model.language.scope import Ranges
 QUOTA = 1 << 16  # states between two checks of the limits
 MOST = 0xFFFF_FFFE  # transitions: their numbers have 32 bits
 MOST_MEMORY = 4 * 10**9  # bytes, if the machine has twice as much
-HAS_FILES = sys.platform == "linux"  # arrays in files grow by `mremap`
 
 
 def memory_of_machine() -> int:

@@ -18,7 +18,8 @@ from model.replication.versions import Kip101
 from tests.checkers.explicit.compiled.test_agreement import results
 
 LITTLE = 100_000  # bytes: batches of some thousand successors
-MIDDLE = 1_000_000  # bytes: more than the hash set of 60,106 states needs, and less than all
+HASH_SET = 1_000_000  # bytes: enough for the hash set of 60,106 states, without their halves
+MIDDLE = 1_200_000  # bytes: enough for the hash set and the halves, and less than all
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +57,32 @@ def test_keys_and_parents_in_files_do_not_change_the_result(*, fingerprints: boo
     assert results(search.run()) == results(in_memory)
     assert search.in_files
     assert search.store is search.c
+
+
+def test_halves_that_exceed_the_memory_move_to_disk_and_the_files_of_keys_are_deleted(
+    tmp_path: Path,
+) -> None:
+    spec, seen = Kip101(), list[tuple[bool, bool, int]]()
+
+    def look(_: Progress) -> None:
+        keys = [*tmp_path.glob("urteil-states-*/1-keys"), *tmp_path.glob("*/2-parents")]
+        seen.append((search.in_files, isinstance(search.store, Spilled), len(keys)))
+
+    search = Search(Task(spec=spec, claims=chosen(spec, ()), memory=HASH_SET, progress=look))
+    assert results(search.run()) == results(explore(spec, engine="compiled"))
+    in_memory, in_files, spilled = (False, False, 0), (True, False, 2), (True, True, 0)
+    assert list(dict.fromkeys(seen)) == [in_memory, in_files, spilled]
+
+
+def test_without_files_that_grow_all_states_move_to_sorted_files(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spec = Kip101()
+    monkeypatch.setattr("checkers.explicit.compiled.engine.HAS_FILES", False)
+    search = Search(Task(spec=spec, claims=chosen(spec, ()), memory=MIDDLE))
+    assert results(search.run()) == results(explore(spec, engine="compiled"))
+    assert isinstance(search.store, Spilled)
+    assert not search.in_files
 
 
 @pytest.mark.parametrize("memory", [None, LITTLE, 1])

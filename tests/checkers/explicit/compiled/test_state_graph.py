@@ -158,11 +158,18 @@ def test_what_one_search_cannot_decide_is_decided_by_a_second_one() -> None:
 
 
 def test_a_search_goes_on_without_a_graph_that_is_too_large(
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(state_graph, "MOST_MEMORY", needed(QUICK[-1])[1] - 1)
-    found = explore(LEASES, engine="compiled", liveness=LIVELY)
+    on_disk: list[int] = []
+
+    def look(_: Progress) -> None:
+        on_disk.append(len([*tmp_path.glob("urteil-states-*/*")]))
+
+    found = explore(LEASES, engine="compiled", liveness=LIVELY, progress=look)
     assert found.exhausted
+    assert list(dict.fromkeys(on_disk)) == [0, 3]  # three arrays in files
+    assert on_disk[-1] == 0
     for name in LIVELY:
         assert found.discoveries[name].reason.endswith("set --memory")
     assert with_liveness(LEASES, found, LIVELY) is found
