@@ -9,9 +9,10 @@ request still has its guard. Each append and each marker of the producer id remo
 
 So no record hangs. But a verification compares stamps, not transactions: a late record of one
 transaction may join the next transaction of the same stamp. A late request or a late marker may
-also end the next transaction. Two variables record this: `late` has records that arrived when their
-transaction was not open; `disordered` is true after a late request or a late marker. The claims
-about single transactions hold for other records, and until `disordered` is true.
+also end the next transaction. Two variables record this. `late` has the partitions where a record
+of a transaction arrived when the transaction was not open. `disordered` is true after a late
+request, or after a late marker that ends records. The claims about single transactions hold where
+no record was late, and until `disordered` is true.
 
 The spec has the actions of the version `kip-1228`, and these three. No action is fair.
 
@@ -22,7 +23,8 @@ Source: KIP-890 part 1; UnifiedLog.analyzeAndValidateProducerState and
 ProducerStateManager.maybeCreateVerificationStateEntry of Apache Kafka 3.9.
 Simplified: a client may send a record to a partition that the transaction does not have. A client
 without added partitions requests no end, as in Kafka. If an append of a fence fails but the
-coordinator does not, Kafka keeps the raised epoch (KAFKA-9666); here, no such append fails.
+coordinator does not, Kafka keeps the raised epoch (KAFKA-9666); here, no such append fails. A
+replaced coordinator confirms nothing (`confirm`).
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ class VerificationActions(AbstractCoordinator):
     guarded: Map[Transaction, Set[TopicPartition]]  # its request has the guard of the partition
     vouched: Map[Transaction, Set[TopicPartition]]  # the coordinator has confirmed the request
     late: Map[Transaction, Set[TopicPartition]]  # it has a record there that arrived late
-    disordered: Bool  # a late request or a late marker took effect
+    disordered: Bool  # a late request took effect, or a late marker ended records
 
     # ---- what is late
 
@@ -158,7 +160,11 @@ class VerificationActions(AbstractCoordinator):
     # ---- clients
 
     def may_begin(s, i: Instance) -> Bool:
-        """True if the instance has the response to each of its transactions with this stamp."""
+        """True if the instance has the response to each of its transactions with this stamp.
+
+        Simplified: after a transaction without partitions, the instance begins no other one. In
+        Kafka it does; then a late request to add a partition breaks the claim `faithful`.
+        """
         return forall(
             implies(
                 all_of(s.begun[x], s.client[x] == i, s.stamp[x] == s.held[i]),
@@ -242,9 +248,11 @@ class VerificationActions(AbstractCoordinator):
 
         Kafka: AddPartitionsToTxn with verifyOnly,
         TransactionCoordinator.handleVerifyPartitionsInTransaction. It reads the last committed
-        record, even while an append is in flight (KAFKA-14904). Simplified: the leader may read the
-        answer at any later time. Without the guard `vouches`, the claim `no_hanging_transaction`
-        breaks in 6 steps.
+        record, even while an append is in flight (KAFKA-14904). Simplified: a replaced coordinator
+        confirms nothing. In Kafka it may, from its memory; then a record can hang: the variant
+        `confirms-after-failover` breaks the claim `no_hanging_transaction` in 13 steps. Simplified:
+        the leader may read the answer at any later time. Without the guard `vouches`, the claim
+        `no_hanging_transaction` breaks in 6 steps.
         """
         when(s.guarded[x][t], s.vouches(x, t))
         s.vouched[x][t] = True
@@ -309,7 +317,8 @@ class VerificationActions(AbstractCoordinator):
         count for the coordinator, because it waits for another response.
         """
         counts = s.marked[x][t] | s.is_awaited(x)
-        s.disordered = s.disordered | ~s.is_awaited(x)
+        ends_records = s.is_ongoing(t, s.stamp[x].producer_id)
+        s.disordered = s.disordered | all_of(~s.is_awaited(x), ends_records)
         super().write_marker(x, t, epoch)
         s.marked[x][t] = counts
         s.ends_verifications(t, s.stamp[x].producer_id)

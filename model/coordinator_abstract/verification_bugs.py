@@ -1,15 +1,18 @@
 """Bugs of the verification of transactions by partition leaders, and what it does not promise.
 
-The last two variants change no rule: they drop a condition of the claims, and so show which claims
-KIP-890 part 1 does not keep.
+The last three variants show which claims KIP-890 part 1 does not keep. Two of them drop a condition
+of the claims. The third one lets a replaced coordinator confirm, as Kafka does.
 """
 
 from __future__ import annotations
 
 from model.coordinator_abstract.state import (
+    CoordinatorEpoch,
+    Metadata,
     ProducerId,
     TopicPartition,
     Transaction,
+    TransactionalId,
 )
 from model.coordinator_abstract.verification_claims import Verification
 from model.language import Bool, Map, Set, action, all_of, any_of, false
@@ -29,8 +32,9 @@ from model.variants import bug
 class VerifiesNothing(Verification):
     """A leader appends every record of an added partition, as before KIP-890 (KAFKA-14402).
 
-    A record that arrives after the marker of its transaction opens a transaction that nothing ends.
-    The claim `no_hanging_transaction` breaks at the action `append`.
+    Kafka 0.11 to 3.5 also append records of partitions that were never added. A record that arrives
+    after the marker of its transaction opens a transaction that nothing ends. The claim
+    `no_hanging_transaction` breaks at the action `append`.
     """
 
     def is_verified(s, x: Transaction, t: TopicPartition) -> Bool:
@@ -142,3 +146,46 @@ class BelievesLateRequests(Verification):
 
     def is_late_request(s, x: Transaction) -> Bool:
         return false
+
+
+@bug(
+    "confirms-after-failover",
+    breaks="no_hanging_transaction",
+    steps=13,
+    at={"transactions": 1},
+    fixed_by="kip-1228",
+    in_force=kafka("3.6", "3.9"),
+)
+class ConfirmsAfterFailover(Verification):
+    """A replaced coordinator still confirms, from its memory.
+
+    It has not learned yet that another coordinator has ended the transaction. So it confirms a
+    request that arrives after the marker, and the record hangs. The action `confirm` breaks the
+    lemma `a_verified_request_is_covered`.
+
+    Source: TransactionCoordinator.handleVerifyPartitionsInTransaction of Apache Kafka 3.9, which
+    writes nothing to the log.
+    """
+
+    remembered: Map[TransactionalId, Metadata]  # by the coordinator that was replaced last
+
+    @action
+    def fail_over(s, epoch: CoordinatorEpoch) -> None:
+        """A new coordinator reads the log; the replaced one remembers the records until now.
+
+        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: only the
+        coordinator that was replaced last remembers.
+        """
+        for i in TransactionalId:
+            s.remembered[i] = s.log[i]
+        super().fail_over(epoch)
+
+    def vouches(s, x: Transaction, t: TopicPartition) -> Bool:
+        m = s.remembered[s.stamp[x].transactional_id]
+        is_remembered = all_of(
+            m.is_ongoing,
+            m.producer_id == s.stamp[x].producer_id,
+            m.producer_epoch == s.stamp[x].producer_epoch,
+            m.partitions[t],
+        )
+        return super().vouches(x, t) | is_remembered

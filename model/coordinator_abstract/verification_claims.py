@@ -1,7 +1,9 @@
 """The claims about transaction version 1 with verification, and what it does not prevent.
 
-A claim with the words *in order* holds until a late request or a late marker takes effect. The two
-witnesses are what late records and late requests may do.
+A claim with the words *in order* holds until a late request takes effect, or a late marker ends
+records. A claim about a transaction leaves out the partitions where one of its records was late:
+`late` does not distinguish the records of a transaction in a partition. The two witnesses are what
+late records and late requests may do.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ class Verification(VerificationLemmas):
 
     @invariant
     def atomic(s) -> Bool:
-        """In order, no transaction is committed on one partition and aborted on another, except
-        for late records.
+        """In order, no transaction is committed on one partition and aborted on another, if none of
+        its records was late on these partitions.
         """
         return s.disordered | forall(
             any_of(
@@ -42,9 +44,7 @@ class Verification(VerificationLemmas):
     @invariant
     def faithful(s) -> Bool:
         """In order, a partition commits or aborts a record as the coordinator decided its
-        transaction.
-
-        Late records, which arrive after the end of their transaction, are exceptions.
+        transaction, if none of the transaction's records was late on this partition.
         """
         return s.disordered | forall(
             any_of(
@@ -77,7 +77,8 @@ class Verification(VerificationLemmas):
     @invariant
     def an_acknowledged_commit_stays(s) -> Bool:
         """In order, if a client has the response that its transaction is committed, the log has
-        this commit, and no partition aborts a record of the transaction that was in time.
+        this commit. No partition aborts a record of the transaction, if none of its records was
+        late on this partition.
         """
         return s.disordered | forall(
             implies(
@@ -97,6 +98,8 @@ class Verification(VerificationLemmas):
     def only_the_newest_epoch_writes(s) -> Bool:
         """If a pending record's producer id and epoch are not the newest of the transactional id,
         the log has prepared the end of its transaction.
+
+        Here this claim follows from `no_hanging_transaction`.
         """
         return forall(
             implies(s.pending[x][t], s.metadata_of(x).is_prepared | s.is_current(x))

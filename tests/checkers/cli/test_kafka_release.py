@@ -49,6 +49,7 @@ def test_a_version_that_holds_is_explored_at_the_constants_of_its_row(call: Any)
     false = [row for row in rows(output) if row[1] != "holds"]
     assert false == [
         ("faithful", "violated", "believes-late-records", 15, "kip-1228", "holds"),
+        ("no_hanging_transaction", "violated", "confirms-after-failover", 13, "kip-1228", "holds"),
         ("the_client_decides", "violated", "believes-late-requests", 17, "kip-1228", "holds"),
     ]
     assert output.exit_code == 1

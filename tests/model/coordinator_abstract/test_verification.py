@@ -9,6 +9,7 @@ from model.coordinator_abstract.verification_bugs import (
     AppendsWithoutGuard,
     BelievesLateRecords,
     BelievesLateRequests,
+    ConfirmsAfterFailover,
     MarkerKeepsGuard,
     VerifiesNothing,
     VouchesForPrepared,
@@ -31,6 +32,7 @@ def test_the_claims_are_proved_without_bounds() -> None:
         (AppendsWithoutGuard, "append", "no_hanging_transaction"),
         (MarkerKeepsGuard, "write_marker", "a_verified_request_is_covered"),
         (VouchesForPrepared, "confirm", "a_verified_request_is_covered"),
+        (ConfirmsAfterFailover, "confirm", "a_verified_request_is_covered"),
         (BelievesLateRecords, "append", "pending_records_are_of_the_newest_epoch"),
         (BelievesLateRequests, "prepare_commit", "a_record_has_a_begun_transaction"),
     ],
@@ -90,6 +92,22 @@ def test_a_new_leader_has_no_guards() -> None:
 def test_without_the_guard_a_record_hangs(wrong: type[Verification]) -> None:
     run = begin(wrong()).do("commit_append 0", *VERIFIED, *ABORTED, "write_marker 0 0 0")
     assert run.do("append 0 0").broken() == {"no_hanging_transaction"}
+
+
+def test_a_replaced_coordinator_confirms_a_record_that_hangs() -> None:
+    """The transaction was aborted by the new coordinator, and the partition has its marker."""
+    aborted = ["commit_append 0", "fail_over 1", *ABORTED, "write_marker 0 0 1"]
+    run = begin(Verification()).do(*aborted, "start_verification 0 0")
+    assert "is_ongoing" in run.refused("confirm 0 0")
+    run = begin(ConfirmsAfterFailover()).do(*aborted, *VERIFIED, "append 0 0")
+    assert run.broken() == {"no_hanging_transaction"}
+
+
+def test_a_late_marker_that_ends_no_record_leaves_the_order() -> None:
+    run = begin(Verification()).do("commit_append 0", *ABORTED, *ENDED, *NEXT)
+    assert not run.do("write_marker 0 0 0")["disordered"]
+    run.do("start_verification 1 0", "confirm 1 0", "append 1 0", "write_marker 0 0 0")
+    assert run["disordered"]
 
 
 def test_a_late_record_is_committed_with_the_next_transaction() -> None:

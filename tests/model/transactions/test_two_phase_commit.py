@@ -13,7 +13,11 @@ from model.variants import Constants
 
 @pytest.mark.parametrize(
     ("constants", "states", "transitions"),
-    [(QUIET, 1_886, 2_858), ({**ONE, "coordinator_failures": 1}, 1_356, 2_050)],
+    [
+        (QUIET, 1_886, 2_858),
+        ({**ONE, "coordinator_failures": 1}, 1_356, 2_050),
+        ({**ONE, "leader_changes": 1, "replication_lags": True}, 446, 943),
+    ],
 )
 def test_three_engines_count_the_same_states_and_every_claim_holds(
     constants: Constants, states: int, transitions: int

@@ -27,7 +27,7 @@ def test_verification_with_failures_and_late_copies_refines_the_abstract_spec() 
     """Every abstract action explains some step, except that nothing expires here."""
     refinement = VerificationRefinement(Verification(**FAILS))
     walk = refinement.walk()
-    assert (walk.pairs, walk.unexplained) == (1748, [])
+    assert (walk.pairs, walk.unexplained) == (1514, [])
     actions = {action.name for action in refinement.abstract.actions}
     assert {*walk.explained} == (actions | {"none"}) - {"expire"}
 
@@ -35,7 +35,7 @@ def test_verification_with_failures_and_late_copies_refines_the_abstract_spec() 
 @pytest.mark.parametrize(
     ("detailed", "pairs"),
     [
-        (WithoutEmptyEnds(**{**QUIET, "records_late": True, "markers_late": True}), 1576),
+        (WithoutEmptyEnds(**{**QUIET, "records_late": True, "markers_late": True}), 1839),
         (Verification(**{**ONE, "ids_expire": True}), 72),
         (Verification(**{**ONE, "partitions": 2}), 355),
         (Verification(**{**ONE, "instances": 2, "records_late": True}), 175),
