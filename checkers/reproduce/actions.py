@@ -219,7 +219,7 @@ def set_config(kind: int, resource: str, name: str, value: str) -> Do:
 
 
 def elect_preferred(at: int) -> Do:
-    """Requests from broker `at` the election of the preferred leader, the first of the replicas."""
+    """Asks broker `at` to elect the preferred leader, which is the first of the replicas."""
 
     return lambda stage: stage.administration(at).elect([stage.place])
 

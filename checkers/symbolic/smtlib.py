@@ -60,9 +60,9 @@ class Script:
 def scripts(spec: Spec, proof: Proof) -> Iterator[Script]:
     """Yields a script for each condition that decides a verdict of the proof.
 
-    If the action changes no variable of the claim, the condition needs no solver, and has no
-    script. If a claim follows from other claims in the same state, all its conditions have one
-    script.
+    A condition is about a claim and an action. If the action changes no variable of the claim, the
+    condition needs no solver, and has no script. If a claim follows from other claims in the same
+    state, one script serves for all its conditions.
     """
     sorts = Unbounded()
     induction = Induction(spec, Step(spec, Translation(sorts)))

@@ -124,7 +124,7 @@ class ContinuationActions(AbstractCoordinator):
     # ---- InitProducerId with a producer id and epoch
 
     def expects_present(s, c: Instance, m: Metadata) -> Bool:
-        """True if the instance has the producer id and epoch of the record.
+        """True if the instance has the producer id and epoch of the metadata record `m`.
 
         Without the comparison of epochs, the variant `raises-for-zombies` breaks the claim
         `only_the_newest_instance_has_the_epoch` in 6 steps.

@@ -117,8 +117,8 @@ class VerificationActions(AbstractCoordinator):
     def add_partition(s, x: Transaction, t: TopicPartition) -> None:
         """The coordinator adds a partition to a transaction, because its client requests this.
 
-        Kafka and guards: those of the version `kip-1228`. Simplified: a late request opens its
-        transaction again, unless the constant `adds_late` is false.
+        The method of Kafka and the guards are those of the version `kip-1228`. Simplified: a late
+        request opens its transaction again, unless the constant `adds_late` is false.
         """
         when(true if s.adds_late else ~s.decided(x))
         s.disordered = s.disordered | s.is_late_request(x)
@@ -128,8 +128,8 @@ class VerificationActions(AbstractCoordinator):
     def prepare_commit(s, x: Transaction, marker_epoch: ProducerEpoch, next_id: ProducerId) -> None:
         """The coordinator decides to commit the ongoing transaction under the same epoch.
 
-        Kafka, simplifications and guards: those of the version `kip-1228`, with one more guard:
-        the epoch stays.
+        The method of Kafka, the simplifications and the guards are those of the version `kip-1228`.
+        One guard is added: the epoch does not change.
         """
         when(marker_epoch == s.metadata_of(x).producer_epoch)
         s.disordered = s.disordered | s.is_late_request(x)

@@ -154,8 +154,9 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def the_log_has_no_last_epoch(s) -> Bool:
-        """Each record and each transaction has an epoch below the last one, except that a fence may
-        use the last epoch.
+        """Each record and each transaction has an epoch below the largest possible one.
+
+        Only a fence may use the largest epoch.
         """
         return all_of(
             forall(
@@ -344,7 +345,8 @@ class VerificationLemmas(VerificationActions):
     def pending_records_are_of_the_newest_epoch(s) -> Bool:
         """A partition with pending records has seen no larger epoch of their producer id.
 
-        In order, they belong to the open transaction of the log, unless one of them was late.
+        Unless one of them was late, they belong to the transaction that is ongoing in the
+        coordinator's log, while requests and markers arrive in order.
         """
         return forall(
             implies(

@@ -295,8 +295,7 @@ class GroupOffsetsActions(GroupOffsetsState):
 
     @action
     def end_commit(s, m: Member) -> None:
-        """The consumer's transaction commits: its outputs count, and its marker COMMIT is in
-        flight.
+        """The consumer's transaction commits its output records; its COMMIT marker is in flight.
 
         Kafka: KafkaProducer.commitTransaction. Simplified: the coordinator commits in one step; the
         spec `transactions` has the single steps. Without the guard that the transaction has not

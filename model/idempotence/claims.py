@@ -172,8 +172,8 @@ class IdempotenceClaims(IdempotenceActions):
 
     @witness
     def a_retry_is_answered_from_the_window(s) -> Bool:
-        """Reachable: a leader detects a batch without an acknowledgement as a duplicate, although a
-        newer batch was appended too.
+        """Reachable: a producer sends a batch again for lack of an acknowledgement, and the leader
+        detects the duplicate, although a newer batch was appended too.
         """
         return exists(
             all_of(

@@ -91,10 +91,11 @@ def _is_sort(hint: Any) -> bool:
 
 
 def leaves(shape: Shape, path: str, keys: tuple[t.SortInfo, ...] = ()) -> Iterator[t.Variable]:
-    """Yields the flat variables of a declared state variable, for example `replica.isr`.
+    """Yields the variables into which a state variable is split: one for each field of a record.
 
-    `shape` is the type of the variable, or of a part of it. `path` and `keys` are the name and the
-    map keys that lead to this part.
+    For example, `replica` is split into `replica.isr` and others. `shape` is the type of the
+    variable, or of a part of it. `path` and `keys` are the name and the map keys that lead to this
+    part.
     """
     match shape:
         case LeafShape():

@@ -63,7 +63,9 @@ class VerifiedStates(Refinement):
         return out
 
     def _epoch_before(self, state: State, transaction: int, marker_epoch: int) -> int:
-        """Returns the epoch of the transaction; its commit or abort may keep it."""
+        """Returns the producer epoch of the transaction before its marker, whose epoch is this
+        or larger.
+        """
         return as_int(state["stamp.producer_epoch", (transaction,)])
 
     def _actions_of(self, step: Step) -> list[Call]:

@@ -139,7 +139,7 @@ class ConsumerGroup:
 
     @property
     def started(self) -> ConsumerGroup:
-        """The same group; a new group first gets 1 as its group epoch and its assignment epoch.
+        """The group itself; if it was just created, the group with group and assignment epoch 1.
 
         Kafka: ModernGroup and TargetAssignmentMetadata.
         """

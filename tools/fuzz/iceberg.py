@@ -55,7 +55,7 @@ def files() -> list[Path]:
 
 
 def operations() -> list[int]:
-    """Returns the operations of the rows that the table has."""
+    """Returns the number of the operation of each row in the table."""
     found = iceberg.files_of(files()[0])
     assert found.reader is not None
     parts = (part for file in found.files for part in found.reader(file))

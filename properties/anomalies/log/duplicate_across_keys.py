@@ -3,8 +3,8 @@
 The outcomes of the sends do not matter. A value that was sent to several partitions is not checked:
 in Jepsen's tests, only the values sent to one partition are unique.
 
-Simplified: a key stands for a topic partition, such as `orders-0`. All other keys, such as `x`,
-count as partitions of one nameless topic.
+Simplified: a key such as `orders-0` stands for a partition of the topic `orders`. A key without a
+number, such as `x`, counts as a partition of one nameless topic.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields, for each transaction with several records, the first read of one of them.
+    """Yields, for each transaction with several records, the first read that returned any of them.
 
     Transactions that failed, or whose records no reader received, are left out.
     """

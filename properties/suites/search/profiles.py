@@ -14,7 +14,7 @@ from model.faults import UnknownName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """A search budget: the numbers of runs per search, of rules per run, and of seeds."""
+    """A search budget: the numbers of runs per search, of rules (steps) per run, and of seeds."""
 
     name: str
     summary: str

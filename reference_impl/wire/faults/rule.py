@@ -85,7 +85,7 @@ class Disconnect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delay:
-    """Delays a request, or with `applied` its response, by `ms`."""
+    """Delays a request by `ms`; in a rule with `applied`, delays the response instead."""
 
     ms: int
 

@@ -9,7 +9,8 @@
     op 2   polls only, and no later operation of p1 sends: nothing leads on from it
 
 A cycle enters an operation through a record that it polled, and leaves it through a record that it
-sent. With the order of processes, an earlier poll or a later send of the same process is enough.
+sent. In the form G1c-process, the poll may also be in an earlier operation of the same
+process, and the send in a later one.
 
 Source: `properties.anomalies.cycles.dependencies`.
 """
