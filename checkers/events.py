@@ -134,9 +134,7 @@ class AnomalyDecided(Event):
 
     @property
     def is_one_file(self) -> bool:
-        """Returns True if `history` is the path of one input, not several inputs or runs of many
-        seeds.
-        """
+        """Returns True if `history` is the path of one input, not several inputs or many seeds."""
         return self.input_kind == HISTORY
 
 

@@ -43,11 +43,7 @@ REDUCTIONS: Final = 8  # trials that reduce a program
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How many trials (test runs) are made and how long they are.
-
-    A random trial has at most `rules` calls. The trial that decides a verdict is repeated `repeats`
-    times.
-    """
+    """The number of trials (test runs), of calls in a random one, and of repetitions at the end."""
 
     drawn: int = DRAWN
     rules: int = RULES

@@ -231,9 +231,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def a_decision_raises_the_epoch(s) -> Bool:
         """The markers of a transaction have a larger epoch than its records.
 
-        As long as the transactional id keeps its producer id, two epochs are at least as large as
-        the epoch of these markers. These are the epoch in the coordinator's log, and the epoch of
-        the records of a later transaction that the log commits or aborts.
+        While the producer id is kept, no epoch of the coordinator's log is below that of these
+        markers, and no epoch of a later transaction that the log commits or aborts.
         """
         return forall(
             implies(
@@ -289,8 +288,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         """No instance has an epoch between the epoch of a committed or aborted transaction and the
         epoch of the transaction's markers.
 
-        True because the coordinator's log goes directly from the transaction's epoch to the epoch
-        of the markers, or to another producer id.
+        True for the same reason as `no_transaction_is_between`.
         """
         return forall(
             implies(

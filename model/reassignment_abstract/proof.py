@@ -75,10 +75,9 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def the_last_to_join_ends_an_epoch(s) -> Bool:
-        """If `joined_last` has a replica for an epoch, the epoch had a leader and is over.
+        """An epoch for which `joined_last` has a replica had a leader, and is not the newest epoch.
 
-        For each epoch, `joined_last` has the replica that joined the ISR in the step that ended the
-        epoch. An epoch is over if it is not the newest one.
+        This replica joined the ISR in the step that ended the epoch.
         """
         return forall(
             implies(s.joined_last[e][r], s.led[e].begun & (e != s.newest))

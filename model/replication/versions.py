@@ -40,8 +40,7 @@ from model.variants import version
     in_force=kafka("0.11", "1.1"),
 )
 class Kip101(TruncateToHighWatermark):
-    """KIP-101: the follower truncates to the offset where its last leader epoch ends in the
-    leader's log.
+    """KIP-101: the follower truncates to the end, in the leader's log, of its last leader epoch.
 
     This version breaks the claim `strong_isr` after two quick elections. A replica may copy a
     record of a newer epoch, and then learn that it leads in an older epoch. Then the epochs in this
@@ -395,8 +394,7 @@ class FetchDivergence(Kip320):
 
         Kafka: Partition.makeFollower. Simplified: requests may arrive in any order. The follower
         can safely keep its log. The leader serves records only to followers of its own epoch whose
-        logs do not diverge, and only these count for the high watermark and the ISR. Without the
-        guard that the epoch is newer than the replica's, the claim `leader_epochs_grow` breaks in 4
-        steps.
+        logs do not diverge, and counts only these. Without the guard that the epoch is newer than
+        the replica's, the claim `leader_epochs_grow` breaks in 4 steps.
         """
         s.make_follower(follower, leader, leader_epoch)

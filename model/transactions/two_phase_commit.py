@@ -150,7 +150,9 @@ class TwoPhaseCommit(Transactions):
         super().begin(k, i)
 
     def may_send(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True until the transaction is prepared and the database has committed its part."""
+        """True if the client may send a record: the database has not committed the transaction
+        yet.
+        """
         return super().may_send(p, k) & ~s.in_database[k]
 
     def may_ask(s, k: Transaction, outcome: Outcome) -> Bool:
@@ -189,7 +191,7 @@ class TwoPhaseCommit(Transactions):
         return s.stamp[j] == s.stamp[k]
 
     def matches(s, k: Transaction) -> Bool:
-        """True if the prepared state in the database, which is the last one, is that of `k`."""
+        """True if the newest prepared state in the database is that of the transaction `k`."""
         return exists(
             all_of(
                 s.in_database[j],

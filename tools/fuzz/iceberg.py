@@ -63,6 +63,6 @@ def operations() -> list[int]:
 
 
 def valid_inputs() -> Iterator[bytes]:
-    """Yields the content of each file as an input."""
+    """Yields the bytes of each file of the table, as inputs of the fuzzer."""
     for number, file in enumerate(files()):
         yield bytes([number]) + file.read_bytes().replace(_NAME, _ANY_NAME)
