@@ -49,7 +49,7 @@ class UnknownLicence(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
-    """An installed package; `needs` has the names of the packages that it requires itself."""
+    """An installed package; `needs` has the names of the packages that it requires directly."""
 
     name: str
     version: str

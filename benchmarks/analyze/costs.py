@@ -61,8 +61,9 @@ class Spent(NamedTuple):
 def run_command(words: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> Spent:
     """Runs a command until its last process has ended; returns the time that all processes took.
 
-    If the parent of a process ends first, as with Spark's workers, this process adopts it. So this
-    process must have no other children. Raises CalledProcessError if the command fails.
+    If the parent of a process ends first, as with Spark's workers, the caller's process adopts the
+    orphan. So the caller's process must have no other children. Raises CalledProcessError if the
+    command fails.
     """
     ctypes.CDLL(None).prctl(_BECOME_REAPER, 1, 0, 0, 0)
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()

@@ -6,7 +6,7 @@ A kernel is a function from rows of a history to a table.
     python -m benchmarks.analyze.kernels --page    # writes the page from the kept result
 
 The analysis looks for all anomalies, in this process. If several kernels need a derived column,
-such as hashes of texts, the time to compute it counts for the first of them.
+such as hashes of texts, the first of these kernels has the time to compute the column.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Compares `--engine spark` on this machine with the compiled engine, in memory and on disk.
 
-The model is KIP-320 on three brokers with epochs 0..2. Each run is a process of its own. Its CPU
-time is that of the search on all processes, without the start of Python and Spark.
+The model is KIP-320 on three brokers with epochs 0..2. Each run is a process of its own. The CPU
+time of a run is that of the search in the run's process and its children, without the start of
+Python and Spark.
 
 Spark helps if the states do not fit into the memory of one machine. Here all engines have the same
 machine. So the engine on disk runs with a small memory limit, as on a smaller machine. The result

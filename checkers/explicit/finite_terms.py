@@ -12,7 +12,7 @@ from model.language import terms as t
 
 @dataclass
 class FiniteTerms:
-    """Answers questions about the terms of a spec at a finite scope, such as 3 replicas."""
+    """Computes facts about the terms of a spec at a finite scope, such as a size for 3 replicas."""
 
     at: Instance
     _may_leave: dict[t.Node, bool] = field(default_factory=dict)

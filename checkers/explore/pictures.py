@@ -2,8 +2,8 @@
 
 The picture is derived from the types of the state variables, so every spec has one:
 
-    lane      one for each element of a type, such as broker b0; the logs have this type as key; in
-              a spec without logs, it is the type that most actions have as a parameter
+    lane      a row for one element of a type, such as broker b0; this type is the key of the logs;
+              in a spec without logs, it is the type that most actions have as a parameter
     log       a map from offsets, such as `record[o]`, that is filled up to the offset in another
               variable, such as `end_offset`; all further variables with the keys and the type of
               `end_offset` are marks on the log, such as the high watermark

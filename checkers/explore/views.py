@@ -1,7 +1,7 @@
 """The view of the last state of a path: the JSON fields that `urteil explore` displays.
 
-It has the changes of each step, and the reasons why an action is disabled or a claim is false. They
-are printed as in the counterexample table.
+The view has the changes of each step, and the reasons why an action is disabled or a claim is
+false. Changes and reasons are printed as in the counterexample table.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ The plan is the same in this process and on Spark. It first checks that the rows
 the assumptions hold. If not, it returns the invalid rows and broken assumptions, and decides no
 anomaly. Otherwise it runs all anomaly checkers in parallel.
 
-If no checker needs the shuffled history, the checkers run together with the first checks, in the
-same passes over the history.
+If no checker needs the shuffled history, the checkers run together with the checks of rows
+and assumptions, in the same passes over the history.
 """
 
 from __future__ import annotations

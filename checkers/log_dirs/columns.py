@@ -140,7 +140,7 @@ class Log:
         return rows[np.argsort(self.of["producer_id"][rows], kind="stable")]
 
     def successive(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Returns all pairs of consecutive batches of the same producer.
+        """Returns all pairs of consecutive batches of one producer among the batches `rows`.
 
         The result is two arrays of row numbers: the earlier and the later batches.
         """

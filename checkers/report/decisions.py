@@ -98,9 +98,9 @@ def verdict(decision: Decision) -> str:
 def grounds(decision: Decision) -> str:
     """Returns the reason for a verdict as text; without a reason, the size of the evidence.
 
-    For a property this is the length of the trace or the depth of the search, if known. For an
-    anomaly it is the number of violations and observations. If the baseline (the file of known
-    violations) names the violation, the baseline's reason comes first.
+    The size for a property is the length of the trace or the depth of the search, if known. The
+    size for an anomaly is the number of violations and observations. If the baseline (the file of
+    known violations) names violations of this verdict, the baseline's reasons come first.
     """
     return "; ".join(filter(None, (_baseline(decision), _reason(decision))))
 

@@ -16,7 +16,7 @@ VERDICTS = (b'"property_decided"', b'"anomaly_decided"')
 def killed_runs(base: Path) -> Iterator[str]:
     """Yields a text for each killed run below `base`: its folder, and the results in the folder.
 
-    Each run is reported once.
+    A run that was reported is left out by later calls.
     """
     for running in sorted(base.glob(f"*/{RUNNING}")):
         lock = locked(running)

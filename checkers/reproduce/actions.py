@@ -255,7 +255,8 @@ def prefer_disk(broker: int, disk: int) -> Do:
 
 
 def fail_disk(broker: int) -> Do:
-    """Renames the last log directory of a running broker, so that its next checkpoint fails.
+    """Renames the last directory in a running broker's log.dirs; the broker's next checkpoint
+    fails.
 
     The broker then reports that the disk failed.
     """
@@ -263,7 +264,7 @@ def fail_disk(broker: int) -> Do:
 
 
 def lose_disk(broker: int, *, listed: bool) -> Do:
-    """Deletes the last log directory of a broker that is down, with all its data.
+    """Deletes the last directory in the log.dirs of a broker that is down, with all data in it.
 
     With `listed`, the broker's log.dirs still has this directory, now empty. Otherwise log.dirs no
     longer has it.

@@ -38,7 +38,7 @@ PROXIES: Final = "proxies.txt"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A step that was taken: its time since the first step, and what its check observed."""
+    """A step that was taken, its time since the first step, and what the step's check observed."""
 
     step: Step
     at_s: float

@@ -96,7 +96,7 @@ class Stage:
             self.down.discard(broker)
 
     def lose_disk(self, broker: int, *, listed: bool) -> None:
-        """Deletes the last log directory of a broker that is down.
+        """Deletes the last directory in the log.dirs of a broker that is down.
 
         With `listed`, the broker's log.dirs still has this directory, now empty. Otherwise log.dirs
         no longer has it.
@@ -105,7 +105,9 @@ class Stage:
         self.faults.append(Fault(at_ns=time.monotonic_ns(), do="lose-disk", node=broker))
 
     def fail_disk(self, broker: int) -> None:
-        """Renames the last log directory of a running broker, so that its next checkpoint fails."""
+        """Makes the last directory in a running broker's log.dirs fail at the broker's next
+        checkpoint.
+        """
         folder = self.cluster.log_dirs(broker)[-1]
         folder.rename(folder.with_name(f"{folder.name}-failed"))
         self.faults.append(Fault(at_ns=time.monotonic_ns(), do="fail-disk", node=broker))

@@ -1,4 +1,4 @@
-"""A condition of a proof by induction: an action preserves a claim; with the solver's verdict."""
+"""A condition of a proof by induction (an action preserves a claim), and the solver's verdict."""
 
 from __future__ import annotations
 

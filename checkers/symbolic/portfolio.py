@@ -159,7 +159,11 @@ def attempts(goal: Goal, sorts: Sorts, at_scopes: AtScopes) -> Iterator[Attempt]
 def with_instances(
     goal: Goal, facts: Sequence[Facts], sorts: Sorts, strategy: Strategy
 ) -> Iterator[Attempt]:
-    """Yields a query for each set of assumptions; constants replace their quantified variables."""
+    """Yields, for each set of assumptions, a query that also has ground instances of its claims.
+
+    A ground instance is a claim without quantifiers, for terms of the step. In the goal, constants
+    replace the variables of an outer `forall`.
+    """
     if goal.instantiated is not None:
         for some in facts:
             more, formula = goal.instantiated(some)

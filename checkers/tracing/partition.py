@@ -53,7 +53,9 @@ class Facts:
 
 
 class Position(NamedTuple):
-    """The state after the events of a trace so far: the spec's state, and facts that it lacks."""
+    """The spec's state after the events of a trace so far, and facts that this state does not
+    have.
+    """
 
     state: RowState
     facts: Facts

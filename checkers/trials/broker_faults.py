@@ -3,10 +3,10 @@
 Starting a cluster takes long, so several trials share one. If a trial kills a broker, the broker is
 down for all these trials. Every trial can see which brokers are up.
 
-All trials on a cluster have the same setting: its configuration, and the kinds of faults that are
-allowed. A claim that must hold in this setting must hold under these faults, whichever trial
-injects them. A trial is *calm* if it will inject no more faults. The brokers recover once all
-trials are calm.
+All trials on a cluster have the same setting: the cluster's configuration, and the kinds of faults
+that are allowed. A claim that must hold in this setting must hold under all faults of these kinds,
+whichever trial injects a fault. A trial is *calm* if it will inject no more faults. The brokers
+recover once all trials are calm.
 """
 
 from __future__ import annotations

@@ -123,7 +123,8 @@ class Coordinator(AbstractCoordinatorState):
         )
 
     def fences(s, m: Metadata, producer_epoch: ProducerEpoch) -> Bool:
-        """True if the epoch is larger than that in `m`, so that it fences all earlier instances.
+        """True if the epoch is larger than the epoch in `m`. The larger epoch fences earlier
+        instances.
 
         Without this rule, the variant `fences-nobody` breaks the claim `one_instance_has_an_epoch`
         in 4 steps.

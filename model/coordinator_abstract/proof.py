@@ -372,8 +372,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def partitions_see_no_newer_epoch(s) -> Bool:
         """No partition has seen a larger epoch of a producer id than the coordinator's log has.
 
-        Also, if the log has prepared a commit or abort, no partition has seen a larger epoch than
-        that of the markers.
+        Also, if the log has prepared a commit or abort, no partition has seen a larger epoch of
+        the markers' producer id than the epoch of the markers.
         """
         return forall(
             all_of(

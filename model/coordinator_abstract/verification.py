@@ -92,7 +92,11 @@ class VerificationActions(AbstractCoordinator):
     # ---- the coordinator's log
 
     def take_effect(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Applies a record of the log; an ongoing transaction has no markers yet."""
+        """Applies a record of the log.
+
+        If the transaction is ongoing in the record, a late request may have opened it again. So its
+        markers no longer count as written.
+        """
         super().take_effect(i, m, answering)
         for t in TopicPartition:
             s.marked[m.transaction][t] = s.marked[m.transaction][t] & ~m.is_ongoing

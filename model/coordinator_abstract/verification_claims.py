@@ -96,8 +96,8 @@ class Verification(VerificationLemmas):
 
     @invariant
     def only_the_newest_epoch_writes(s) -> Bool:
-        """If a pending record's producer id and epoch are not the newest of the transactional id,
-        the log has prepared the end of its transaction.
+        """A pending record has the newest producer id and epoch of its transactional id, unless the
+        log has prepared the end of a transaction of this id.
 
         Here this claim follows from `no_hanging_transaction`.
         """

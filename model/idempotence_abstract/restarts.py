@@ -5,8 +5,8 @@ A client gives each batch a number: the producer, its present epoch, and a seque
 not in its window, the client moves to a larger producer epoch and gives its unanswered batches new
 numbers. So a batch that was appended must stay in the window while the client may send it again.
 
-A leader that restarts reads its window from a snapshot. Kafka's snapshots keep one batch of each
-producer: the version `snapshot-keeps-newest`.
+A leader that restarts reads its window from a snapshot. Kafka's snapshots keep only the
+newest batch of each producer; the version `snapshot-keeps-newest` has this rule.
 
 Why no batch is in the log twice: two numbers of one batch are never both in the log. A batch gets a
 new number only after a refusal. The refused batch is not in the window, so it is not in the log.

@@ -315,8 +315,8 @@ class PipelineActions(PipelineState):
         """The coordinator completes a transaction, and the next transaction of its id may begin.
 
         Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
-        sees the markers. Without the guard that both markers are written, the claim
-        `position_is_exact` breaks in 8 steps.
+        sees the markers. Without the guard that the markers of the output and of the offsets are
+        written, the claim `position_is_exact` breaks in 8 steps.
         """
         when(s.is_decided(x), s.may_complete(x))
         s.committed[x] = False

@@ -26,7 +26,9 @@ from model.pipeline_abstract.state import Instance, Offset, TopicPartition, Tran
 
 
 class PipelineProof(PipelineClaims):
-    """Lemmas about markers, pending offsets, and readers that no later owner has replaced."""
+    """Lemmas about markers, pending offsets and current readers (see the argument of this
+    module).
+    """
 
     # ---- transactions and their markers
 

@@ -111,6 +111,7 @@ class AbstractReadCommittedState(Spec):
     def is_valid(s, x: Transaction) -> Bool:
         """True if readers must receive the records of `x`.
 
-        That is, `x` is a committed transaction, or a record outside of transactions.
+        That is, `x` is a committed transaction. Or `x` stands for one record outside of
+        transactions.
         """
         return s.plain[x] | s.committed[x]

@@ -134,7 +134,8 @@ class ReassignmentClaims(Reassignments):
     def moved_with_a_committed_record(s) -> Bool:
         """Reachable: a record is committed, and a broker that is not a replica has an empty log.
 
-        If every broker is a replica at first, a reassignment has removed this broker.
+        If all brokers are replicas in the initial state, this broker was a replica, and a
+        reassignment has removed it.
         """
         return exists(
             all_of(s.is_committed(x), ~s.assignment.replicas[r], s.broker[r].end_offset == 0)

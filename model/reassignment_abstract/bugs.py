@@ -70,7 +70,8 @@ class FallsBackOnAnyRefusal(PartitionProof):
     in_force=UNRELEASED,
 )
 class JoinsBelowHighWatermark(PartitionProof):
-    """A follower joins the ISR without the records that the leader has committed in its epoch.
+    """A follower joins the ISR, but lacks records that the leader has committed in the leader's
+    epoch.
 
     The action `propose_member` breaks the lemma `proposed_replicas_have_caught_up`.
     """

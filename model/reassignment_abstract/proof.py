@@ -241,8 +241,8 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def starting_brokers_are_no_members(s) -> Bool:
-        """A starting broker is in no ISR and no ELR of the leader epoch that it knows, or of a
-        newer one, and no leader of these epochs proposes to add it.
+        """From the leader epoch that a starting broker knows, no ISR and no ELR has the broker,
+        and no leader proposes to add the broker.
         """
         return forall(
             implies(

@@ -51,8 +51,8 @@ class Registration(AbstractPartitionState):
         return s.is_enough(isr)
 
     def may_cancel(s, isr: Set[Replica]) -> Bool:
-        """True if a reassignment may be cancelled: the ISR `isr` that remains has enough members to
-        commit.
+        """True if a reassignment may be cancelled: the ISR after the cancellation, `isr`, has
+        enough members to commit.
 
         Kafka lacks this rule. Without this rule, the version `elr-of-replicas` breaks the claim
         `enough_members_remain` in 5 steps.

@@ -57,7 +57,9 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def leaders_were_elected(s) -> Bool:
-        """The controller chose each replica that leads, and the replica's epoch has begun."""
+        """A replica that leads was elected by the controller for the replica's leader epoch, and
+        has begun to lead in this epoch.
+        """
         return forall(
             implies(
                 s.replica[r].is_leader,
@@ -135,8 +137,8 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def epoch_logs_share_a_prefix(s) -> Bool:
-        """If the log of an epoch's leader has a record of an earlier epoch, the log equals that of
-        the earlier epoch's leader up to this record.
+        """If the leader of an epoch has a record of an earlier epoch, the logs of both epochs'
+        leaders are equal up to this record.
 
         True because a leader only appends records.
         """

@@ -89,8 +89,8 @@ class Changes(Int):
 class RecordState(Int):
     """The state of a record in a share group.
 
-    If two states have the same delivery count, the coordinator keeps the state that is later in
-    this list.
+    If two states have the same delivery count, the coordinator keeps the state whose label is
+    later in `labels`.
     """
 
     labels = ("NOT_FETCHED", "AVAILABLE", "ACQUIRED", "ACKNOWLEDGED", "ARCHIVED")

@@ -31,10 +31,10 @@ class MovesStartAfterWrites(ShareGroup):
     """
 
     def moves_start(s, w: Slot, *, succeeds: bool) -> Bool:
-        """True unless an acknowledgement failed: in that case, the leader looks for no new start
-        offset.
+        """True if the leader looks for a new start offset when it learns the result of a write.
 
-        Kafka: SharePartition.rollbackOrProcessStateUpdates.
+        The result is false only for an acknowledgement that failed. Kafka:
+        SharePartition.rollbackOrProcessStateUpdates.
         """
         return true if succeeds else s.write[w].member == nothing
 

@@ -1,8 +1,8 @@
 """The versions of the spec `share-group-abstract` differ in the start offset that a write stores.
 
-- `start-offset-grows`: the rule of pull request 23074, which was merged after 4.3.1. The stored
-  start offset only grows.
-- `kafka-4.3`: a write that arrives late moves it back. The page
+- `start-offset-grows`: the stored start offset only grows. This is the rule of pull request 23074,
+  which was merged after 4.3.1.
+- `kafka-4.3`: a write that arrives late moves the stored start offset back. The page
   docs/findings/accepted-record-returns.md shows this on real brokers.
 """
 

@@ -156,7 +156,10 @@ class TwoPhaseCommit(Transactions):
         return super().may_send(p, k) & ~s.in_database[k]
 
     def may_ask(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the client may ask to end its transaction: to commit only as the database did."""
+        """True if the client may ask to end its transaction with the outcome `outcome`.
+
+        The client commits if the database has committed, and otherwise aborts.
+        """
         return super().may_ask(k, outcome) & iff(outcome == COMMIT, s.in_database[k])
 
     def is_prepared(s, k: Transaction) -> Bool:
@@ -283,7 +286,8 @@ class TwoPhaseCommit(Transactions):
 
     @liveness
     def open_transactions_close(s, p: TopicPartition, o: Offset) -> Temporal:
-        """Every open transaction that a new instance keeps is eventually closed by a marker.
+        """Every open transaction that a new instance of the client keeps is eventually closed by a
+        marker.
 
         Without a new instance, a transaction may stay open for ever: it has no timeout.
         """

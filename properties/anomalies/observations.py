@@ -143,8 +143,8 @@ def observations(history: History) -> frozenset[Observation]:
 def each_observation(history: History) -> Iterator[Observation]:
     """Yields one observation for each poll, and for each send that must have taken effect.
 
-    Polls and sends without an offset are left out. Two polls of one operation may yield equal
-    observations.
+    An observation shows that a log has a value at an offset. Polls and sends without an offset are
+    left out. Two polls of one operation may yield equal observations.
     """
     read = committed_reads(history)
     return (

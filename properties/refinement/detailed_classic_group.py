@@ -30,7 +30,7 @@ ABSTRACT: Final = t.Local(AbstractMember.info, "m")
 
 
 class Refinement(StateMapping[ClassicGroup]):
-    """A version of `classic-group`, and the abstract spec that must allow each of its steps."""
+    """A version of `classic-group`, and the abstract spec that must allow the version's steps."""
 
     @cached_property
     def abstract(self) -> AbstractClassicGroup:

@@ -61,7 +61,7 @@ Cells = dict[tuple[str, tuple[int, ...]], Value]
 
 
 class Refinement(StateMapping[Transactions]):
-    """A version of `transactions`, and the abstract spec that must allow each of its steps."""
+    """A version of `transactions`, and the abstract spec that must allow the version's steps."""
 
     @cached_property
     def abstract(self) -> AbstractCoordinator:
@@ -134,7 +134,7 @@ class Refinement(StateMapping[Transactions]):
             out[f"{to}partitions", (ID, p)] = state[f"{of}partitions", (p,)]
 
     def _epoch_before(self, state: State, transaction: int, marker_epoch: int) -> int:
-        """Returns the epoch before a commit or abort whose markers have `marker_epoch`."""
+        """Returns the producer epoch before a commit or abort whose markers have `marker_epoch`."""
         return marker_epoch - 1
 
     def _last_id(self, state: State) -> int:

@@ -61,7 +61,9 @@ class Replayed:
 
 
 class Refinement(HistoryMapping[GroupOffsets]):
-    """A version of `group-offsets`, and the abstract pipeline that must allow each of its steps."""
+    """A version of `group-offsets`, and the abstract pipeline that must allow the version's
+    steps.
+    """
 
     @cached_property
     def abstract(self) -> Pipeline:

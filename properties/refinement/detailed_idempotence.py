@@ -33,7 +33,7 @@ PRODUCER: Final = 0
 
 @dataclass
 class Refinement(HistoryMapping[IdempotentProducer]):
-    """A version of `idempotence`, and the abstract spec that should allow each of its steps."""
+    """A version of `idempotence`, and the abstract spec that should allow the version's steps."""
 
     version: type[WithRestarts] = WithRestarts
 

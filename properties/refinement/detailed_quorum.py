@@ -32,7 +32,7 @@ WITHOUT_EFFECT: Final = frozenset({"time_out", "grant_pre_vote", "cut_off_replic
 
 
 class Refinement(HistoryMapping[Quorum]):
-    """A version of `quorum`, and the abstract quorum that must allow each of its steps."""
+    """A version of `quorum`, and the abstract quorum that must allow the version's steps."""
 
     @cached_property
     def abstract(self) -> QuorumProof:

@@ -56,7 +56,7 @@ OF_WRITE: Final = (
 
 @dataclass
 class Refinement(HistoryMapping[ShareGroup]):
-    """A version of `share-group`, and the abstract version that must allow each of its steps."""
+    """A version of `share-group`, and the abstract spec that must allow the version's steps."""
 
     version: type[AbstractShareGroup] = AbstractShareGroup
 

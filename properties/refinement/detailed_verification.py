@@ -48,7 +48,9 @@ FORGOTTEN: Final = {"late", "disordered"}  # history variables of the abstract s
 
 
 class VerifiedStates(Refinement):
-    """The mapping of states and steps: in transaction version 1, epochs stay."""
+    """The mapping of states and steps in transaction version 1, where a client's commit or abort
+    does not raise the producer epoch.
+    """
 
     @cached_property
     def abstract(self) -> AbstractVerification:
@@ -63,8 +65,8 @@ class VerifiedStates(Refinement):
         return out
 
     def _epoch_before(self, state: State, transaction: int, marker_epoch: int) -> int:
-        """Returns the producer epoch of the transaction before its marker, whose epoch is this
-        or larger.
+        """Returns the transaction's producer epoch before its marker; the marker's epoch is
+        equal or larger.
         """
         return as_int(state["stamp.producer_epoch", (transaction,)])
 
@@ -79,8 +81,8 @@ class VerifiedStates(Refinement):
 
 
 class VerificationRefinement(HistoryMapping[Transactions]):
-    """The version `verification` of `transactions`, and the abstract spec that must allow each of
-    its steps.
+    """The version `verification` of `transactions`, and the abstract spec that must allow the
+    version's steps.
     """
 
     @cached_property

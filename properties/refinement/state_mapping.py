@@ -66,7 +66,7 @@ class Walk:
 
 @dataclass(frozen=True)
 class StateMapping(ABC, Generic[R]):
-    """A version of the detailed spec, and the abstract spec that must allow each of its steps."""
+    """A version of the detailed spec, and the abstract spec that must allow the version's steps."""
 
     detailed: R
 

@@ -9,8 +9,8 @@ it leader in a leader epoch of its earlier incarnation. That incarnation may hav
 this epoch, and the crash may have lost them.
 
 A consumer's fetch names one topic partition, and waits in the broker for up to `max_wait_ms`. A
-Fetch request over TCP names many. So the TCP server makes one fetch for each, with `max_wait_ms` 0,
-and fetches again when the effect `Readable` announces new data.
+Fetch request over TCP names many partitions. So the TCP server makes one fetch for each partition,
+with `max_wait_ms` 0, and fetches again when the effect `Readable` announces new data.
 
 Source: docs/kafka-rules.md A1 to B10.
 Simplified: producer ids are made from the broker epoch, not from a block assigned by the

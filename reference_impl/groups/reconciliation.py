@@ -71,7 +71,8 @@ def reconciled(
 ) -> ConsumerMember:
     """Returns the member in its next state after a heartbeat.
 
-    `owned` has the partitions that the member reports, or None if they are as in its last report.
+    `owned` has the partitions that the member reports. It is None if the heartbeat has no list of
+    partitions, because the list has not changed since the member's previous report.
     The target assignment may be older than the member's subscription. So the member gets no
     partition of a topic to which it no longer subscribes, and must revoke such partitions.
     """

@@ -1,6 +1,7 @@
 """A record of a batch: its fields, and its bytes.
 
-The offset and the timestamp of a record are stored as zigzag varints relative to its batch.
+The offset and the timestamp of a record are stored as zigzag varints, relative to the base offset
+and the base timestamp of the batch.
 
 Source: Kafka documentation, "Message Format".
 """

@@ -15,8 +15,8 @@ Whatever `scan` accepts can be decoded: `record_batch.decode` raises no exceptio
 
 Source: DefaultRecordBatch.iterator, DefaultRecord.readFrom, LogValidator.assignOffsetsNonCompressed
 and validateMessagesAndAssignOffsetsCompressed; Kafka documentation, "Message Format".
-Simplified: a compressed record must be well-formed as a whole, whereas Kafka skips its key and
-value. Kafka has no limit of decompressed bytes.
+Simplified: a compressed record must be well-formed as a whole, whereas Kafka skips the key
+and value of the record. Kafka has no limit of decompressed bytes.
 """
 
 from __future__ import annotations

@@ -116,11 +116,12 @@ REQUESTS: Final[tuple[tuple[Api, dict[str, Any]], ...]] = (
 
 
 def switched_off(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the list `draw.steps` by a request for each API that is switched off.
+    """Extends the list `draw.steps` by a request for each API that is switched off, such as access
+    control.
 
     Each request has a random version.
 
-    Returns the topics that must exist before: none, because the requests need no topic.
+    Returns the topics that the requests need: none.
     """
     for api, body in REQUESTS:
         version = draw.version(api)

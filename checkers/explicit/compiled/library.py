@@ -291,7 +291,7 @@ class Sizes:
 
 
 def found_type(sizes: Sizes) -> Any:
-    """Returns the ctypes structure of the result of a search: `Found` of `runtime.c`."""
+    """Returns the ctypes type of a search's result, with the layout of `Found` in `runtime.c`."""
     actions, conjuncts = sizes.actions + 1, sizes.conjuncts + 1
     claims, witnesses = sizes.claims + 1, sizes.witnesses + 1
 

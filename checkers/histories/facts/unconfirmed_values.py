@@ -3,8 +3,8 @@
     p1 send k=a -> ok @0     c1 poll k=a@0              a is confirmed
     p1 send k=b -> info      c1 poll k=b@1              b is unconfirmed: its send has no offset
 
-A value is confirmed if each of its polls is at an offset where a send of it was acknowledged. The
-source RECORD_LOCATIONS is partitioned by offset, so one Spark task can check this.
+A value is confirmed if each of its polls is at an offset where one of its sends was acknowledged.
+The dataset RECORD_LOCATIONS is partitioned by offset, so one Spark task can check this.
 
 Any other polled value is unconfirmed: for example a duplicate, an aborted read, a value that no
 operation sent, or one that was polled without an offset. Such values are few. So the driver

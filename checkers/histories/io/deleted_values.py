@@ -90,7 +90,9 @@ class DeletedValues:
 
 
 def _numbers(column: pa.ChunkedArray, values: pa.Array) -> Ints:
-    """Returns the position of each value of a column in `values`, -1 if it is none of them."""
+    """Returns the position in `values` of each value of the column; -1 if `values` lacks the
+    value.
+    """
     found = compute.index_in(column, value_set=values).fill_null(-1)
     numbers: Ints = found.to_numpy().astype(np.int64)
     return numbers

@@ -61,7 +61,9 @@ def faults(history: Location) -> tuple[Fault, ...]:
 
 
 def paired(steps: Iterable[Step]) -> tuple[Fault, ...]:
-    """Returns the faults that these actions begin; a fault lasts until an action ends it.
+    """Returns the faults that the steps begin, each with the time at which a later step ends it.
+
+    A momentary fault ends at once. A fault that no step ends has no end.
 
     >>> paired([Step(at_ns=1, do="kill", node=2), Step(at_ns=5, do="start", node=2)])
     (Fault(do='kill', node=2, from_ns=1, until_ns=5),)

@@ -1,8 +1,8 @@
 """Parquet files of an Iceberg table, whose columns are found by id instead of name.
 
-A column keeps its id when it is renamed, so an old file may have another name for it. A file lacks
-a column that was added later, and may have one that was dropped. A file still has rows that were
-deleted later.
+A column keeps its id when it is renamed, so an old file may have another name for the column. A
+file lacks the columns that were added later, and may have columns that were dropped. A file also
+has rows that were deleted later; the reader leaves these rows out.
 
 Source: the Iceberg table spec, "Column Projection".
 Simplified: no default values, and no values from partitions or from a name mapping.

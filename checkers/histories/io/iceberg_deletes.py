@@ -30,8 +30,9 @@ _COLUMNS: Final = pa.schema([("file_path", pa.string()), ("pos", pa.int64())])
 def deleted_rows(files: Sequence[TableFile], place: Callable[[str], Place]) -> dict[Place, Ints]:
     """Returns the positions of the deleted rows in each data file, ascending.
 
-    A data file without deleted rows is left out. `place` maps a path of the table to the location
-    that is read. Raises UnreadableHistory if a delete file is damaged.
+    A data file without deleted rows is left out. `place` maps a file's path in the table's metadata
+    to the location from which the file is read. Raises UnreadableHistory if a delete file is
+    damaged.
     """
     rows = {file.path: file for file in files if file.content is Content.ROWS}
     found: dict[str, list[Ints]] = {}

@@ -52,14 +52,15 @@ def deleted_values(
 ) -> dict[Place, tuple[tuple[DeletedValues, int], ...]]:
     """Returns, for each data file, the deleted values that apply to its partition.
 
-    Each entry is a pair: the deleted values, and the sequence number of the data file. The deleted
-    values have sequence numbers too; only those with a higher number delete rows of the file. A
-    data file without deleted values is left out.
+    Each entry is a pair: the deleted values, and the sequence number of the data file. A
+    deleted value has a sequence number too. It deletes a row of the data file only if its number is
+    larger than the file's number. A data file without deleted values is left out.
 
     `fields` has every field that a schema of the table has or had, by its id. `is_unpartitioned`
     has, for the id of each partition spec of the table, whether this spec has no fields. `place`
-    maps a path of the table to the location that is read. Raises UnreadableHistory if a delete file
-    is damaged, or if the table has no such column or partition spec.
+    maps a file's path in the table's metadata to the location from which the file is read. Raises
+    UnreadableHistory if a delete file is damaged, or if the table has no such column or partition
+    spec.
     """
     alike: dict[tuple[Partition | None, tuple[int, ...]], list[TableFile]] = {}
     for file in files:

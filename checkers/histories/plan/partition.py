@@ -29,10 +29,10 @@ class Partition(Protocol):
         ...
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
-        """Returns this partition or a part of it, with every row of the operations `ops`.
+        """Returns a part of this partition that has every row of the operations `ops`.
 
-        The result may also have rows of other operations. `ops` is a list of ascending arrays of
-        operation numbers.
+        The part may be the whole partition, and may have rows of other operations. `ops` is a list
+        of ascending arrays of operation numbers.
         """
         ...
 

@@ -190,7 +190,7 @@ class Cluster:
             file.writelines(f"{one}\n" for one in lost)
 
     def lose_disk(self, broker: int, *, listed: bool) -> None:
-        """Deletes the last log directory of a broker that is down.
+        """Deletes the last directory in the log.dirs of a broker that is down.
 
         With `listed`, the broker's log.dirs still has this directory, now formatted and empty.
         Otherwise log.dirs no longer has it.

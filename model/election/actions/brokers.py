@@ -139,8 +139,8 @@ class Brokers(ElectedPartition):
     def propose(
         s, leader: Replica, isr: Set[Replica], test: Bool, proposed_broker_epoch: BrokerEpoch
     ) -> None:
-        """If `test` is true, the leader proposes the ISR `isr` (AlterPartition) and awaits an
-        answer.
+        """The leader proposes the ISR `isr` (AlterPartition) and awaits an answer, if the condition
+        `test` is true.
 
         `proposed_broker_epoch` is the broker epoch of the replica that the ISR adds; 0 if it adds
         none.

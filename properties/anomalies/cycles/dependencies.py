@@ -92,7 +92,7 @@ def next_values(history: History) -> tuple[tuple[str, int, str, str], ...]:
 
 @remembered
 def write_dependencies(history: History) -> tuple[Dependency, ...]:
-    """Returns the ww dependencies, from the sender of a value to the sender of the next value."""
+    """Returns the ww dependencies: from a value's sender to the sender of the log's next value."""
     sender, found = sender_of(history), list[Dependency]()
     for key, _, value, following in next_values(history):
         first, second = sender.get((key, value)), sender.get((key, following))

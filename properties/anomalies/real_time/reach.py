@@ -53,7 +53,8 @@ def reads_committed(operation: Operation) -> bool:
 
 
 def reached(history: History) -> Iterator[Reached]:
-    """Yields a proof of how far a log reached, for each successful send, poll and read of an end.
+    """Yields a proof of how far a log reached, for each successful send, poll and end-offset
+    request.
 
     A record at offset 7, for example, proves that its log reached 8.
     """

@@ -27,7 +27,9 @@ from properties.anomalies.transactions.visible import (
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OpenTransactionRead:
-    """A record that was read while its transaction was open, with the first such reader."""
+    """A record that was read while its transaction was open, and the reader that completed
+    first.
+    """
 
     key: str
     value: str

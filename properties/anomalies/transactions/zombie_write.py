@@ -89,8 +89,8 @@ def _instances(history: History) -> Iterator[tuple[int, str, int]]:
 def _replaced_by(history: History, name: str, made: int, asked: int) -> int | None:
     """Returns the first newer `init_producer` that completed before the time `asked`, or None.
 
-    Newer means that it was invoked after the completion of `made`, the producer's own
-    `init_producer`.
+    An `init_producer` is newer if it was invoked after the operation `made` completed. This
+    operation is the producer's own `init_producer`. The result and `made` are operation numbers.
     """
     # `made` is the fenced producer's `init_producer`, `asked` the time of the request.
     made_ns = history[made].completed_ns

@@ -75,7 +75,10 @@ class ReplicationHarness:
         self.committed = self.log_in_memory(leader)
 
     def log_in_memory(self, broker: BrokerId) -> PartitionLog:
-        """Returns a broker's log with its current high watermark; the one on disk may be lower."""
+        """Returns a broker's log with its current high watermark.
+
+        The high watermark on disk may be lower.
+        """
         for traced in reversed(self.cluster.trace.events):
             if traced.node == NodeId(broker) and isinstance(traced.after, Broker):
                 return traced.after.replicas[TOPIC_PARTITION].log

@@ -131,7 +131,7 @@ class ReplicationMachine(LeaderFaultsMachine):
     @precondition(lambda self: self.reassigns())
     @rule(broker=st.integers(0, 2))
     def reassign(self, broker: int) -> None:
-        """Removes the broker's replica, or adds one; at least one other replica stays."""
+        """Adds a replica on the broker, or removes it if another broker has a replica."""
         self._reassign(self.broker(broker))
 
     @precondition(lambda self: self.reassigns())

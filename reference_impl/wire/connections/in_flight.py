@@ -24,7 +24,9 @@ COUNTED_BYTES: Final = 64 * 1024  # smaller frames and responses do not count
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InFlightLimits:
-    """How many connections clients may open to a cluster, and how many bytes these may hold."""
+    """How many connections a cluster's clients may open, and how many bytes large frames may
+    take.
+    """
 
     connections: int = 10_000  # max.connections
     large_bytes: int = 512 * 1024 * 1024  # of frames and responses above 64 KiB

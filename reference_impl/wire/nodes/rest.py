@@ -68,7 +68,8 @@ def reason_to_rest(
 def present(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason:
     """Returns the replicas whose state decides whether a due timer must fire.
 
-    The result is empty for a timer that must always fire. A replica that does not exist is None.
+    These are the leader alone, or the follower and the leader. None stands for a replica that does
+    not exist here. The result is empty for a timer that must always fire.
     """
     place = timer.topic_partition
     replica = _replica(nodes, node_id, place)

@@ -76,7 +76,7 @@ class Timers:
 
     @property
     def resting(self) -> Counter[TimerKind]:
-        """The number of due timers of each kind that do not fire: they would change nothing."""
+        """The number of due timers of each kind that do not fire, as they would change nothing."""
         return Counter(timer.kind for _, timer in self._resting)
 
     def set(self, node_id: NodeId, timer: Timer, at_ms: int) -> None:

@@ -2,13 +2,13 @@
 
 Most dependencies lead forward in time: from an operation to one that ended later. Some lead back.
 For example, a send ended at 8, and a poll of its record ended at 3. The dependency leads from the
-send to the poll: back in time, over the time range 3 to 8. A cycle returns to its start, so some of
-its dependencies lead back. They lead back over all the time over which the others lead forward. So
-the time of each operation of the cycle is in at least one of their time ranges. The plan looks for
-cycles only inside these time ranges, in four stages:
+send to the poll: back in time, over the time range 3 to 8. A cycle returns to its start. So if some
+of its dependencies lead forward over a period of time, others lead back over the same period. So
+the time of each operation of the cycle is in the time range of a dependency that leads back. The
+plan looks for cycles only inside these time ranges, in four stages:
 
 1. It collects the dependencies that lead back.
-2. It collects all dependencies inside the union of their time ranges.
+2. It collects all dependencies inside the union of the time ranges of stage 1.
 3. It collects the process and the times of each operation in these dependencies. Then the driver
    searches for cycles.
 4. It collects the records of the cycles found.

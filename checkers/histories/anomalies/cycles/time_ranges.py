@@ -12,7 +12,8 @@ but did not end ok has an odd time (`InfoSenders`).
     wr  op 0 -> op 1    time 0 to time 2: this dependency leads forward, inside that range
 
 In `ok @0 j=b@0`, the first @0 is the offset of the sent record. Every cycle has dependencies that
-lead back in time. The time of each operation of the cycle is in the range of at least one of them.
+lead back in time. The time of each operation of the cycle is in the range of at least one of these
+dependencies.
 Dependencies by real time never lead back.
 
 Source: `properties.anomalies.cycles`.

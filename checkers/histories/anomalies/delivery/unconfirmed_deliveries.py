@@ -58,11 +58,12 @@ def count_unconfirmed(
     several: Batch,
     polls: Batch,
 ) -> None:
-    """Counts deliveries of special records: unconfirmed ones, and those that share their offset.
+    """Counts deliveries of unconfirmed records, and of records whose offset has several values.
 
     A record is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
-    The function counts the special records that each application received, received twice, or
-    skipped. It adds the counts to the objects in `applications`.
+    Records of both kinds are *special*. The function counts the special records that each
+    application received, received twice, or skipped. It adds the counts to the objects in
+    `applications`.
 
     `reach` has, for each application and log, the lowest offset that was polled and the highest
     offset that was delivered. `several` has the acknowledged sends at offsets with several values.

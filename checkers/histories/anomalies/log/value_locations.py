@@ -64,9 +64,9 @@ def location_rows(committed: Ints, batch: Batch, shown: Ints) -> pa.Table:
 def unconfirmed_locations(unconfirmed: UnconfirmedValues) -> Batch:
     """Returns a row for each offset at which an unconfirmed value is certainly in the log.
 
-    A value is unconfirmed if it was polled at an offset where no send of it was acknowledged. A row
-    has the key, offset and value, and an operation that proves them. The rows are ordered by key,
-    offset and value.
+    A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged. A
+    row has the key, offset and value, and an operation that proves this offset of the value. The
+    rows are ordered by key, offset and value.
     """
 
     def made(_: Batch) -> Batch:

@@ -84,10 +84,11 @@ _ASSIGNMENT_COLUMNS: Final = ("op", "process", "f", "outcome", "kind", "key")
 
 
 def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the findings of steps that skip records or go back, and of G1b.
+    """Returns the findings about steps that skip records or go back, and about the anomaly G1b.
 
     A step is two records of one log that a process polled (or sent) one directly after the other.
-    G1b: the process polled a part of a transaction, but never the transaction's last record.
+    G1b means that the process polled a part of a transaction, but never the transaction's last
+    record.
     """
     words, outranked, parts, assigned, worked = yield from in_parallel(
         collect(occupied_offsets.occupied_offsets(context.unconfirmed.committed, context.aborted)),
