@@ -1,7 +1,7 @@
-"""Finds, in a spec, the version with the rules of a Kafka release, and the bugs of the release.
+"""Finds the version of a spec that models a Kafka release, and the bugs of the release.
 
-A spec may have rules that no release has: its default version may be a proposal. `shipped` returns
-the rules that a release has, and `fix_of` returns the version that repairs these rules.
+The default version of a spec may model a proposal that no release has. `shipped` returns the
+version and the bugs. `fix_of` returns the variant that repairs a bug or a faulty version.
 
     >>> of_release = shipped("reassignment", "4.3")
     >>> of_release.version.name, fix_of(of_release.version).name

@@ -40,7 +40,7 @@ QUICK: Final[Settings] = {  # a fault takes effect within two seconds, and a cam
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Campaign:
-    """The settings, the workload and the faults of one campaign."""
+    """The cluster's settings and the workload of one campaign; `seed` determines the faults."""
 
     settings: Settings
     acks: Acks = "all"

@@ -2,10 +2,12 @@
 
 For each spec, these variants are explored:
 
-- the version that has the rules of the release, at the constants of its row if it breaks no claim;
-- the same version, at the constants of its recorded counterexample;
-- each bug that the release has in addition;
-- for each violated claim, the version with the fix, at the constants of the violation.
+- the version that models the release: at the constants that its definition names if no claim is
+  known to break, else at the default constants;
+- the same version, at the constants of its recorded counterexample, unless the first exploration
+  has found the violation;
+- each bug that the release also has, at the constants of the recorded counterexample;
+- for each violated claim, the variant with the fix, at the constants of the violation.
 """
 
 from __future__ import annotations

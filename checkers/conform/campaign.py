@@ -169,7 +169,8 @@ def run(
 ) -> Iterator[Compared]:
     """Sends several sequences of requests to two systems, in parallel, and compares the answers.
 
-    Yields one result for each sequence, in the order of the sequences.
+    Yields one result for each sequence, in the order of the sequences. `sides` opens both systems
+    for a sequence. `rows` has the known reasons for differences between answers.
     """
     rows = tuple(rows)
 

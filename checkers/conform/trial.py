@@ -98,7 +98,9 @@ class Found:
 
 @contextmanager
 def reference(brokers: int = 3) -> Generator[Target]:
-    """Serves the reference broker for a `with` block, with the topics that all requests share."""
+    """Serves the reference broker for a `with` block, and creates the topics that all sequences
+    share.
+    """
     begun_ms = round(time.time() * 1000)
     with serving(ServeOptions(brokers=brokers)) as served:
         yield Target.opened(REFERENCE, served.bootstrap_servers, _run_name(begun_ms), begun_ms)
@@ -115,6 +117,7 @@ def with_system(
     """Sends sequences of requests to a running cluster and to the reference broker.
 
     When a sequence ends, yields the answers of the cluster and those of the reference broker.
+    `rows` has the known reasons for differences between answers.
     """
     with reference() as ours:
         theirs = Target.opened(system, bootstrap_servers, ours.run, ours.begun_ms)
@@ -131,7 +134,7 @@ def with_recording(
     """Sends the requests of a recording to the reference broker.
 
     A recording has sequences of requests. When a sequence ends, yields its recorded answers and the
-    answers of the reference broker.
+    answers of the reference broker. `rows` has the known reasons for differences between answers.
     """
     recorded = recording.sequences
     with reference() as ours:

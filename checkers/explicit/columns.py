@@ -27,7 +27,9 @@ Env = Mapping[int, int]  # uid of a parameter or bound variable -> its packed va
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Op:
-    """An operation on columns; without a function `compute`, it reads a column of the table."""
+    """An operation on columns; if `compute` is None, it reads column `cell` of the table of
+    states.
+    """
 
     number: int
     compute: Callable[..., Array] | None

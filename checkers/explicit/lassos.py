@@ -188,8 +188,9 @@ Judged = tuple[WhyStopped, dict[str, Discovery]]
 def judged(judge: Callable[[], Judge], claims: Sequence[Liveness]) -> Judged:
     """Decides the properties in turn; returns the reason for the end, and the verdicts by name.
 
-    `judge` makes the judge of the state graph, which may take long. If Ctrl-C or a limit ends the
-    check early, the properties decided before keep their verdicts, and the others are undecided.
+    `judge` returns the object that decides the properties; to build this object may take long. If
+    Ctrl-C or a limit ends the check early, the properties decided before keep their verdicts, and
+    the others are undecided.
     """
     decided: dict[str, Discovery] = {}
 

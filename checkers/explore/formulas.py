@@ -6,8 +6,9 @@ The text is an expression as in a spec: the same functions, types, variables and
 state may be left out: `log[b0].end_offset` means `s.log[b0].end_offset`. Elements have the names
 that reports print, such as `b0`; a spec has no such names, because it treats all elements alike.
 
-The text may come from a web page, so it is checked before it is evaluated: it contains only
-expressions of the language, and no attribute except those of the spec's variables and predicates.
+The text may come from a web page, so it is checked before it is evaluated. The check refuses
+everything but expressions of the language, and every attribute that is not a variable, field or
+predicate of the spec.
 """
 
 from __future__ import annotations

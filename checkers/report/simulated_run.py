@@ -17,8 +17,8 @@ LONGEST: Final = 240  # characters of a line
 def traces_of(events: Sequence[Traced]) -> Iterator[ExplainedTrace]:
     """Yields an explained trace for each spec that covers a part of the run.
 
-    A spec of one topic partition has a trace for each topic partition. Each event of the run is a
-    line, up to the first event that the spec rejects.
+    A spec of one topic partition has a trace for each topic partition. A trace has one line for
+    each event of the run, up to the first event that the spec rejects.
     """
     for run in explained_runs(events):
         yield _trace(run, events)

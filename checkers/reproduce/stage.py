@@ -138,9 +138,7 @@ class Stage:
 
     @property
     def key(self) -> str:
-        """The name, such as `orders-0`, that the history uses for the topic partition of all
-        steps.
-        """
+        """The topic partition that all steps use, as histories name it: `orders-0`."""
         return self.topic.key(self.index)
 
     def up(self) -> tuple[int, ...]:

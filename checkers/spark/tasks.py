@@ -1,7 +1,8 @@
-"""The functions that Spark tasks run in mapInArrow: on a partition, or on one side of a shuffle.
+"""The functions that Spark tasks run in mapInArrow, on a partition or on one side of a shuffle.
 
-A task runs kernels, which are functions of the rows of a partition. It returns one cell with the
-table of each kernel, and a last cell with its own cost.
+A kernel is a function of the rows of a partition. A task runs kernels, or merges their tables. It
+yields rows with one cell each. A cell has a table, the files that the task wrote, the task's cost,
+or an error.
 """
 
 from __future__ import annotations

@@ -57,7 +57,8 @@ def watched(
 def described(spark: SparkSession, name: str) -> Generator[None]:
     """Names the Spark jobs of the `with` block, in Spark's UI and as their job group.
 
-    With Spark Connect, the name is a tag of the jobs, since the server describes them itself.
+    With Spark Connect, the name is a tag of the jobs, since the server itself sets the description
+    of each job.
     """
     if is_connected(spark):
         with tagged(spark, name):

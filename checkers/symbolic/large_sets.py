@@ -2,8 +2,8 @@
 
 A set is *large* if it has at least k elements. A proof that holds for any number of elements cannot
 count the elements of a set. So the proof uses an arbitrary family of sets in place of the large
-sets. It assumes only one thing: if a set is in the family, so is each of its supersets. For few
-elements this assumption is checked here: for every k, and for every set and element.
+sets. It assumes only one thing: if a set is in the family, so is each of its supersets. A test
+checks this assumption for up to `UP_TO` elements: for every k, every set and every element.
 
 So a claim is proved for each k at once, and "fewer than k" is "not at least k". For example, if
 fewer than k replicas stop uncleanly, each set of at least k replicas has one that did not.

@@ -99,7 +99,7 @@ class BrokerFaults:
                 self.lives.append(Life(at_ns=time.monotonic_ns(), broker=broker, is_up=False))
 
     def start(self, broker: BrokerId) -> None:
-        """Starts the broker unless it is up; does not wait until it is ready."""
+        """Starts the broker's process unless it runs; does not wait until the broker is ready."""
         with self._lock:
             if broker in self._down:
                 self._start(broker)

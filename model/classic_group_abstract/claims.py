@@ -279,11 +279,11 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def current_owners_own(s) -> Bool:
-        """A member that believes it owns a partition in the present generation is its owner.
+        """If a member of the present generation believes that it owns a partition, then the
+        coordinator's memory and log name this member as the owner.
 
-        Both the coordinator's memory and its log have this owner. True because a process that
-        another process with its group.instance.id has replaced gives up its partitions before it
-        joins again.
+        True because a process that another process with its group.instance.id has replaced gives up
+        its partitions before it joins again.
         """
         return s.owners_own(s.group) & s.owners_own(s.persisted)
 

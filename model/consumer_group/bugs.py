@@ -1,4 +1,4 @@
-"""Bugs of KIP-848 groups: each class replaces one rule of the spec and so breaks a claim.
+"""Bugs of KIP-848 groups: each class changes the spec so that a claim breaks.
 
 The decorator of the class names the claim.
 """

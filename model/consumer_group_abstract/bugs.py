@@ -1,4 +1,4 @@
-"""Bugs of abstract KIP-848 groups: each class replaces one rule, and a claim breaks."""
+"""Bugs of abstract KIP-848 groups: each class changes the spec so that a claim breaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bugs of abstract coordinators: each class replaces one rule, and a claim breaks."""
+"""Bugs of abstract coordinators: each class changes the spec so that a claim breaks."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from model.variants import bug
 class LaxMarkers(AbstractCoordinator):
     """A partition accepts a marker whose epoch only equals the largest seen epoch (KAFKA-19446).
 
-    The marker's epoch must be larger. A repeated marker ends the producer's next transaction, whose
-    records carry the same epoch. The action `write_marker` breaks the claims `faithful` and
-    `atomic`.
+    The marker's epoch must be larger. With this bug, a repeated marker ends the producer's next
+    transaction, whose records carry the same epoch. The action `write_marker` breaks the claims
+    `faithful` and `atomic`.
     """
 
     def accepts_marker(s, t: TopicPartition, p: ProducerId, marker_epoch: ProducerEpoch) -> Bool:

@@ -184,11 +184,11 @@ class ContinuationLemmas(ContinuationActions):
 
     @lemma
     def an_empty_record_follows(s) -> Bool:
-        """If the coordinator appends a record that names no transaction, the log before it has no
-        open transaction.
+        """If the coordinator appends a record without a transaction, the last committed record has
+        no open transaction.
 
         Also, the appended record is a tombstone, or no instance has its producer id and epoch yet,
-        or it repeats the producer ids and epochs of the log's last record.
+        or the appended record has the same producer ids and epochs as the last committed record.
         """
         return forall(
             implies(
@@ -208,8 +208,8 @@ class ContinuationLemmas(ContinuationActions):
         )
 
     def repeats(s, i: TransactionalId) -> Bool:
-        """True if the appended record has the same producer id and epoch as the log, and the same
-        previous ones.
+        """True if the appended record has the same producer id and epoch as the log, and also
+        the same previous producer id and epoch.
         """
         m, n = s.log[i], s.appended[i]
         return all_of(
@@ -221,10 +221,10 @@ class ContinuationLemmas(ContinuationActions):
         )
 
     def continues(s, i: TransactionalId) -> Bool:
-        """True if the appended record has a new epoch, and keeps the log's producer id and epoch as
-        the previous ones.
+        """True if the appended record has a new epoch, and its previous producer id and epoch are
+        those of the log.
 
-        The log's producer id and epoch are those of the last committed record.
+        The producer id and epoch of the log are those of the last committed record.
         """
         m, n = s.log[i], s.appended[i]
         return all_of(
@@ -311,8 +311,8 @@ class Continuation(ContinuationLemmas):
     def only_the_newest_instance_has_the_epoch(s) -> Bool:
         """Only the newest instance has the producer id and epoch in the coordinator's log.
 
-        So a replaced instance does not return: a request to continue, or its retry, does not give
-        it the present epoch.
+        So a replaced instance never gets the present epoch by a request to continue, nor by a retry
+        of this request.
         """
         return forall(
             implies(

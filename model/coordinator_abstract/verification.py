@@ -143,8 +143,8 @@ class VerificationActions(AbstractCoordinator):
     def prepare_abort(s, x: Transaction, marker_epoch: ProducerEpoch, next_id: ProducerId) -> None:
         """The coordinator decides to abort the ongoing transaction under the same epoch.
 
-        Kafka, simplifications and guards: those of the version `kip-1228`. A client cannot abort a
-        transaction without partitions.
+        The method of Kafka, the simplifications and the guards are those of the version `kip-1228`.
+        A client cannot abort a transaction without partitions.
         """
         m = s.metadata_of(x)
         when(m.is_ongoing, marker_epoch == m.producer_epoch)
@@ -184,7 +184,7 @@ class VerificationActions(AbstractCoordinator):
     def request_commit(s, x: Transaction) -> None:
         """A client sends EndTxn to commit its transaction, if a partition was added to it.
 
-        Kafka and simplifications: those of the version `kip-1228`.
+        The method of Kafka and the simplifications are those of the version `kip-1228`.
         """
         when(s.has_partitions(x))
         super().request_commit(x)
@@ -193,7 +193,7 @@ class VerificationActions(AbstractCoordinator):
     def request_abort(s, x: Transaction) -> None:
         """A client sends EndTxn to abort its transaction, if a partition was added to it.
 
-        Kafka and simplifications: those of the version `kip-1228`.
+        The method of Kafka and the simplifications are those of the version `kip-1228`.
         """
         when(s.has_partitions(x))
         super().request_abort(x)
@@ -219,10 +219,12 @@ class VerificationActions(AbstractCoordinator):
         return exists(s.pending[y][t] & (s.stamp[y].producer_id == p) for y in Transaction)
 
     def is_verified(s, x: Transaction, t: TopicPartition) -> Bool:
-        """True if the coordinator has confirmed the request, and the request still has its guard.
+        """True if the coordinator has confirmed the request, and the leader has kept the request's
+        guard.
 
-        If the leader does not compare guards after the confirmation, the variant
-        `appends-without-guard` breaks the claim `no_hanging_transaction` in 12 steps (KAFKA-14884).
+        The leader creates this guard when the verification starts. If the leader does not compare
+        guards after the confirmation, the variant `appends-without-guard` breaks the claim
+        `no_hanging_transaction` in 12 steps (KAFKA-14884).
         """
         return s.guarded[x][t] & s.vouched[x][t]
 
@@ -262,7 +264,9 @@ class VerificationActions(AbstractCoordinator):
         s.vouched[x][t] = True
 
     def remove_guards(s, t: TopicPartition, p: ProducerId) -> None:
-        """Removes the guard of a producer id, so that open verifications fail."""
+        """Removes the partition's guards of a producer id, so that unfinished verifications
+        fail.
+        """
         for y in Transaction:
             keeps = s.stamp[y].producer_id != p
             s.guarded[y][t] = s.guarded[y][t] & keeps
@@ -317,8 +321,8 @@ class VerificationActions(AbstractCoordinator):
     def write_marker(s, x: Transaction, t: TopicPartition, epoch: CoordinatorEpoch) -> None:
         """A partition writes a marker, which ends all pending records of the producer id.
 
-        Kafka, simplifications and guards: those of the version `kip-1228`. A late marker does not
-        count for the coordinator, because it waits for another response.
+        The method of Kafka, the simplifications and the guards are those of the version `kip-1228`.
+        A late marker does not count for the coordinator, because it waits for another response.
         """
         counts = s.marked[x][t] | s.is_awaited(x)
         ends_records = s.is_ongoing(t, s.stamp[x].producer_id)

@@ -1,4 +1,4 @@
-"""Bugs of the idempotent producer: each class replaces one rule and so breaks a claim.
+"""Bugs of the idempotent producer: each class changes the spec so that a claim breaks.
 
 The decorator of the class names the claim.
 

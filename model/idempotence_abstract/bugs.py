@@ -1,4 +1,4 @@
-"""Bugs of the abstract idempotent producer: each class replaces one rule and so breaks a claim."""
+"""Bugs of the abstract idempotent producer: each class changes the spec so that a claim breaks."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ class PipelineActions(PipelineState):
         """An instance sends its position in the transaction, and the offset is pending.
 
         Kafka: KafkaProducer.sendOffsetsToTransaction, OffsetMetadataManager. Simplified: a request
-        has one partition. An offset outside of the transaction is committed at once: the variant
+        has one partition. An offset outside of the transaction is committed at once. So the variant
         `commits-outside` breaks the claim `position_is_exact` in 5 steps. Every claim also holds
         without the guard that the transaction is neither committed nor aborted.
         """

@@ -1,4 +1,4 @@
-"""Bugs of abstract pipelines: each class replaces one rule, and a claim breaks.
+"""Bugs of abstract pipelines: each class changes the spec so that a claim breaks.
 
 Some are bugs of applications or of client libraries, which do not use Kafka's transactions
 correctly.

@@ -26,9 +26,7 @@ from model.pipeline_abstract.state import (
 
 
 class PipelineClaims(PipelineActions):
-    """Claims about a pipeline: the committed output records of its inputs, and its committed
-    position.
-    """
+    """The claims about a pipeline's committed output records, and about its committed position."""
 
     # ---- claims
 

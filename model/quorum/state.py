@@ -46,7 +46,7 @@ class Offset(Int):
 
 
 class Changes(Int):
-    """A counter of failures or of voter changes so far; a constant limits each counter."""
+    """The number of failures, or of voter changes, so far; a constant limits each of the two."""
 
 
 class Role(Int):

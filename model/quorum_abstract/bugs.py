@@ -1,4 +1,4 @@
-"""Bugs of the abstract quorum: each class replaces one rule, and a claim breaks.
+"""Bugs of the abstract quorum: each class changes the spec so that a claim breaks.
 
 One bug has no class, because an exploration would take too long to find it: a leader commits
 records of former epochs without a record of its own. With this bug, one test breaks a claim by a

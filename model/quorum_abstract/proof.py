@@ -208,10 +208,11 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def a_majority_has_what_is_committed(s) -> Bool:
-        """If a leader's high watermark is above 0, a majority has acknowledged the records below.
+        """If a leader's high watermark is above 0, a majority has acknowledged all records below
+        the high watermark.
 
-        The high watermark is also above the start of the leader's epoch, so it covers a record that
-        this leader appended.
+        Such a high watermark is also above the offset at which the leader's epoch starts. So at
+        least one record below it was appended by this leader.
         """
         return forall(
             implies(

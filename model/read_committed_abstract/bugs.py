@@ -1,4 +1,4 @@
-"""Bugs of the spec `read-committed-abstract`: each class replaces one rule, and a claim breaks."""
+"""Bugs of the spec `read-committed-abstract`: each class changes it so that a claim breaks."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class ReassignedPartition(Election):
     def scope(s) -> Scope:
         """Returns how many values each type has: as in the spec `election`, but more leader epochs.
 
-        Reassignments also begin leader epochs, and the type `Faults` counts them too.
+        Reassignments also begin leader epochs, and the type `Faults` also counts reassignments.
         """
         changes = s.max_unclean + s.max_disruptions + s.max_losses
         most = max(s.max_unclean, s.max_losses, s.max_disruptions, s.max_reassignments)

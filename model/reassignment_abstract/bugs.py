@@ -1,4 +1,4 @@
-"""Bugs of the abstract partition: each class replaces one rule, and a claim breaks."""
+"""Bugs of the abstract partition: each class changes the spec so that a claim breaks."""
 
 from __future__ import annotations
 

@@ -278,8 +278,9 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def members_acknowledged_what_is_committed(s) -> Bool:
-        """Every member of an epoch (`is_member`) has acknowledged each record that the epoch's
-        leader committed.
+        """Every member of an epoch has acknowledged each record that the epoch's leader committed.
+
+        The members of an epoch are the brokers that were in its ISR or ELR (`is_member`).
         """
         return forall(
             implies(s.led[e].committed[x] & s.is_member(e, r), s.led[e].acknowledged[r][x])
@@ -292,8 +293,8 @@ class PartitionLemmas(AbstractPartition):
     def members_come_from_older_epochs(s) -> Bool:
         """A member of an epoch is a member of each older epoch that is not superseded.
 
-        Members were in the epoch's ISR or ELR. An epoch is superseded if one of its members has
-        moved to a newer epoch.
+        The members of an epoch are the brokers that were in its ISR or ELR (`is_member`). An epoch
+        is superseded if one of its members has moved to a newer epoch.
         """
         return forall(
             implies(

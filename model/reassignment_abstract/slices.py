@@ -2,7 +2,8 @@
 
 A condition is a pair of an action and a claim: the action must keep the claim true. The table maps
 a *slow* condition to the names of the lemmas that the solver uses first. If they do not prove the
-condition, the solver uses all lemmas. It does the same for a pair that is not in the table.
+condition, the solver uses all lemmas. The solver also uses all lemmas for a pair that is not in the
+table.
 """
 
 from __future__ import annotations

@@ -115,8 +115,11 @@ class ReplicationClaims(ReplicatedPartition):
 
     @liveness
     def everything_is_committed(s) -> Temporal:
-        """Infinitely often the true leader's high watermark is at the end of its log, or no leader
-        exists.
+        """Infinitely often the high watermark of the true leader is at the end of its log, or the
+        controller has chosen no leader.
+
+        The true leader is the replica that the controller chose, and that leads in the newest
+        epoch.
         """
         return always_eventually(
             any_of(

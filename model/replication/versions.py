@@ -40,7 +40,7 @@ from model.variants import version
     in_force=kafka("0.11", "1.1"),
 )
 class Kip101(TruncateToHighWatermark):
-    """KIP-101: the follower truncates to the end, in the leader's log, of its last leader epoch.
+    """KIP-101: the follower truncates where its last leader epoch ends in the leader's log.
 
     This version breaks the claim `strong_isr` after two quick elections. A replica may copy a
     record of a newer epoch, and then learn that it leads in an older epoch. Then the epochs in this
@@ -105,8 +105,8 @@ class Kip279(Kip101):
     def has_reached_its_epoch(s, leader: Replica) -> Bool:
         """True if all records of older epochs are below the leader's high watermark.
 
-        The high watermark is at the end of the log, or the record there is of the leader's present
-        epoch.
+        This is so if the high watermark is the end of the log, or if the record at the high
+        watermark has the leader's present epoch.
         """
         hw, log = s.replica[leader].high_watermark, s.log[leader]
         own = log.record[hw].leader_epoch == s.replica[leader].leader_epoch

@@ -1,4 +1,4 @@
-"""Bugs of abstract replication: each class replaces one rule, and a claim breaks."""
+"""Bugs of abstract replication: each class changes the spec so that a claim breaks."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 A condition is a pair of an action and a claim: the action must keep the claim true. A condition is
 *slow* if the solver takes long to prove it with all lemmas. The table maps such a pair to the names
 of the lemmas that the solver uses first. If they do not prove the condition, the solver uses all
-lemmas. The solver does the same for a pair that is not in the table.
+lemmas. The solver also uses all lemmas for a pair that is not in the table.
 """
 
 from __future__ import annotations

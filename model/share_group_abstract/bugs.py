@@ -1,4 +1,4 @@
-"""Bugs of an abstract share partition: each class replaces one rule, and a claim breaks.
+"""Bugs of an abstract share partition: each class changes the spec so that a claim breaks.
 
 The bugs of the spec `share-group` that break only a liveness claim are left out.
 """

@@ -137,8 +137,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def acknowledgements_are_newest(s) -> Bool:
-        """While an acknowledgement is in flight, its leader's other writes for the same record come
-        from timeouts, and have smaller delivery counts.
+        """While an acknowledgement is in flight, the same leader's other writes for the same record
+        come from timeouts of locks, and have smaller delivery counts.
 
         True because the leader neither delivers the record nor lets its lock time out while an
         acknowledgement is written.

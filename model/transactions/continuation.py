@@ -112,8 +112,8 @@ class Continuation(Transactions):
     # ---- InitProducerId with a producer id and epoch
 
     def may_continue(s, i: Instance) -> Bool:
-        """True if the instance has a producer id and no error, and knows the end of its last
-        transaction.
+        """True if the instance has a producer id and no error, and knows that all its
+        transactions have ended.
         """
         return all_of(
             s.producer[i].producer_id != nothing,

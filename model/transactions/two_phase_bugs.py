@@ -37,9 +37,9 @@ ONE: Constants = {**QUIET, "transactions": 1}
 class TimesOut(TwoPhaseCommit):
     """The coordinator aborts a transaction of two-phase commit that timed out.
 
-    All records are acknowledged when the coordinator aborts the transaction. The client has not
-    heard of this, and the database commits its part. So the database has its part, and Kafka has
-    none. This bug breaks the claim `a_database_commit_stays`.
+    All records are acknowledged when the coordinator aborts the transaction. The client does not
+    know of the abort, and the database commits its part. So the database has its part, and Kafka
+    has none. This bug breaks the claim `a_database_commit_stays`.
     """
 
     def may_fence(s) -> Bool:

@@ -20,7 +20,7 @@ class Producer(Sort):
 
 
 class TopicPartition(Sort):
-    """A partition; for each producer, it keeps the largest epoch that it has seen."""
+    """A partition, which keeps the largest epoch that it has seen of each producer."""
 
 
 class Transaction(Sort):

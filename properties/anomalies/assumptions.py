@@ -90,9 +90,11 @@ def repeated_values(history: History) -> tuple[RepeatedValue, ...]:
 
 
 def overlapping_operations(history: History) -> tuple[OverlappingOperations, ...]:
-    """Returns all operations that a process began while an earlier operation of it was open.
+    """Returns all operations that began before an earlier operation of the same process had
+    completed.
 
-    If several earlier ones were open, the result names the one that completed last.
+    If several earlier operations had not completed, the result names the one that completed last.
+    An operation that never completed counts as the last one.
     """
 
     def closes(operation: Operation) -> float:

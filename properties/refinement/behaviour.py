@@ -67,8 +67,8 @@ class Taken:
 class Behaviour:
     """The current state of a spec, and the actions that led to it from an initial state.
 
-    The first `preparation` actions prepare the state for a run; `taken` counts the actions after
-    them.
+    The state is prepared by some actions before a run of brokers begins. `preparation` is the last
+    of these actions; `taken` counts the actions after it.
     """
 
     spec: Spec

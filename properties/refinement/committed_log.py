@@ -8,7 +8,7 @@ that the replication spec provides such a log:
     log_of_partition     maps a partition of the transactions spec to a committed log
     actions_between      finds the abstract actions from one committed log to the next
 
-Explored with a few replicas and records, every transition of both specs must be one or more actions
+Both specs are explored with a few replicas and records. Each transition must be one or more actions
 of the committed log, or leave the log as it is. If a new leader has a record that the previous
 leader lacked, these actions are a change of leader and an append.
 

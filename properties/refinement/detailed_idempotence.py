@@ -4,8 +4,9 @@ The abstract spec is the version `with-restarts` of `idempotence-abstract`. It i
 proved for any number of producers, batches and restarts. It has one log and no follower. The spec
 `idempotence` is the detailed one. Each of its steps is one abstract action, several, or none.
 
-The abstract state has the earlier sequence numbers of a batch; the detailed state does not. So both
-specs are explored together (`history_mapping`).
+The abstract state has the earlier sequence numbers of a batch; the detailed state does not. So no
+function maps each detailed state to its abstract state. Instead, both specs are explored together
+(`history_mapping`).
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: one partition; no records are deleted, and the client gives up no batch.

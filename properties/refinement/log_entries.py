@@ -1,6 +1,7 @@
-"""The records of logs as abstract replication sees them: a leader epoch and a message number.
+"""Maps the records of logs to records of the spec `replication-abstract`.
 
-Records with equal bytes have the same message number, in any log and under any leader epoch.
+A record of the spec has an offset, a leader epoch and a message number. Records with equal bytes
+have the same message number, in any log and under any leader epoch.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
 
 A changed configuration alone does not change the epochs. Setting `min.insync.replicas` clears the
 ELR, which was computed for the old minimum. Allowing unclean election elects a leader for each
-partition without one. Internal topics have their own cleanup.policy, segment.bytes and
-min.insync.replicas.
+partition without one. A new default does not change cleanup.policy, segment.bytes and
+min.insync.replicas of an internal topic.
 
 Source: KIP-226, KIP-339, KIP-966, KAFKA-16540; docs/kafka-rules.md B4, B10;
 ConfigurationControlManager.createClearElrRecordsAsNeeded of Apache Kafka.

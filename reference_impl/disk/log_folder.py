@@ -124,8 +124,8 @@ def index_aborts(
 def restore_indexes(folder: Path, log: PartitionLog) -> None:
     """Writes the missing or wrong index files of all segments of the log.
 
-    The open segment gets only a `.txnindex`. The segment files must contain the log. Index files
-    of segments that the log does not have are deleted.
+    The active segment gets only a `.txnindex`. Index files of segments that the log does not have
+    are deleted. The files of the segments must exist before the call.
     """
     known = {segment_path(folder, base_offset).stem for base_offset in _files(log)}
     for suffix in segment_index.SUFFIXES:

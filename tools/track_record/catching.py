@@ -18,7 +18,11 @@ FEW: Final = Budget(states=5_000)
 
 
 def catch(variant: Variant) -> Caught:
-    """Returns two verdicts on the claim that a bug breaks: with the bug and with its fix."""
+    """Returns the verdicts on the claim that a bug breaks: for the bug and for the variant that
+    fixes it.
+
+    Both variants are explored.
+    """
     assert variant.breaks is not None
     fixed = find(variant.spec, variant.fixed_by)
     caught, states = _decided(variant, variant, variant.breaks)

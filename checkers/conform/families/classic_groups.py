@@ -198,7 +198,10 @@ class _Classic:
         self.sync(self.alive + new[0])
 
     def rejoin(self) -> None:
-        """Adds a JoinGroup of each member: the leader's is first, and begins a new generation."""
+        """Adds requests by which all members join again, if the leader is alive.
+
+        The leader's JoinGroup request comes first, and begins a new generation.
+        """
         if self.alive.startswith("a"):
             self.rebalance(self.alive)
 

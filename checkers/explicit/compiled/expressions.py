@@ -147,8 +147,8 @@ class Expressions(FiniteTerms):
         """Returns the costly expressions of an assignment that C computes once, before its loops.
 
         The keys are the `id()` of the expressions. Such an expression reads only variables in
-        `bound`, so no variable of a loop. To evaluate it early is safe: it is defined in every
-        state, or the assignment always evaluates it.
+        `bound`, and no variable of a loop. C may compute it early, because it is defined in every
+        state, or because the assignment always evaluates it.
         """
         found: dict[int, t.Node] = {}
         always = isinstance(write.condition, t.Const)

@@ -46,7 +46,8 @@ def read_in_order(
     """Yields each file of a history with its tables.
 
     The caller must read all tables of a file before the next file. Raises UnreadableHistory or
-    UnreadableLocation, for example after the tables of a file that changed while it was read.
+    UnreadableLocation. If a file has changed while it was read, the error is raised after its last
+    table.
     """
     if len(found) == 1:
         ((read, place),) = found

@@ -39,7 +39,10 @@ class ColumnCache:
         return only_table_in(path)[0]
 
     def keep(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Stores the column in memory if it fits, else in `folder` if set; returns the column."""
+        """Stores the column in memory, or in a file if it does not fit there; returns the column.
+
+        If the column does not fit and the cache has no folder, the column is not stored.
+        """
         fits = column.nbytes <= self.room
         if not fits and not self.folder:
             return column

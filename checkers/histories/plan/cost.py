@@ -108,7 +108,9 @@ class Meter:
             self._add(stage, StageCost())
 
     def read(self, read: Callable[[], pa.Table]) -> pa.Table:
-        """Returns the table that `read` returns; adds its time and bytes to the task's cost."""
+        """Calls `read` and returns its table; adds the call's time and the table's bytes to the
+        task's cost.
+        """
         began = perf_counter()
         table = read()
         self.bytes += table.nbytes

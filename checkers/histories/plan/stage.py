@@ -118,8 +118,8 @@ class Resolve:
 class Branch(Generic[ResultT]):
     """A plan that runs in parallel with others; the scheduler stores its result in `result`.
 
-    `used_by` names the anomalies that the plan decides. If it is empty, they are those of the
-    parent plan.
+    `used_by` names the anomalies that the plan decides. If `used_by` is empty, the plan decides the
+    anomalies of its parent plan.
     """
 
     plan: Plan[ResultT]

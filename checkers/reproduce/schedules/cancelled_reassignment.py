@@ -5,7 +5,7 @@ down. Then one of the two old replicas stops. The ISR has two members, so record
 The operator cancels the reassignment, and the added broker deletes its log. Now one broker has the
 records, and no other replica is eligible. When this broker loses its disk, the records are lost.
 
-The control does not cancel the reassignment. There the added broker is elected.
+The control experiment does not cancel the reassignment, and the added broker is elected.
 
 Source: ReplicationControlManager.cancelPartitionReassignment; PartitionReassignmentRevert.
 """

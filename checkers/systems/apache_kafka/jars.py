@@ -1,4 +1,4 @@
-"""The jars of Apache Kafka: downloaded by Maven once for each version, or those of an installation.
+"""The jars of Apache Kafka: from Maven, which downloads each version once, or from an installation.
 
 The cache has a folder for each version. The folder gets its name, by a rename, only when the
 download is complete. So the cache never has an incomplete folder.

@@ -87,8 +87,8 @@ class ShareGroupActions(Writes):
         s.stored_epoch = s.epoch_after_read()
 
     def is_passed_when_read(s, x: Offset) -> Bool:
-        """True if a new leader may move its start offset past the record: its stored state is
-        final.
+        """True if a new leader may move its start offset past the record, because the record's
+        stored state is final.
 
         The final states are ACKNOWLEDGED and ARCHIVED.
         """

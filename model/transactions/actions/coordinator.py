@@ -139,8 +139,8 @@ class Coordinator(Partitions):
 
         Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: loading is
         one step. If the log has prepared a commit or abort, the new coordinator sends the markers
-        again, so partitions must accept a marker twice. Without this rule, the variant
-        `refuses-repeated-markers` breaks the claim `markers_are_accepted` in 10 steps.
+        again, so partitions must accept a marker twice. If a partition refuses the second marker,
+        the variant `refuses-repeated-markers` breaks the claim `markers_are_accepted` in 10 steps.
         """
         when(epoch == s.coordinator_epoch + 1, epoch <= s.coordinator_failures)
         committed = s.transaction_state.committed

@@ -67,9 +67,11 @@ class ElectionsMachine(ReplicationMachine):
     @precondition(lambda self: self.leads_well())
     @rule(count=st.integers(1, 2))
     def take_turns(self, count: int) -> None:
-        """Crashes the only live broker before it responds to a send, and restarts another.
+        """Crashes the only live broker before it responds to a send, and then restarts another
+        broker.
 
-        The producer got no response, so it sends the same values again, to the restarted broker.
+        The producer got no response for its `count` values, so it sends the same values again, to
+        the restarted broker.
         """
         self.send_and_await(1)
         leader = self.cluster.leader()

@@ -129,7 +129,7 @@ class LeaderFaultsMachine(ClusterMachine):
         self.cluster.heal()
 
     def pause_leader(self) -> None:
-        """Pauses the process of the leader for 600 ms; clients may reach it again after that."""
+        """Pauses the process of the leader for 600 ms, and then resumes it."""
         assert isinstance(self.cluster, PausesBrokers), "no broker of this cluster can be paused"
         leader = self.cluster.leader()
         self._failed_ms[leader] = self.cluster.now_ms + _PAUSED_MS

@@ -154,9 +154,10 @@ def sends_without_transaction(place: TopicPartition, value: str) -> ProgramFacto
 
 
 def fetches_offset(place: TopicPartition, isolation: Isolation) -> ProgramFactory:
-    """Returns a client program that fetches the group's committed offset.
+    """Returns a client program that fetches the offset that the group `GROUP` has committed for
+    `place`.
 
-    At read_committed, the fetch waits for open transactions.
+    At read_committed, the fetch is repeated while an open transaction may change the offset.
     """
 
     def program(app: Application) -> Program:

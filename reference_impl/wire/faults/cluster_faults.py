@@ -89,7 +89,8 @@ async def carry_out(cluster: Faulty, fault: OfCluster) -> None:
 
 
 def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
-    """Returns True if the fault would change nothing, because the node is in that state already.
+    """Returns True if the node is already in the state that the fault causes, so nothing would
+    change.
 
     A crash or a power loss changes nothing if the node is down. A start changes nothing if the node
     is up. For all other faults the result is False.

@@ -32,7 +32,8 @@ class UnconfirmedSenders:
     """The sender and the highest offset of each unconfirmed value.
 
     A value is unconfirmed if it was polled at an offset where no send of it was acknowledged. If
-    several operations sent the value, its sender is the last of them that did not fail.
+    several operations sent the value, its sender is the operation with the highest number among
+    those that did not fail. If all failed, its sender is the one with the highest number.
     """
 
     pairs: Ints  # key and value in one number, ascending

@@ -32,9 +32,9 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 class ValueOffsets:
     """Maps values to offsets; each value has one offset at most.
 
-    A poll, or a send that did not fail, gets the offset of its value if it was recorded without an
-    offset. If `of_all` is true (Jepsen's rules), every poll and send of these values gets it, even
-    if another offset was recorded.
+    If a poll, or a send that did not fail, was recorded without an offset, it gets the offset of
+    its value. If `of_all` is true (Jepsen's rules), every poll and send of these values gets the
+    offset of its value, even if another offset was recorded.
     """
 
     pairs: NumberSet  # key and value in one number

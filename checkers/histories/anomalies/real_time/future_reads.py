@@ -5,7 +5,7 @@
 
 The poll of offset 0 proves that the log ends at 1 or higher. A later send got offset 0, below this
 end. The plan `linearizable_offsets` finds such sends. This plan examines the polls of the records
-that they sent.
+of these sends.
 
 This plan also examines unconfirmed values. A value is unconfirmed if it was polled at an offset
 where no send of it was acknowledged. Unconfirmed values are few, so the Spark driver has all their

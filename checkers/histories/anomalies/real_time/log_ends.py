@@ -226,9 +226,11 @@ class FirstObservations:
 
     @classmethod
     def of(cls, firsts: Batch) -> Self:
-        """Returns, for each log, the earliest time at which a client observed it.
+        """Returns, for each log, the earliest time at which an operation observed the end of the
+        log.
 
-        `firsts` has the earliest observation of each log in each batch of the history.
+        `firsts` has, for each batch of the history and each log, the earliest observation in the
+        batch.
         """
         logs, group = np.unique(
             hash_of_pair(firsts.ints("key"), firsts.ints("log")), return_inverse=True
@@ -238,10 +240,11 @@ class FirstObservations:
         return cls(logs, completed_ns)
 
     def precede(self, checks: Batch) -> Mask:
-        """Returns a mask of the checks for which an earlier operation observed the log.
+        """Returns a mask of the checks whose log end was observed before the operation of the check
+        began.
 
-        A check compares the offset of an operation with the end of a log. The earlier observation
-        must come before this operation began.
+        A check compares the offset of an operation with the end of a log. Without an earlier
+        observation of this end, the check has nothing to compare.
         """
         log = hash_of_pair(checks.ints("key"), LOG_OF[checks.ints("check")])
         observed: Mask = member(log, self.logs)

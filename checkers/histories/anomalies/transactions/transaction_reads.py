@@ -5,7 +5,7 @@
     c1 poll              -> ok k=a@0 j=c@1  op 2
 
     progress   the highest offset that c1 read: 0 in k, 1 in j
-    read       op 0 has a record that was read, a; no other record of it was read
+    read       op 0 has a record that was read, a; no other record of op 0 was read
     unread     b is at offset 0 of j, below the progress, and no poll has it: torn-transaction
 
 The first stages read the history, and collect three things:

@@ -1,6 +1,6 @@
 """A store in SQLite, in memory or in a file.
 
-The module `store` describes how it prepares transactions.
+The module `store` describes how a SQLite store prepares transactions.
 """
 
 from __future__ import annotations

@@ -65,8 +65,8 @@ async def alter_partition_reassignments(broker: ServedBroker, call: Call) -> byt
 async def list_partition_reassignments(broker: ServedBroker, call: Call) -> bytes:
     """Handles ListPartitionReassignments; returns the response frame.
 
-    The frame lists the reassignments in progress: of the requested partitions, or all of them if
-    the request names no topics.
+    The frame lists the requested partitions that are being reassigned. If the request's list of
+    topics is null, the frame lists all partitions that are being reassigned.
     """
     wanted = call.body.topics
     places = None
