@@ -17,8 +17,8 @@ class StageExplained:
     """A stage of a query plan: the columns that it reads, and the columns of its result.
 
     `shuffled_by` has the parts of the shuffle key, if the stage shuffles. `used_by` names the
-    anomalies that need the stage; it is empty if all need it. `is_always` is false if some
-    histories do not need the stage; for these histories it is skipped.
+    anomalies that need the stage; if all anomalies need the stage, `used_by` is empty. `is_always`
+    is false if some histories do not need the stage; for these histories the stage is skipped.
     """
 
     stage: str
@@ -33,8 +33,8 @@ class StageExplained:
 class PassExplained(Event):
     """A pass of an analysis over a source, such as the operations, and its stages in order.
 
-    `urteil analyze --explain` emits one for each pass. A pass may shuffle rows, which later passes
-    read as their source; `into` names these sources.
+    `urteil analyze --explain` emits one such event for each pass. A pass may shuffle rows, which
+    later passes read as their source; `into` names these sources.
     """
 
     name: ClassVar[str] = "pass_explained"

@@ -70,10 +70,11 @@ LISTED_AS: Final = (
 
 
 def verdict_on(found: int, observations: int) -> Verdict:
-    """Returns the verdict on an anomaly or a check from its violations and its observations.
+    """Returns the verdict on an anomaly or a check from two numbers: its violations and its
+    observations.
 
-    Both are numbers. Without an observation nothing could have shown a violation, so the verdict is
-    `not exercised`.
+    An observation is something that could have shown a violation, such as a polled value. If there
+    is none, the verdict is `not exercised`.
     """
     if found:
         return "violated"

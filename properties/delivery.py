@@ -46,7 +46,9 @@ _SEMANTICS: Final[Mapping[tuple[bool, bool], Semantics]] = {  # repeated, skippe
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class DeliveredAt:
-    """A delivery of a record: the operation, and the position of the poll in it."""
+    """A delivery of a record: the operation, and the position of the poll among the operation's
+    micro-operations.
+    """
 
     op: int
     position: int

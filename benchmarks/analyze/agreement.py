@@ -20,10 +20,11 @@ differ are printed. The options `--seed NUMBER --histories 1` repeat one of them
 A history is analysed in partitions: parts with consecutive operations. Each partition costs about
 as much as twenty histories, so there are few of them. Of each thousand histories, four are analysed
 alone, three times each, divided at other places each time. The others are joined into at most three
-histories: those that break an assumption, twenty of the rest, and all that remain. Each joined
-history is divided into up to forty partitions. Operations that never completed come at its end, far
-from the other operations of their history. So about half of the histories have operations in
-several partitions.
+histories. The first has all histories that break an assumption, because they would hide anomalies
+of the others. The second has twenty other histories, so that it is divided into small partitions.
+The third has all that remain. Each joined history is divided into up to forty partitions.
+Operations that never completed come at the end of the joined history, far from the other operations
+of their own history. So about half of the histories have operations in several partitions.
 """
 
 from __future__ import annotations
@@ -263,10 +264,10 @@ class _Literal:
 def campaign(
     histories: int, seed: int, processes: int, anomalies: Catalogue = catalogue
 ) -> Iterator[tuple[int, Counter[str], list[Difference]]]:
-    """Compares analysis and definitions on random histories; yields a result per group of them.
+    """Compares the analysis with the literal definitions on random histories.
 
-    The result has the number of histories so far, the violations of each anomaly so far, and the
-    differences in this group.
+    Yields a result for each group of histories: the number of histories so far, the violations of
+    each anomaly so far, and the differences in this group.
     """
     end = seed + histories
     blocks = [

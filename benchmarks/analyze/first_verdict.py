@@ -1,14 +1,17 @@
-"""Measures a first verdict on 10,000 operations: whole commands, from start to exit.
+"""Measures the time to a first verdict on 10,000 operations: whole commands, from start to exit.
 
     python -m benchmarks.analyze.first_verdict
 
-Each pair of commands is compared by CPU time and by wall time. On a machine with other work only
-the CPU time counts. The CPU time is that of all processes, such as Java and Spark's workers. Python
-keeps the bytecode of its modules, as it does for users.
+Each command is compared with a baseline:
 
-One command of a pair is a Spark program that only starts a session and runs one mapInArrow. Another
-pair has a command with the archive of Spark's classes, which `urteil doctor --spark-archive` makes,
-and the same command without it.
+    urteil analyze                   a Spark program that starts a session and runs one mapInArrow
+    urteil analyze with an archive   urteil analyze without it
+      of Spark's classes (urteil doctor --spark-archive)
+    urteil analyze --engine local    python -c 'import pyarrow'
+
+The two commands are compared by CPU time and by wall time. On a machine with other work only the
+CPU time counts. It includes all processes of a command, such as Java and Spark's workers. All runs
+share the bytecode of the Python modules, because a user's Python keeps this bytecode too.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ peer finds only locations, not the operations that prove an anomaly, and checks 
 Two sets of anomalies are compared:
 
     LINEARIZABLE    offset-order-inversion and stale-end-offset, exactly as defined
-    SHARED          those of LINEARIZABLE, and more: anomalies of the log and of the order within a
-                    process, if a query can find them
+    SHARED          the anomalies of LINEARIZABLE, and anomalies of the log and of the order within
+                    a process, if a query can find them
 
 The queries do less work than the checks of this project, because they assume a simple history:
 

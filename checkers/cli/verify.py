@@ -275,7 +275,7 @@ def parts_of(release: str) -> Mapping[str, Callable[[Run], None]]:
     newest_patch(release)
 
     def model_of_release(run: Run) -> None:
-        """Explore each spec with the rules of this release, and violated claims also with a fix."""
+        """Explore each spec with this release's rules, and the version that fixes a violation."""
         check_release(run, EVERY, release, ReleaseOptions(recorded_only=True))
 
     def proof_of_release(run: Run) -> None:

@@ -1,17 +1,19 @@
 """Finds fair cycles: sets of states in which a fair behaviour can stay forever.
 
 The states are the nodes of a graph, and the steps are its edges. A behaviour stays forever in a
-strongly connected set of nodes; a single node is one too, by stuttering. An *instance* is a fair
-action with values of its parameters. A set is *fair* if, for each instance, one of these is true:
+strongly connected set of nodes. A single node counts as such a set, because a behaviour may stutter
+in one state. An *instance* is a fair action with values of its parameters. A set is *fair* if, for
+each instance, one of these conditions is true:
 
 - an edge of the instance is inside the set;
 - the instance is weakly fair, and disabled in some node of the set;
 - the instance is strongly fair, and disabled in all nodes of the set.
 
-The algorithm splits the graph into its strongly connected components. If a component is unfair to a
-weakly fair instance, it contains no fair set. If it is unfair to a strongly fair instance, the
-nodes that enable the instance are in no fair set. The algorithm removes these nodes, and splits the
-rest of the component again.
+The algorithm splits the graph into its strongly connected components. A component is *unfair* to an
+instance for which none of the conditions is true. If a component is unfair to a weakly fair
+instance, the component contains no fair set. If it is unfair to a strongly fair instance, the nodes
+that enable the instance are in no fair set. The algorithm removes these nodes, and splits the rest
+of the component again.
 
 This module is the oracle of `compiled.fair_cycles`, which does the same in C.
 

@@ -109,7 +109,7 @@ class Transitions:
         return depths
 
     def path_to(self, node: int) -> list[int]:
-        """Returns a shortest path from an initial state to this one, as a list of edge numbers."""
+        """Returns a shortest path from an initial state to `node`, as a list of edge numbers."""
         way: list[int] = []
         while (edge := int(self.came_by[node])) >= 0:
             way.append(edge)

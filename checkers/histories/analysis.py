@@ -75,8 +75,8 @@ class Decision:
     """The verdict on one anomaly: `violated` if the history has it.
 
     The verdict is `violated` even if the anomaly is permitted, for example under the setting
-    `ww-deps`; then `permitted` is true. If no observation could have revealed the anomaly, the
-    verdict is `not exercised`.
+    `ww-deps`; then `permitted` is true. If no observation of a client could have revealed the
+    anomaly, the verdict is `not exercised`.
     """
 
     anomaly: Anomaly

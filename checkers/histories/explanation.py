@@ -38,7 +38,8 @@ class PlannedStage:
     """A stage of a query plan: the columns that it reads, and the columns that it returns.
 
     `shuffled_by` has the parts of the shuffle key. `used_by` names the anomalies that need the
-    stage; it is empty if all need it. `is_always` is false if only some histories need the stage.
+    stage; if all anomalies need the stage, `used_by` is empty. `is_always` is false if only some
+    histories need the stage.
     """
 
     name: str

@@ -35,9 +35,10 @@ Outcome = Literal["holds", "violated", "undecided", "nothing checked"]
 class Decision:
     """The verdict on one check, and a table with one row for each violation.
 
-    A check with a row is `violated`. If `permitted` is True, the verdict on the whole audit ignores
-    this. An example is an incomplete last batch after a crash of the broker. The check for messages
-    of an old format is `undecided` instead of `violated`, because these messages are not audited.
+    A check with a row is `violated`. If `permitted` is True, the check does not make the whole
+    audit `violated`. An example is an incomplete last batch after a crash of the broker. The check
+    for messages of an old format is `undecided` instead of `violated`, because these messages are
+    not audited.
     """
 
     check: Check

@@ -122,9 +122,10 @@ class Following:
         return None
 
     def _look_ahead(self) -> bool:
-        """Applies later events that must precede the next event; returns False if there are none.
+        """Applies later events after which the spec allows the next event; returns False if there
+        are none.
 
-        Such an event happened before the next event, but its line was logged after it.
+        Such an event happened before the next event, but its line was logged later.
         """
         event, tried = self.events[self.start], 0
         here = self.mapping.position

@@ -275,7 +275,8 @@ class RaisesForZombies(Continuation):
     in_force=UNRELEASED,
 )
 class RepeatsForZombies(Continuation):
-    """The coordinator repeats its response for any instance with the previous producer id.
+    """The coordinator repeats its response for any instance (client) with the previous producer id,
+    whatever epoch the instance has.
 
     So a replaced instance gets the epoch of the instance that replaced it. The action
     `repeat_response` breaks the lemma `a_continuation_follows`.
@@ -296,9 +297,9 @@ class RepeatsForZombies(Continuation):
 class NewInstanceKeepsLast(Continuation):
     """The coordinator does not clear the previous producer id and epoch when a new instance begins.
 
-    It recognises a repeated request by these two. So a request of the replaced instance looks like
-    a retry, and gets the new instance's epoch. The action `repeat_response` breaks the lemma
-    `a_continuation_follows`.
+    The coordinator recognises a repeated request by this producer id and epoch. So a request of the
+    replaced instance looks like a retry, and gets the new instance's epoch. The action
+    `repeat_response` breaks the lemma `a_continuation_follows`.
     """
 
     def keeps_last(s, i: TransactionalId) -> Bool:

@@ -143,7 +143,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def a_stamp_has_one_transaction(s) -> Bool:
         """No two transactions have the same producer id and epoch.
 
-        True because one instance has them, and begins one transaction with them.
+        True because this id and epoch belong to one instance, which uses them for one transaction.
         """
         return forall(
             implies(
@@ -260,8 +260,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def no_transaction_is_between(s) -> Bool:
-        """No other transaction has the epoch of a committed or aborted transaction, or an epoch
-        between this epoch and the epoch of the transaction's markers.
+        """If a committed or aborted transaction has the epoch `a`, and its markers have the epoch
+        `b`, no other transaction of its producer id has an epoch `e` with `a <= e < b`.
 
         True because the coordinator's log goes directly from the transaction's epoch to the epoch
         of the markers, or to another producer id.
@@ -285,8 +285,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def no_instance_is_between(s) -> Bool:
-        """No instance has an epoch between the epoch of a committed or aborted transaction and the
-        epoch of the transaction's markers.
+        """If a committed or aborted transaction has the epoch `a`, and its markers have the epoch
+        `b`, no instance with its producer id has an epoch `e` with `a < e < b`.
 
         True for the same reason as `no_transaction_is_between`.
         """

@@ -153,7 +153,8 @@ class VerificationActions(AbstractCoordinator):
 
     @action
     def fence(s, i: TransactionalId, marker_epoch: ProducerEpoch, next_id: ProducerId) -> None:
-        """The coordinator aborts a transaction under a larger epoch: a timeout or a new instance.
+        """The coordinator aborts a transaction with a larger epoch, because of a timeout or a new
+        instance.
 
         Kafka: TransactionMetadata.prepareFenceProducerEpoch. Simplified: this may happen at any
         time.
@@ -273,7 +274,7 @@ class VerificationActions(AbstractCoordinator):
             s.vouched[y][t] = s.vouched[y][t] & keeps
 
     def ends_verifications(s, t: TopicPartition, p: ProducerId) -> None:
-        """A marker removes the guard of its producer id.
+        """A marker removes the guard of its producer id, so that open verifications fail.
 
         Without this rule, the variant `marker-keeps-guard` breaks the claim
         `no_hanging_transaction` in 12 steps.

@@ -64,7 +64,9 @@ class AppendsWithoutGuard(Verification):
 
     @action
     def confirm(s, x: Transaction, t: TopicPartition) -> None:
-        """The coordinator confirms the request, and the leader forgets nothing (KAFKA-14884)."""
+        """The coordinator confirms the request, and the leader keeps this answer for ever
+        (KAFKA-14884).
+        """
         s.answered[x][t] = True
         super().confirm(x, t)
 
@@ -117,11 +119,11 @@ class VouchesForPrepared(Verification):
     in_force=kafka("3.6", "3.9"),
 )
 class BelievesLateRecords(Verification):
-    """The claims of `kip-890-part-1`, if records may be late without an exception for them.
+    """The version `kip-890-part-1`, with claims that make no exception for late records.
 
     A late record of an aborted transaction is verified for the next transaction, which has the same
-    epoch. It is committed with this transaction. Only an epoch for each transaction prevents this
-    (KIP-890 part 2). The action `append` breaks the lemma
+    epoch. The record is then committed with the next transaction. Only an epoch for each
+    transaction prevents this (KIP-890 part 2). The action `append` breaks the lemma
     `pending_records_are_of_the_newest_epoch`.
     """
 
@@ -138,10 +140,11 @@ class BelievesLateRecords(Verification):
     in_force=kafka("3.6", "3.9"),
 )
 class BelievesLateRequests(Verification):
-    """The claims of `kip-890-part-1`, if a request to end may be late (KAFKA-17754).
+    """The version `kip-890-part-1`, with claims that make no exception for late requests
+    (KAFKA-17754).
 
-    A late request to commit carries the epoch of the next transaction, and commits it. The action
-    `prepare_commit` breaks the lemma `a_record_has_a_begun_transaction`.
+    A late request to commit has the same epoch as the next transaction, and commits the next
+    transaction. The action `prepare_commit` breaks the lemma `a_record_has_a_begun_transaction`.
     """
 
     def is_late_request(s, x: Transaction) -> Bool:

@@ -27,8 +27,8 @@ class Verification(VerificationLemmas):
 
     @invariant
     def atomic(s) -> Bool:
-        """In order, no transaction is committed on one partition and aborted on another, if none of
-        its records was late on these partitions.
+        """While requests and markers arrive in order, no transaction is committed on one
+        partition and aborted on another, if none of its records was late on these partitions.
         """
         return s.disordered | forall(
             any_of(
@@ -43,8 +43,9 @@ class Verification(VerificationLemmas):
 
     @invariant
     def faithful(s) -> Bool:
-        """In order, a partition commits or aborts a record as the coordinator decided its
-        transaction, if none of the transaction's records was late on this partition.
+        """While requests and markers arrive in order, a partition commits or aborts a record as
+        the coordinator decided its transaction, if none of the transaction's records was late on
+        this partition.
         """
         return s.disordered | forall(
             any_of(
@@ -71,14 +72,16 @@ class Verification(VerificationLemmas):
 
     @invariant
     def a_decision_survives(s) -> Bool:
-        """In order, a commit or abort in the coordinator's log is never changed."""
+        """While requests and markers arrive in order, a commit or abort in the coordinator's log
+        is never changed.
+        """
         return s.disordered | super().a_decision_survives()
 
     @invariant
     def an_acknowledged_commit_stays(s) -> Bool:
-        """In order, if a client has the response that its transaction is committed, the log has
-        this commit. No partition aborts a record of the transaction, if none of its records was
-        late on this partition.
+        """While requests and markers arrive in order, the log keeps a commit for which the
+        client has the response. No partition aborts a record of this transaction, if none of its
+        records was late on the partition.
         """
         return s.disordered | forall(
             implies(
@@ -91,7 +94,9 @@ class Verification(VerificationLemmas):
 
     @invariant
     def the_client_decides(s) -> Bool:
-        """In order, a transaction is committed only if its client has requested a commit."""
+        """While requests and markers arrive in order, a transaction is committed only if its
+        client has requested a commit.
+        """
         return s.disordered | super().the_client_decides()
 
     @invariant

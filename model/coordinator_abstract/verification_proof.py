@@ -71,11 +71,12 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def the_log_has_the_decision(s) -> Bool:
-        """A transaction that the log commits or aborts is decided, with the marker epoch of the
-        record.
+        """If the log commits or aborts a transaction, the transaction is decided, and its marker
+        epoch is the one in the log.
 
-        In order, the outcome is that of the record, and an ongoing transaction is not decided. An
-        ongoing transaction has no markers.
+        While requests and markers arrive in order, an ongoing transaction is not decided, and a
+        decided transaction has the result (commit or abort) that is in the log. An ongoing
+        transaction has no markers.
         """
         return forall(
             all_of(
@@ -105,7 +106,8 @@ class VerificationLemmas(VerificationActions):
     def an_ongoing_record_follows(s) -> Bool:
         """A record that adds a partition keeps the log's producer id, epoch and partitions.
 
-        In order, it also keeps the ongoing transaction, and names no decided transaction.
+        While requests and markers arrive in order, the record also keeps the ongoing transaction,
+        and names no decided transaction.
         """
         return forall(
             implies(
@@ -183,9 +185,10 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def a_stamp_has_one_transaction(s) -> Bool:
-        """Of the transactions with one producer id and epoch, at most one lacks its response.
+        """If several transactions have the same producer id and epoch, at most one of them lacks
+        its response.
 
-        They all have the same client.
+        All of them have the same client.
         """
         return forall(
             implies(
@@ -202,8 +205,8 @@ class VerificationLemmas(VerificationActions):
     def requests_are_of_begun_transactions(s) -> Bool:
         """A client requests the commit or the abort of a transaction with partitions, never both.
 
-        Also, the client receives a response only after its request. In order, the transaction is
-        then decided.
+        The client receives a response only after its request. While requests and markers arrive in
+        order, a transaction whose client has the response is decided.
         """
         return forall(
             all_of(
@@ -219,8 +222,8 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def an_acknowledged_commit_is_decided(s) -> Bool:
-        """In order, if a client has the response that its transaction committed, the coordinator
-        has committed it.
+        """While requests and markers arrive in order, a transaction is committed if its client
+        has the response that it is committed.
         """
         return s.disordered | forall(
             implies(s.confirmed[x] & s.commit_requested[x], s.committed[x]) for x in Transaction
@@ -250,7 +253,9 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def no_transaction_is_between(s) -> Bool:
-        """No transaction has the epoch of a fence, or one between it and the fenced epoch."""
+        """While the log has a commit or abort, no transaction of the producer id has an epoch
+        above `last_epoch`, the epoch before this commit or abort.
+        """
         return forall(
             implies(
                 all_of(
@@ -266,7 +271,9 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def no_instance_is_between(s) -> Bool:
-        """No instance has the epoch of a fence, or one between it and the fenced epoch."""
+        """While the log has a commit or abort, no instance with the producer id has an epoch
+        above `last_epoch`, the epoch before this commit or abort.
+        """
         return forall(
             implies(
                 all_of(
@@ -282,8 +289,8 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def the_last_decision_is_unconfirmed(s) -> Bool:
-        """In order, if a current transaction is decided and lacks its response, the log has its
-        decision.
+        """While requests and markers arrive in order, the log has the decision of a current
+        transaction that is decided and lacks its response.
         """
         return s.disordered | forall(
             implies(
@@ -299,7 +306,8 @@ class VerificationLemmas(VerificationActions):
     def an_added_partition_is_in_the_log_or_marked(s) -> Bool:
         """A partition is added only to a begun transaction.
 
-        In order, a current transaction with a partition is ongoing or decided.
+        While requests and markers arrive in order, a current transaction with a partition is
+        ongoing or decided.
         """
         return forall(
             implies(
@@ -319,8 +327,8 @@ class VerificationLemmas(VerificationActions):
         )
 
     def is_covered(s, x: Transaction, t: TopicPartition) -> Bool:
-        """True if the log has an open transaction of this stamp with this partition, and no marker
-        of it is there.
+        """True if the log has an open transaction of this stamp with this partition, and the
+        partition lacks its marker.
         """
         m = s.metadata_of(x)
         return all_of(
@@ -331,8 +339,8 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def a_verified_request_is_covered(s) -> Bool:
-        """A request that has its guard and is confirmed has an open transaction of its stamp in the
-        log, without the partition's marker.
+        """If a request has its guard and is confirmed, the log has an open transaction of its
+        stamp, and the partition lacks the marker of this transaction.
         """
         return forall(
             implies(s.guarded[x][t] | s.vouched[x][t], s.begun[x])
@@ -345,8 +353,8 @@ class VerificationLemmas(VerificationActions):
     def pending_records_are_of_the_newest_epoch(s) -> Bool:
         """A partition with pending records has seen no larger epoch of their producer id.
 
-        Unless one of them was late, they belong to the transaction that is ongoing in the
-        coordinator's log, while requests and markers arrive in order.
+        While requests and markers arrive in order, pending records belong to the newest transaction
+        in the coordinator's log, unless one of them was late.
         """
         return forall(
             implies(

@@ -1,8 +1,9 @@
 """The symmetric sorts (types) of a spec: those whose elements are interchangeable.
 
-A sort is symmetric unless an action or a property contains the term for its least element. The
-initial condition may contain this term. If the initial state is permuted, every behaviour is
-permuted in the same way, and the same properties hold.
+The term for the least element of a sort distinguishes this element from the others. So a sort is
+symmetric if no action and no property contains this term. The initial condition may contain the
+term. If the elements are permuted in the initial state, every behaviour is permuted in the same
+way, and the same properties hold.
 """
 
 from __future__ import annotations

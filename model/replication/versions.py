@@ -1,4 +1,4 @@
-"""The versions of truncation after the first: KIP-101, KIP-279, KIP-320 and KIP-595.
+"""The rule by which a follower truncates its log, since KIP-101: one class for each version.
 
 Each version replaces a few methods of an earlier one, as the modules of the public specification
 do. `FetchDivergence` is today's protocol. `ladder.py` lists the numbers of replicas and leader

@@ -45,8 +45,8 @@ class SkipsGaps(AbstractShareGroup):
 class AcquiresInTransition(AbstractShareGroup):
     """A member acquires a record whose release is still being written (KAFKA-18084).
 
-    If the write fails, the first member has the record again. The claim `one_member_has_a_record`
-    breaks at the action `acquire`.
+    If the write fails, the member that released the record has the record again. The claim
+    `one_member_has_a_record` breaks at the action `acquire`.
     """
 
     def may_acquire(s, x: Offset) -> Bool:

@@ -233,9 +233,11 @@ class ConfirmsWhenIdle(Verification):
     in_force=kafka(None, "3.9"),
 )
 class EpochBeforePending(Transactions):
-    """The coordinator checks the epoch of a request before it checks whether it is busy.
+    """The coordinator checks the epoch of a request before it checks whether the transactional id
+    is busy.
 
-    A commit or abort moves the client to a new epoch before the markers are written. If the client
+    The id is busy until an append to the log is committed, and until all markers are written. A
+    commit or abort moves the client to a new epoch before its markers are written. If the client
     begins the next transaction at once, the coordinator refuses the new epoch: the client has
     fenced itself (KAFKA-18464, KAFKA-18660). This bug breaks the claim `no_instance_fences_itself`.
     """

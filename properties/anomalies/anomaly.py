@@ -4,7 +4,7 @@ Each anomaly is a module with five parts:
 
 - a dataclass: the fields of one violation;
 - the literal definition, which finds the violations;
-- `observed`: the number of checked observations;
+- `observed`: the number of observations in which the anomaly could occur, such as polled values;
 - `explain`: the text of a violation;
 - `ANOMALY`: the entry of the catalogue.
 """

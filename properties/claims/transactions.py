@@ -101,9 +101,9 @@ def is_void(transaction: Operation) -> bool:
 def atomic_commit(run: Transacted) -> tuple[Breach, ...]:
     """Returns the breaches of the claim: readers receive all records of a transaction or none.
 
-    At the end, they receive all records of a committed transaction. They receive none of a
-    transaction that failed or whose end was never requested. If readers lack a record of a
-    transaction, no OffsetFetch may return the group offset that the transaction committed.
+    At the end of the run, readers receive all records of a committed transaction. They receive no
+    record of a transaction that failed or whose end was never requested. If readers lack a record
+    of a transaction, no OffsetFetch may return the group offset that the transaction committed.
     """
     return tuple(Breach("atomic_commit", why) for why in _torn(run))
 

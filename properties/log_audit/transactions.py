@@ -6,8 +6,9 @@ coordinator's own epoch, and the producer's epoch (since KIP-890, the next produ
 Source: KIP-98, KIP-890; ProducerStateManager, TransactionMarkerChannelManager.
 Simplified: a transaction whose beginning or end was deleted is not checked. The markers on several
 partitions belong to one transaction if they have the same producer id and epoch. Markers are
-compared only if their epoch is newer than that of the records before them, as since KIP-890.
-Without KIP-890, the markers of a producer's different transactions may have the same epoch.
+compared only if their producer epoch is newer than the epoch of the records before them. Markers
+have such an epoch since KIP-890. Without KIP-890, the markers of a producer's different
+transactions may have the same epoch.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
 """The version `verification` of `transactions` takes only steps that `coordinator-abstract` allows.
 
-The abstract spec remembers which records arrived late, and whether any request or marker did. The
-detailed state has forgotten this. So both specs are explored together (`history_mapping`), and all
-other variables are compared, by the mapping of states.
+The abstract spec remembers which records arrived late, and whether any request or marker arrived
+late. The detailed state has forgotten this. So both specs are explored together
+(`history_mapping`), and all other variables are compared, by the mapping of states.
 
 A verification of the detailed spec is two abstract steps: the leader asks, and the coordinator
 confirms.
 
 Source: Abadi and Lamport, The Existence of Refinement Mappings (history variables).
-Simplified: as in `detailed_coordinator`. No append of the coordinator fails while the coordinator
-does not. With two transactions, no request to end is late: in the detailed spec, a transaction that
-is opened again after its end keeps its old markers. Whether both specs accept the same markers is
-not compared, as it is in `detailed_coordinator`.
+Simplified: as in `detailed_coordinator`. An append of the coordinator fails only if the coordinator
+fails. With two transactions, no EndTxn request is late, because in the detailed spec a transaction
+that is opened again after its end keeps its old markers. Unlike `detailed_coordinator`, this module
+does not compare which markers the two specs accept.
 """
 
 from __future__ import annotations

@@ -164,8 +164,8 @@ class _Replay:
     def take_up_to(self, offset: Offset) -> None:
         """Applies the pending producer snapshot files whose offset is at most `offset`.
 
-        The last of them becomes the producer state. If there is no such file, nothing changes.
-        Deletes snapshot files that a killed process left incomplete.
+        The complete file with the largest offset becomes the producer state. If there is no such
+        file, nothing changes. Deletes snapshot files that a killed process left incomplete.
         """
         while self.pending and self.pending[0] <= offset:
             at = self.pending.popleft()

@@ -178,7 +178,7 @@ def verified(batch: bytes) -> Header:
 
 
 def has_valid_checksum(batch: bytes, head: Header) -> bool:
-    """Returns True if the checksum in the batch's header is that of its bytes."""
+    """Returns True if the checksum in the header is the checksum of the batch's bytes."""
     checksum: int = google_crc32c.value(batch[_SIGNED_FROM:])
     return checksum == head.crc
 

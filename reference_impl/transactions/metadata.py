@@ -16,9 +16,9 @@ The producer epoch increases with each new instance of a transactional id, and w
 with each transaction. After `LAST_EPOCH` the coordinator assigns another producer id.
 
 Source: KIP-98, KIP-360, KIP-890; docs/kafka-rules.md D1 to D7.
-Simplified: the previous producer epoch is in a field of the record that Kafka does not have; in
-Kafka a new coordinator does not know it. The state PrepareEpochFence is missing: Kafka never stores
-it. Instead, an append of PrepareAbort is pending.
+Simplified: the record has a field for the previous producer epoch. Kafka's record lacks this field,
+so a new coordinator of Kafka does not know this epoch. The state PrepareEpochFence is missing,
+because Kafka never stores it. Instead, an append of PrepareAbort is pending.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Feeds the bytes of a fuzzer to the reader of operations in Avro.
 
-The first byte of an input selects what the other bytes are: a container file, or a schema and a
-record of a Kafka topic. There, two bytes have the length of the schema.
+The first byte of an input selects what the other bytes are:
+
+- a container file;
+- the length of a schema in two bytes, the schema, and a record of a Kafka topic.
 """
 
 from __future__ import annotations

@@ -76,7 +76,11 @@ class Selection(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The outcome of the tests, the test that decided it, and how it failed."""
+    """The outcome of the tests on a mutant.
+
+    `test` is the test that decided the outcome, if there is one. `error` says how this test failed,
+    or why the process ended without a result.
+    """
 
     outcome: Outcome
     test: str = ""

@@ -33,7 +33,8 @@ JAVA: Final = ("-XX:+UseSerialGC", "-XX:ActiveProcessorCount=1", "-Xss16m", "-Xm
 class Outcome:
     """What TLC printed about one configuration.
 
-    The counts are those of the last report; `depth` is None unless TLC explored every state.
+    TLC prints its counts several times; these are the last ones. `depth` is None unless TLC
+    explored every state.
     """
 
     finished: bool  # False: killed after the time limit

@@ -119,7 +119,7 @@ class Search(RunningSearch):
         """Moves states to disk if the next level may exceed the memory.
 
         The key and the parent of each state move first. If the memory does not suffice for the
-        rest, all states move to sorted files, which the search then compares.
+        rest, all states move to sorted files. The search then compares new states with these files.
         """
         memory, likely = self.task.memory, self.store.count() + GROWTH * size
         if memory is None or self.store is not self.c or self.c.bytes_for(likely) <= memory:

@@ -20,7 +20,8 @@ from properties.anomalies.declarations import Declarations
 class Finding:
     """All occurrences of one anomaly, or of one broken assumption, as rows of a table.
 
-    `observations` is the number of observations that could have revealed the anomaly.
+    `observations` counts the places in the history, such as polled values, that could have revealed
+    the anomaly.
     """
 
     id: str

@@ -40,11 +40,13 @@ class TypedColumn:
 class DeletedValues:
     """The values that deleted rows have in `columns`, as arrays in which a row can be looked up.
 
-    `levels` has for each column its distinct values, and the sorted codes of the combinations of
-    values up to this column. The code of a combination is `p * n + v`. Here `p` is the index of the
-    combination of the earlier columns, `n` is the number of distinct values of this column, and `v`
-    is the index of the value. `newest` has the highest sequence number of each combination of all
-    columns.
+    `levels` has two arrays for each column: the distinct values of the column, and the sorted codes
+    of combinations. A combination has one value of this column and of each earlier column. The code
+    of a combination is `p * n + v`. `p` is the index of the combination without this column, in the
+    codes of the column before. `n` is the number of distinct values of this column, and `v` is the
+    index of the value. For the first column, `p` is 0.
+
+    `newest` has the highest sequence number of a delete file for each combination of all columns.
     """
 
     columns: tuple[TypedColumn, ...]

@@ -89,8 +89,8 @@ class QuorumActions(Elections):
         them, and flushes its log.
 
         Kafka: KafkaRaftClient.appendAsFollower. Simplified: each answer has one record, or all. At
-        the default constants, every claim also holds if a single guard is left out, unless it is
-        the guard `end < theirs.end_offset`.
+        the default constants, any single guard except `end < theirs.end_offset` can be left out,
+        and every claim still holds.
         """
         ours, theirs = s.log[f], s.log[leader]
         end = ours.end_offset

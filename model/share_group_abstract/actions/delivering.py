@@ -105,7 +105,8 @@ class Deliveries(AbstractShareGroupState):
         return s.limit <= s.record[x].count
 
     def is_archived_next(s, x: Offset) -> Bool:
-        """True if a release or a timeout archives the record; otherwise it is available again.
+        """True if a release or a timeout archives the record, and False if it makes the record
+        available again.
 
         Kafka: InFlightState.tryUpdateState.
         """

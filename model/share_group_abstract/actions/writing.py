@@ -80,10 +80,10 @@ class Writes(Deliveries):
         return any_of(old.count < write.count, all_of(old.count == write.count, ~old.is_final))
 
     def store(s, w: Slot) -> None:
-        """The coordinator merges a write into the stored state, if it accepts the write.
+        """If the coordinator accepts a write, it merges the write into the stored state.
 
-        It drops the records below the start offset. Kafka: ShareCoordinatorShard.merge,
-        PersisterStateBatchCombiner.combineStateBatches.
+        The coordinator also drops the stored states of the records below the start offset. Kafka:
+        ShareCoordinatorShard.merge, PersisterStateBatchCombiner.combineStateBatches.
         """
         x, accepted, start = s.write[w].offset, s.is_accepted(w), s.start_to_store(w)
         now = Stored(is_final=s.write[w].is_final, count=s.write[w].count)

@@ -15,8 +15,8 @@ realtime dependencies only if it also has a ww or wr dependency on some operatio
 
 The next value is the value at the next offset where a poll or an acknowledgement proves a value. If
 this offset has several values, all of them are next values. If a value has several offsets, it is
-the next value only at the last one. Only the last value of a poll has an rw dependency, since the
-next poll continues after it.
+a next value only at the largest of them. Only the last value of a poll has an rw dependency,
+because the next poll continues after this value.
 
 Source: Adya, "Weak Consistency"; Elle's wr and ww graphs of jepsen.tests.kafka, and the rw graph
 that is commented out there.

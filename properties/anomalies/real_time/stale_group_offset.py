@@ -1,9 +1,10 @@
 """A fetch returned a group offset that no order of commits and fetches in real time explains.
 
-The committed offset of a group and key is a register: a fetch returns the offset of the last commit
-before it. Each commit and each fetch takes effect at one instant between its invocation and its
-completion. A commit that ended `info` may take effect later or never; one that failed never does.
-The first offset is unknown, and a commit may lower the offset.
+The committed offset of a group and key (topic partition) is a register: a fetch returns the offset
+of the last commit that took effect before the fetch. Each commit and each fetch takes effect at one
+instant between its invocation and its completion. A commit that ended `info` may take effect later
+or never; a failed commit never takes effect. The initial offset is unknown, and a commit may lower
+the offset.
 
 `properties.linearizability` searches for such an order. It checks the fetches in order of
 completion, reports each fetch that fits no order, and continues without this fetch. If any

@@ -112,7 +112,10 @@ class TransactionsMachine(OneIdMachine):
 
     @rule(count=st.integers(1, 2))
     def lose_marker_answers(self, count: int) -> None:
-        """Loses responses to WriteTxnMarkers: markers are written, unknown to the coordinator."""
+        """Loses responses to WriteTxnMarkers.
+
+        The markers are written, but the coordinator does not learn this.
+        """
         self.cluster.apply(On(api="WriteTxnMarker", count=count, does=Lose()))
 
     @precondition(lambda self: self.newest.in_transaction)

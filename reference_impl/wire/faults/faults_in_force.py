@@ -106,7 +106,9 @@ class FaultsInForce:
     _happening: set[asyncio.Task[None]] = field(default_factory=set)
 
     def add(self, rules: tuple[Rule, ...]) -> None:
-        """Puts those fault rules into force that act on requests, and skips the others."""
+        """Puts the rules that wait for a request (rules with `when`) into force, and skips the
+        others.
+        """
         for rule in rules:
             if rule.when is not None:
                 self.rules.add(rule)

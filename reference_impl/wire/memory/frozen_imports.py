@@ -6,7 +6,7 @@ client is answered meanwhile.
 
 `gc.freeze` excludes all existing objects from collections. If such an object later becomes part of
 a cycle of garbage, it is never freed. So objects are frozen only before the first full collection
-after an import, and there are few imports.
+after an import. A broker makes few imports, so little garbage is kept.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Writes the messages of the library kio as bytes, several times faster than kio itself.
 
-kio makes one call for each number, and checks its type. Here each message class is translated once
-to a function. This function packs adjacent fields of fixed size with one call. It makes one more
-call for each string and each array. Tests compare its bytes with those of kio.
+kio makes one call for each number, and checks the number's type. Here each message class is
+translated once to a function. This function packs each group of adjacent fields of fixed size with
+one call. It makes one more call for each string and each array. Tests compare the bytes of this
+function with the bytes of kio.
 
 All parts are joined only at the end, so that records are copied only once.
 

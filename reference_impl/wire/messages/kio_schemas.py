@@ -17,7 +17,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def hidden(name: str) -> Generator[None]:
-    """Makes every import of the package fail while the block runs.
+    """Makes every import of the package `name` fail while the `with` block runs.
 
     Does nothing if the package is already imported.
     """

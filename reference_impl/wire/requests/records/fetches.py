@@ -5,8 +5,8 @@
                                                       |             v               v
                                                       +--- a partition is readable  respond
 
-The replica of a partition is an immutable value. While the broker has the same value as at the last
-read, the partition is not read again: see the module `fetch_sessions`.
+The replica of a partition is an immutable value. While the broker has the same value as at the
+previous read, the partition is not read again: see the module `fetch_sessions`.
 
 Source: KafkaApis.handleFetchRequest, ReplicaManager.fetchMessages, DelayedFetch; KIP-74 (limits),
 KIP-227 (sessions), KIP-320, KIP-392, KIP-516 (topic ids), KIP-951.
