@@ -112,9 +112,10 @@ class NotShipped(InputFault):
 class Shipped:
     """The rules of a release in one spec: a version, and the bugs of the release.
 
-    A bug is a change of the spec's default version, and is explored alone. `uncertain` has the bugs
-    for which the first release, or the release with the fix, is not known. Bugs that need a setting
-    are not included.
+    A bug is a change of the spec's default version, so each bug is explored without the others.
+    `uncertain` has the bugs for which the first release, or the release with the fix, is not known.
+    `bugs` and `uncertain` leave out a bug that a release has only with a certain broker or client
+    setting.
     """
 
     spec: str

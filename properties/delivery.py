@@ -132,8 +132,8 @@ class Skip:
 class Delivery:
     """The deliveries to one application: counts, and an example of a repetition and of a skip.
 
-    The examples are the repetition that completed first, and the skip of the lowest topic partition
-    and offset.
+    The example of a repetition is the repetition that completed first. The example of a skip is the
+    skipped record with the lowest topic partition, and there with the lowest offset.
     """
 
     application: str

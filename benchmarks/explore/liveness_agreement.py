@@ -28,10 +28,11 @@ NAME = "liveness-agreement"
 
 
 def compared(spec: Spec) -> str:
-    """Returns `same` or `differ` with the verdicts, or `left out`, or `ill-defined`.
+    """Compares the verdicts on liveness by the compiled engine and by plain Python.
 
-    A spec is left out if it has too many states. It is ill-defined if a reachable term has no
-    value, as in a bug whose counters leave their range.
+    Returns `same` or `differ`, followed by the verdicts of plain Python. Returns `left out` if the
+    spec has too many states. Returns `ill-defined` if a reachable term has no value, as in a bug
+    whose counters leave their range.
     """
     try:
         fast = decide(spec, engine="compiled", budget=Budget(states=MOST))

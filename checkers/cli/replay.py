@@ -79,7 +79,7 @@ def replay_command(
     urteil replay runs/2026-11-23T0435-1cfb/log-order_is_per_partition --times 10
     urteil replay runs/2026-11-23T0435-1cfb --on apache-kafka:4.1.0
 
-    A trace in ITF is repeated on its spec: is it still a counterexample?
+    A trace in ITF is repeated on its spec, to find out whether it still breaks the claim.
 
     PATH may be the folder of a trial (a test run), or a run folder with several trials. Each trial
     runs again on the system where it was found, or on the system of --on. The verdict has the

@@ -77,7 +77,7 @@ class Recording:
 
 @dataclass(slots=True)
 class Recorder:
-    """Collects the answers of a system, and writes them to a file at the end."""
+    """Collects the answers of a system; `write` writes all of them to a file."""
 
     file: Path
     system: str

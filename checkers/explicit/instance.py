@@ -26,7 +26,11 @@ Packed = bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """The location of a variable in a state's bytes: its first index, and each key's stride."""
+    """The place of a variable among the bytes of a state.
+
+    `start` is the index of the variable's first byte. `strides` has, for each key of the variable,
+    the distance between the bytes of two neighbouring values of the key.
+    """
 
     start: int
     strides: tuple[int, ...]

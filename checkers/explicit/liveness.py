@@ -136,10 +136,10 @@ def with_liveness(
     """Returns the exploration, with the verdicts on these liveness properties added.
 
     The compiled engine may have decided the properties already. If not, the states are explored
-    again, to decide them: by the compiled engine if it explored the states before, otherwise by
-    plain Python. The verdicts are `undecided` if the exploration stopped early, or if the graph of
-    its states is larger than the limits allow. After Ctrl-C, the result is an interrupted
-    exploration with the verdicts reached before.
+    again to decide them. If the compiled engine explored the states the first time, it explores
+    them again; otherwise plain Python does. The verdicts are `undecided` if the exploration stopped
+    early, or if the graph of its states is larger than the limits allow. After Ctrl-C, the result
+    is an interrupted exploration with the verdicts reached before.
     """
     names = [name for name in properties if name not in found.discoveries]
     if not names:

@@ -5,7 +5,8 @@
     scopes       the sizes of a spec's types as text, and the arguments to try for a large type
     formulas     reads a formula of the spec language from text, and reports the place of a mistake
     logs         finds the variables of a spec that are a log, and its end and other offsets
-    pictures     a state as logs, lanes, messages and tables, derived from the types of variables
+    pictures     a state as logs, lanes (a row for each broker, for example), messages and tables;
+                 derived from the types of variables
     views        the content of the page for the last state of a path
     comparison   the differences between two variants after the same path
     searches     breadth-first searches for a state, in the background

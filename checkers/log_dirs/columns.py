@@ -75,7 +75,8 @@ class Log:
     def range_number(self) -> Ints:
         """Returns, for each record batch, the number of its range.
 
-        A range is a series of adjacent sound batches without an offset gap.
+        A range is a series of adjacent sound batches without an offset gap. A sound batch has a
+        known format and the right checksum.
         """
         return np.cumsum(~(self.joined & (self.base == self.next_offset)))
 
@@ -83,7 +84,8 @@ class Log:
     def range_base(self) -> Ints:
         """Returns, for each record batch, the first offset of its range.
 
-        A range is a series of adjacent sound batches without an offset gap.
+        A range is a series of adjacent sound batches without an offset gap. A sound batch has a
+        known format and the right checksum.
         """
         _, first, of = np.unique(self.range_number, return_index=True, return_inverse=True)
         return self.base[first][of]

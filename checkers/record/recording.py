@@ -2,8 +2,9 @@
 
     record(RecordOptions(folder=Path("history"), bootstrap_servers="127.0.0.1:9092"))
 
-The workload `append_and_read` or `transactions` defines the operations of the clients. The topics
-are new, so each value is sent only once.
+The workload `append_and_read` or `transactions` defines the operations of the clients. The
+recording creates its topics, and refuses topics that exist. So no earlier client has sent the same
+values to the topics.
 """
 
 from __future__ import annotations

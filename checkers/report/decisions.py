@@ -15,12 +15,14 @@ def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
 
     By default this is the decision's verdict, but a permitted or known violation counts as `holds`.
 
-    With `by_expectation`, the verdict is compared with the expected one:
+    With `by_expectation`, the verdict is compared with the expected verdict. Where `holds` is
+    expected, `not exercised` counts as expected too.
 
-    - An expected verdict counts as `holds`.
-    - If `holds` is expected and the verdict is `not exercised`, it stays `not exercised`.
-    - `undecided` stays `undecided` if another verdict is expected: the claim was not decided.
-    - Another unexpected verdict counts as `violated`. But a known violation counts as `holds`.
+        not exercised, and expected    not exercised
+        any other expected verdict     holds
+        undecided, but not expected    undecided
+        known violation                holds
+        any other verdict              violated
     """
     if by_expectation and decision.expected is not None:
         if not is_expected(decision.verdict, decision.expected):

@@ -79,7 +79,10 @@ class ExplainedTrace:
         refused: Line | None = None,
         elements: Mapping[str, Sequence[str]] | None = None,
     ) -> ExplainedTrace:
-        """Returns the explained trace of a subject; `behaviour` has its spec and initial state."""
+        """Returns the explained trace of a subject, such as a topic partition.
+
+        `behaviour` has the spec object with its constants, and the initial state.
+        """
         of_spec = behaviour.spec
         variant = next(one for one in variants_of(spec) if one.cls is type(of_spec))
         ranges = behaviour.stepper.ranges

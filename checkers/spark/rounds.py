@@ -181,10 +181,10 @@ def _collect(
 
 
 def _in_turn(elements: Iterable[_Element]) -> tuple[list[_Item], Iterator[bytes]]:
-    """Splits the elements of a partition into what arrived in this round and what it keeps.
+    """Returns the items that arrived at a partition in this round, and the data of earlier rounds.
 
-    The items that arrived were sent to this partition, and are ordered by sender. It keeps the
-    data, for example states, that `collect` returned in earlier rounds.
+    The items are ordered by sender. The data, for example states, are those that `collect` returned
+    in earlier rounds.
     """
     rest = iter(elements)
     arrived: list[_Item] = []

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SentRows:
-    """A row group of a file that Spark sent to the worker."""
+    """A row group of a file, which Spark has sent to the workers."""
 
     name: str
     stored: RowGroup

@@ -15,8 +15,8 @@ time, but proves nothing false. A spec writes its slices as a class attribute:
     using = {("append", "log_is_complete"): ("fetched_is_copied", "one_leader")}
 
 A claim may also *follow* from other claims in the same state. Then one query, without any action,
-replaces all conditions of the claim. A spec writes this as a class attribute; a claim may follow
-only from claims outside the table or above it in the table:
+replaces all conditions of the claim. A spec writes these claims as a class attribute, a table. If
+a claim follows from another claim in the table, the row of the other claim must come first:
 
     consequences = {"one_leader": ("a_majority_votes_for_each_leader", "votes_are_given_once")}
 """
@@ -57,8 +57,8 @@ class Facts:
 class Goal:
     """One condition of a proof, as Z3 formulas: an action preserves a claim.
 
-    `facts` has several sets of assumptions. The condition is proved if `formula` follows from any
-    of these sets.
+    `facts` has several sets of assumptions. The condition is proved if `formula` follows from at
+    least one of the sets.
     """
 
     facts: Sequence[Facts]  # in the order of the attempts; the last has all claims

@@ -24,10 +24,10 @@ STOP_AGAIN_S: Final = 0.01
 
 
 def interruptible(task: Callable[[], T], stop: Callable[[], None]) -> T:
-    """Returns the result of the task, during which Ctrl-C calls `stop` until the task ends.
+    """Returns the result of the task; while the task runs, Ctrl-C calls `stop` again and again.
 
-    A call of `stop` that comes too early or too late must do no harm. Outside the main thread,
-    which alone gets KeyboardInterrupt, the task just runs.
+    A call of `stop` that comes too early or too late must do no harm. Only the main thread gets
+    KeyboardInterrupt. In any other thread, the task just runs.
     """
     if threading.current_thread() is not threading.main_thread():
         return task()

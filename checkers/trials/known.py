@@ -1,12 +1,14 @@
-"""Programs: lists of calls that the simulation has found, for trials (test runs) on real systems.
+"""Programs: lists of calls that break a claim, for trials (test runs) on real systems.
 
-A setting is a configuration of the cluster. Each program belongs to a suite, a claim and a setting.
-There are two kinds of programs. Each program broke its claim in the simulation:
+Each program belongs to a suite, a claim and a setting (a configuration of the cluster). Most
+programs were found by the simulation. `DIRECTED` has programs for claims whose program from the
+simulation does not suit a real system. There are two kinds of programs:
 
 - Programs whose claim need not hold in the setting. To break the claim on a real system, trials
   make the calls of these programs before they make random calls.
-- Programs whose claim must hold in the setting. They broke it only because of a seeded bug, which
-  is a bug put into the simulated broker on purpose. On a real broker they would show such a bug.
+- Programs whose claim must hold in the setting. In the simulation, such a program broke the claim
+  only because of a seeded bug, a bug put into the simulated broker on purpose. If a real broker has
+  such a bug, the program shows it.
 """
 
 from __future__ import annotations

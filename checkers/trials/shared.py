@@ -54,7 +54,7 @@ class SharedTrials:
     def repeated(self, setting: str, trial: Trial, times: int) -> list[Ran]:
         """Returns the results of several repetitions of a trial (test run).
 
-        Only missing repetitions are run.
+        Runs only the repetitions whose results are not stored yet, and stores their results.
         """
         for number in range(times):
             if (setting, trial, number) not in self._repeated:

@@ -163,11 +163,12 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action
     def assign(s, chosen: Member) -> None:
-        """The leader assigns the partition to the member that had it last, or else to any member.
+        """The leader assigns the partition to the member that had the partition in the latest
+        generation, or to any member if there is none.
 
         Kafka: AbstractStickyAssignor, GroupMetadataManager.classicGroupSyncToClassicGroup.
-        Simplified: the assignment and its append to the log are one step. Without the guard that
-        the generation has begun, the claim `one_owner` breaks in 11 steps.
+        Simplified: the leader's assignment and the append to the coordinator's log are one step.
+        Without the guard that the generation has begun, the claim `one_owner` breaks in 11 steps.
         """
         someone_keeps = exists(s.keeps(x) for x in Member)
         when(
@@ -203,7 +204,8 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action(fair="strong")
     def receive_assignment(s, m: Member) -> None:
-        """A member that has joined receives the generation and its assignment.
+        """A member that has joined receives the generation, and learns whether it owns the
+        partition.
 
         Kafka: ConsumerCoordinator.onJoinComplete. Simplified: no answer is lost. Without the guard
         that the group is stable, the claim `old_answers_change_nothing` breaks in 7 steps.

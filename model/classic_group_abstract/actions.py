@@ -1,9 +1,9 @@
 """The actions of an abstract classic group: members join, the leader assigns, sessions expire.
 
 A rebalance ends with the next generation: its members are those that joined again. The leader
-assigns each partition to the member that had it last, or else to any member. Then the coordinator
-writes the group to its log, and the members receive their partitions. Another coordinator reads the
-group from the log.
+assigns each partition to the member that had the partition in the latest generation, or to any
+member if there is none. Then the coordinator writes the group to its log, and the members receive
+their partitions. Another coordinator reads the group from the log.
 
 A *static* member has a group.instance.id. A process that joins with the group.instance.id of a
 member replaces the member. If the group is stable, this needs no rebalance.
@@ -183,7 +183,8 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
 
     @action
     def assign(s, p: TopicPartition, chosen: Member) -> None:
-        """The leader assigns a partition to the member that had it last, or else to any member.
+        """The leader assigns a partition to the member that had the partition in the latest
+        generation, or to any member if there is none.
 
         Kafka: AbstractStickyAssignor. Simplified: one partition after another; some may stay
         unassigned. Without the guard that the group awaits its assignment, the claim
@@ -281,7 +282,8 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
 
     @action
     def leave_generation(s, m: Member) -> None:
-        """A consumer learns that its generation is over or its member id unknown, and owns nothing.
+        """A consumer learns that its generation is over or its member id is unknown, and gives up
+        all its partitions.
 
         Kafka: AbstractCoordinator.resetStateOnResponseError. Simplified: this may happen at any
         time. Every claim also holds without the guard of this action.

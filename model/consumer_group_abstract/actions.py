@@ -183,7 +183,7 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
 
     @action
     def receive_response(s, m: Member) -> None:
-        """The consumer receives the response to a heartbeat: its epoch and its partitions.
+        """The consumer receives the response to a heartbeat: the member's epoch and partitions.
 
         Kafka: ConsumerMembershipManager.onHeartbeatSuccess. Simplified: the response has the
         coordinator's present state. Every claim also holds without the guard of this action.

@@ -104,8 +104,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @witness
     def it_gets_back_what_it_gave_up(s) -> Bool:
-        """Reachable: a member has given up a partition, and is chosen as the partition's target
-        again.
+        """Reachable: a member has given up a partition, and the target assignment gives the
+        partition to the same member again.
         """
         return exists(
             all_of(s.has(m, p), s.revoking[m][p], ~s.owns[m][p], s.target[p] == m)

@@ -235,8 +235,8 @@ class ContinuationLemmas(ContinuationActions):
 
     @lemma
     def a_continuation_follows(s) -> Bool:
-        """If an appended record keeps a previous producer id and epoch, its own are new
-        (`continues`) or those in the log (`repeats`).
+        """If an appended record keeps a previous producer id and epoch, the record's present
+        producer id and epoch are new (`continues`) or are the same as in the log (`repeats`).
 
         In both cases the record has no transaction, and the coordinator responds to no instance but
         the newest.
@@ -279,8 +279,8 @@ class ContinuationLemmas(ContinuationActions):
 
     @lemma
     def transactions_are_of_the_newest_instance(s) -> Bool:
-        """If the coordinator's log has the producer id and epoch of a transaction, or its decision,
-        the client of the transaction is the newest instance.
+        """The client of a transaction is the newest instance if the coordinator's log has the
+        producer id and epoch of the transaction, or its commit or abort.
         """
         return forall(
             all_of(
@@ -303,8 +303,8 @@ class ContinuationLemmas(ContinuationActions):
     in_force=kafka("4.2", LATEST, needs="clients that continue with InitProducerId"),
 )
 class Continuation(ContinuationLemmas):
-    """The rules of `kip-1228`; also, clients continue after an error (KIP-360), and responses to
-    InitProducerId may be lost.
+    """The version `kip-1228` with two changes: clients continue after an error (KIP-360), and
+    responses to InitProducerId may be lost.
     """
 
     @invariant

@@ -278,12 +278,13 @@ class Coordinator(AbstractCoordinatorState):
 
     @action
     def prepare_commit(s, x: Transaction, marker_epoch: ProducerEpoch, next_id: ProducerId) -> None:
-        """The coordinator decides to commit the ongoing transaction, because its client requests
-        this.
+        """The coordinator decides to commit the ongoing transaction, because the client of the
+        transaction requests the commit.
 
-        Kafka: TransactionCoordinator.endTransaction. Simplified: the request carries only a
-        producer id and an epoch, so it may have been sent for an earlier transaction. Without the
-        guard that a transaction is ongoing, the claim `the_client_decides` breaks in 6 steps.
+        Kafka: TransactionCoordinator.endTransaction. Simplified: the client may have sent the
+        request for an earlier transaction, because the request carries only a producer id and an
+        epoch. Without the guard that a transaction is ongoing, the claim `the_client_decides`
+        breaks in 6 steps.
         """
         m, another = s.metadata_of(x), s.needs_another_id(marker_epoch)
         when(s.commit_requested[x], s.is_current(x), m.is_ongoing)
@@ -292,8 +293,8 @@ class Coordinator(AbstractCoordinatorState):
 
     @action
     def prepare_abort(s, x: Transaction, marker_epoch: ProducerEpoch, next_id: ProducerId) -> None:
-        """The coordinator decides to abort the ongoing transaction, because its client requests
-        this.
+        """The coordinator decides to abort the ongoing transaction, because the client of the
+        transaction requests the abort.
 
         A client may also abort a transaction without partitions. Kafka:
         TransactionCoordinator.endTransaction. Simplified: the request may have been sent for an

@@ -45,8 +45,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def producer_ids_are_assigned(s) -> Bool:
-        """The producer id of a record, an instance or a transaction is assigned to its
-        transactional id.
+        """If a record, an instance or a transaction has a transactional id and a producer id,
+        the producer id is assigned to the transactional id.
         """
         return all_of(
             forall(
@@ -288,7 +288,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         """If a committed or aborted transaction has the epoch `a`, and its markers have the epoch
         `b`, no instance with its producer id has an epoch `e` with `a < e < b`.
 
-        True for the same reason as `no_transaction_is_between`.
+        True because each instance's epoch was in the coordinator's log, and no such `e` ever was.
         """
         return forall(
             implies(

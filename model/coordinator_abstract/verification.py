@@ -110,7 +110,12 @@ class VerificationActions(AbstractCoordinator):
     # ---- epochs
 
     def raises_epoch(s, m: Metadata, marker_epoch: ProducerEpoch) -> Bool:
-        """True if the epoch is not below the producer's; only a fence raises it."""
+        """True if the markers of a commit or abort may have the epoch `marker_epoch`: it is at
+        least the producer's epoch.
+
+        A commit or abort that a client requests keeps the producer's epoch; a fence raises the
+        epoch.
+        """
         return m.producer_epoch <= marker_epoch
 
     def needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
@@ -254,12 +259,12 @@ class VerificationActions(AbstractCoordinator):
         """The coordinator confirms that the ongoing transaction has the partition.
 
         Kafka: AddPartitionsToTxn with verifyOnly,
-        TransactionCoordinator.handleVerifyPartitionsInTransaction. It reads the last committed
-        record, even while an append is in flight (KAFKA-14904). Simplified: a replaced coordinator
-        confirms nothing. In Kafka it may, from its memory; then a record can hang: the variant
-        `confirms-after-failover` breaks the claim `no_hanging_transaction` in 13 steps. Simplified:
-        the leader may read the answer at any later time. Without the guard `vouches`, the claim
-        `no_hanging_transaction` breaks in 6 steps.
+        TransactionCoordinator.handleVerifyPartitionsInTransaction. The coordinator reads the last
+        committed record of its log, even while an append is in flight (KAFKA-14904). Without the
+        guard `vouches`, the claim `no_hanging_transaction` breaks in 6 steps. Simplified: the
+        leader may read the answer at any later time, and a replaced coordinator confirms nothing.
+        In Kafka, a replaced coordinator may confirm from its memory, and then a record can hang:
+        the variant `confirms-after-failover` breaks the claim `no_hanging_transaction` in 13 steps.
         """
         when(s.guarded[x][t], s.vouches(x, t))
         s.vouched[x][t] = True

@@ -371,7 +371,9 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def a_marked_partition_has_seen_the_marker(s) -> Bool:
-        """Only a decided transaction has a marker."""
+        """If a partition has a transaction's marker, the coordinator has committed or aborted
+        the transaction.
+        """
         return forall(
             implies(s.marked[x][t], s.decided(x)) for x in Transaction for t in TopicPartition
         )

@@ -183,11 +183,11 @@ class Kip966(Election):
 
     @invariant
     def enough_last_known_leaders(s) -> Bool:
-        """If ISR and ELR are empty, the controller remembers at least min.insync.replicas last
-        known eligible leaders.
+        """If ISR and ELR are empty, the controller remembers enough last known eligible leaders: at
+        least min.insync.replicas.
 
-        The controller asks all of them for the ends of their logs. If fewer than
-        min.insync.replicas brokers lost records, at least one of these replicas lost none.
+        The controller asks all these leaders for the ends of their logs. If fewer than
+        min.insync.replicas brokers lost records, at least one of the leaders lost none.
         """
         return implies(
             s.is_empty(s.partition_registration.isr) & s.is_empty(s.partition_registration.elr),

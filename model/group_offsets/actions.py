@@ -94,9 +94,8 @@ class GroupOffsetsActions(GroupOffsetsState):
     def outranks(s, waiting: Commit, committed: Commit) -> Bool:
         """True if the pending commit is later in the log than the commit that is in effect.
 
-        Then a COMMIT marker puts the pending commit into effect. The variant `ranks-by-marker`
-        breaks the claim `committed_is_the_last_that_counts` in 11 steps, because it lacks this
-        comparison.
+        If so, a COMMIT marker puts the pending commit into effect. The variant `ranks-by-marker`
+        lacks this comparison, and breaks the claim `committed_is_the_last_that_counts` in 11 steps.
         """
         later = (committed.offset == nothing) | (committed.at < waiting.at)
         return (waiting.offset != nothing) & later
@@ -197,7 +196,8 @@ class GroupOffsetsActions(GroupOffsetsState):
         s.stop_reading(m)
 
     def may_return_offset(s) -> Bool:
-        """True if no commit is pending: OffsetFetch with requireStable returns only stable offsets.
+        """True if no commit is pending; only then does OffsetFetch with requireStable return an
+        offset.
 
         Without this rule, the variant `returns-unstable` breaks the claim `each_input_once` in 14
         steps.

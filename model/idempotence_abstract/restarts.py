@@ -97,9 +97,10 @@ class RestartsActions(RestartsState):
 
     @action
     def send(s, batch: Batch, producer: Producer, sequence: Sequence) -> None:
-        """The client gives a batch an unused sequence number of its present epoch, and sends it.
+        """The client sends a batch with an unused sequence number of the producer's present epoch.
 
-        Kafka: Sender.sendProducerData. Simplified: the client may leave out sequences.
+        Kafka: Sender.sendProducerData. Simplified: the client may choose any unused sequence
+        number, so there may be gaps.
         """
         producer_epoch = s.current_epoch[producer]
         when(~s.is_sent[batch], ~s.is_number[producer][producer_epoch][sequence])

@@ -221,10 +221,10 @@ class PipelineActions(PipelineState):
         s.committed[x] = True
 
     def reads_on(s, i: Instance) -> Bool:
-        """Always false: after an abort, an instance reads again from the committed offsets.
+        """True if an instance keeps its position after an abort, which it never does.
 
-        Without this rule, the variant `reads-on-after-abort` breaks the claim `position_is_exact`
-        in 10 steps.
+        The instance reads again from the committed offsets. Without this rule, the variant
+        `reads-on-after-abort` breaks the claim `position_is_exact` in 10 steps.
         """
         return false
 

@@ -284,10 +284,9 @@ class AbstractQuorumActions(AbstractQuorumState):
         s.replica[r].is_leader = false
 
     def votes_after_restart(s, r: Replica, v: Replica) -> Bool:
-        """True if replica `r` still counts the vote of `v` after a restart of `r`; true only if `v`
-        is `r`.
+        """True if replica `r` counted the vote of `v` before its restart, and `v` is `r` itself.
 
-        If it also keeps the votes of other replicas, the variant `keeps-votes` breaks the claim
-        `leaders_have_committed_records` in 16 steps.
+        So a restart forgets the votes of the other replicas. Without this rule, the variant
+        `keeps-votes` breaks the claim `leaders_have_committed_records` in 16 steps.
         """
         return s.granted[r][v] & (v == r)

@@ -7,8 +7,8 @@ in its ISR or its ELR.
 
 Source: KIP-455, KIP-497, KIP-903, KIP-966; Kafka's PartitionRegistration and Partition.
 Simplified: a log is a set of records, so a follower may copy the leader's records in any order. A
-leader that learns the ISR always learns the present ISR. No unclean leader is elected, and no last
-known leader. A partition never has fewer replicas than min.insync.replicas.
+leader that learns the ISR always learns the present ISR. There is no unclean election, and no
+election of a last known leader. A partition never has fewer replicas than min.insync.replicas.
 """
 
 from __future__ import annotations

@@ -192,8 +192,8 @@ class TruncateToHighWatermark(ReplicationClaims):
         """A leader removes from the ISR a follower that lacks some of the leader's records.
 
         Kafka: Partition.maybeShrinkIsr. Simplified: a follower may be removed as soon as it lags;
-        replica.lag.time.max.ms is not modelled. Removing a member never loses a record, because the
-        controller accepts this write from the true leader only.
+        replica.lag.time.max.ms is not modelled. Removing a member never loses a record, because
+        only the leader of the newest epoch can change the ISR at the controller.
         """
         isr = s.replica[leader].isr
         when(
@@ -227,10 +227,10 @@ class TruncateToHighWatermark(ReplicationClaims):
     def become_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
         """A replica learns of a new leader and truncates its own log to `truncation_offset`.
 
-        Kafka: Partition.makeFollower and ReplicaFetcherThread.truncate. Simplified: both happen in
-        one step, and requests may arrive in any order. A replica that truncates to its own high
-        watermark removes a committed record: the variant `truncate-to-hw` breaks the claim
-        `weak_isr` in 8 steps.
+        Kafka: Partition.makeFollower and ReplicaFetcherThread.truncate. Simplified: the replica
+        follows and truncates in one step, and requests may arrive in any order. A replica that
+        truncates to its own high watermark removes a committed record: the variant `truncate-to-hw`
+        breaks the claim `weak_isr` in 8 steps.
         """
         end = s.truncation_offset(follower, leader)
         when(

@@ -1,9 +1,10 @@
 """Bugs of replication: each class leaves out one rule and so breaks a claim.
 
-The decorator of the class names the claim. Several bugs leave out a rule of KIP-320. The authors of
-its public TLA+ specification found these rules when they verified it. If one rule is left out,
-three replicas with the leader epochs 0..2 lose a committed record. A few bugs never were in Kafka
-and have no JIRA issue. The spec has these bugs because no other variant breaks their claims.
+The decorator of the class names the claim. Several bugs leave out a rule of KIP-320. KIP-320 has a
+public TLA+ specification, whose authors found these rules when they verified the KIP. Without one
+of the rules, three replicas with the leader epochs 0..2 lose a committed record. A few bugs never
+were in Kafka and have no JIRA issue. The spec has these bugs because no other variant breaks their
+claims.
 
 Source: KIP-101; KIP-320; KAFKA-7128; KAFKA-13141; hachikuji/kafka-specification d68782b.
 """

@@ -283,7 +283,11 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.led[own].fetched[r] = end
 
     def needs_fetches_up_to(s, r: Replica, mark: Offset) -> None:
-        """Enables the action only if the whole maximal ISR has fetched up to the offset `mark`."""
+        """Adds a guard to the calling action: the whole maximal ISR has fetched up to the offset
+        `mark`.
+
+        The guard also requires that `r` leads, and that the high watermark is below `mark`.
+        """
         led = s.led[s.replica[r].leader_epoch]
         when(
             s.replica[r].is_leader,

@@ -209,8 +209,8 @@ class LossyReplication(AbstractReplication):
 
         The replica is the only member of its ISR, so all records of its log count as committed from
         now on. Kafka: Partition.makeLeader, after an unclean election or a lost log. Simplified:
-        as in `become_leader`. Without the guard that the leader may lack records, the claim
-        `isr_has_what_is_committed` breaks in 3 steps.
+        as in `become_leader`. Without the guard `may_lack`, the claim `isr_has_what_is_committed`
+        breaks in 3 steps.
         """
         when(s.may_lack(newer), s.leads_from[r] <= newer, s.has_up_to(r, kept))
         was_end, end = s.committed_end, s.replica[r].end_offset

@@ -44,5 +44,7 @@ class Kafka43(Retention):
     """
 
     def has_heard_log_start(s, r: Replica) -> Bool:
-        """Always true: Kafka 4.3 does not compare log starts (Partition.isFollowerInSync)."""
+        """True for every follower, because Kafka 4.3 does not compare the follower's log start
+        with the leader's log start (Partition.isFollowerInSync).
+        """
         return true

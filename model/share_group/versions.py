@@ -1,4 +1,4 @@
-"""The versions of share groups: Kafka 4.3, and the same with a start offset that only grows."""
+"""The versions of share groups: Kafka 4.3, and a version whose stored start offset only grows."""
 
 from __future__ import annotations
 

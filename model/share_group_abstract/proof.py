@@ -165,10 +165,11 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def stored_counts_are_reached(s) -> Bool:
         """The stored delivery count of a record is at most the leader's count.
 
-        It is also at most the count in an acknowledgement that is in flight and has the
-        coordinator's leader epoch (`stored_epoch`).
+        An acknowledgement may be in flight with the coordinator's leader epoch (`stored_epoch`).
+        Then the stored count is also at most the count in this acknowledgement.
 
-        True because the leader began with the stored count.
+        True because the leader began with the stored count, and the leader's count does not
+        decrease.
         """
         return forall(
             implies(s.is_counted(x), s.stored[x].count <= s.record[x].count) for x in Offset

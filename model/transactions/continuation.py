@@ -48,8 +48,8 @@ from model.variants import version
     in_force=kafka("4.2", LATEST, needs="clients that continue with InitProducerId"),
 )
 class Continuation(Transactions):
-    """The rules of `v2`; also, clients continue after an error (KIP-360), and the response to
-    such a client may be lost.
+    """The version `v2` with two changes: clients continue after an error (KIP-360), and the
+    response to such a client may be lost.
     """
 
     has_continued: Set[Instance]  # its request has arrived, for the first time
@@ -184,7 +184,9 @@ class Continuation(Transactions):
 
     @witness
     def a_repeated_request_is_answered(s) -> Bool:
-        """Reachable: a response was lost, and the coordinator answers its client again."""
+        """Reachable: a response was lost, and the coordinator answers the client's repeated
+        request.
+        """
         return exists(
             all_of(s.has_last, s.answering == i, s.expects_last(i), s.metadata.state == EMPTY)
             for i in Instance

@@ -99,7 +99,9 @@ class StrictFence(Transactions):
         return s.fenced[k]
 
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the coordinator answers EndTxn with success: never for a fenced transaction."""
+        """True if the coordinator answers EndTxn with success, which it never does for a fenced
+        transaction.
+        """
         return super().is_done(k, outcome) & ~s.is_barred(k)
 
     def is_known(s, k: Transaction) -> Bool:

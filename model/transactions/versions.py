@@ -144,10 +144,10 @@ class Version1(Transactions):
     def fail_append(s) -> None:
         """An append to the coordinator's log fails because too few replicas are in sync.
 
-        Kafka: TransactionStateManager.appendTransactionToLog, its callback with
-        NOT_ENOUGH_REPLICAS; for a fence, TransactionMetadata.hasFailedEpochFence. Simplified: the
-        failed record never reaches the log. Every claim also holds without the guard
-        `is_appending`: if no append is in progress, the action changes no log.
+        Kafka: the callback of TransactionStateManager.appendTransactionToLog gets the error
+        NOT_ENOUGH_REPLICAS; a failed fence sets TransactionMetadata.hasFailedEpochFence.
+        Simplified: the failed record never reaches the log. Every claim also holds without the
+        guard `is_appending`: if no append is in progress, the action changes no log.
         """
         appended, committed = s.transaction_state.appended, s.transaction_state.committed
         fenced = (appended.state == PREPARE) & (committed.producer_epoch < appended.producer_epoch)

@@ -49,7 +49,7 @@ class AbstractTransactionsActions(AbstractTransactionsState):
     def ends_above_records(s, x: Transaction) -> Bool:
         """True if the marker's epoch is larger than the epoch of the transaction's records.
 
-        Then partitions refuse records that arrive after the marker.
+        If so, partitions refuse records that arrive after the marker.
         """
         return s.producer_epoch[x] < s.marker_epoch[x]
 

@@ -39,7 +39,7 @@ class Observation:
 
 
 def dirty(operation: Operation) -> bool:
-    """Returns True if the operation polls at read_uncommitted: it may see aborted records."""
+    """Returns True if the operation polls at read_uncommitted, and so may see aborted records."""
     return operation.isolation == "read_uncommitted"
 
 

@@ -31,7 +31,9 @@ class EpochBack(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class EpochElsewhere(Location):
-    """A batch whose leader epoch differs from that of leader-epoch-checkpoint at its offset."""
+    """A batch whose leader epoch differs from the leader epoch that the file
+    leader-epoch-checkpoint gives for the batch's offset.
+    """
 
     leader_epoch: int
     checkpointed: int  # the epoch of the offset in the file

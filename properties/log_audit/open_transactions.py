@@ -55,7 +55,7 @@ def hanging_transactions(logs: Logs) -> tuple[OpenTransaction, ...]:
 def furthest(logs: Logs) -> Iterator[ReplicaLog]:
     """Yields, for each topic partition, the replica with the highest log end.
 
-    If several replicas have the highest log end, the first one counts.
+    If several replicas have the highest log end, yields the first of them by name.
     """
     for replicas in logs.partitions().values():
         yield max(replicas, key=lambda log: log.end_offset)

@@ -135,6 +135,10 @@ def epoch_of(state: State, replica: int) -> int:
 
 
 def end_of(state: State, replica: int) -> int:
-    """Returns a replica's log end offset, converted from the detailed spec to the abstract spec."""
+    """Returns a replica's log end offset in the abstract spec.
+
+    This offset is smaller by one than in the detailed spec, whose log begins with the record of the
+    voters.
+    """
     value: Value = state["log.end_offset", (replica,)]
     return as_int(value) - 1

@@ -80,7 +80,7 @@ class StateMapping(ABC, Generic[R]):
 
     @abstractmethod
     def calls(self, step: Step) -> list[Call]:
-        """Returns the abstract actions of a detailed step, in their order."""
+        """Returns the abstract actions of a detailed step, in the order in which they are taken."""
 
     @abstractmethod
     def agreements(self) -> list[Agreement]:
@@ -120,7 +120,8 @@ class StateMapping(ABC, Generic[R]):
     def explains(self, calls: list[Call], step: Step) -> bool:
         """True if the abstract actions make the same change as the detailed step.
 
-        They must be allowed, and lead from the abstract state of `step.before` to that of
+        The abstract spec must allow the actions one after another. The first action begins in the
+        abstract state of `step.before`, and the final one must lead to the abstract state of
         `step.after`.
         """
         state = self.abstraction(step.before)

@@ -1,7 +1,7 @@
 """The records of the internal topics, in the formats of Kafka 4.3.
 
     key     int16 type     the fields of the key, in order
-    value   int16 version  the fields of the value; no value is a tombstone
+    value   int16 version  the fields of the value; a tombstone has no value
 
 An `Entry` is a record in Python. Its key is a list, such as `["offset", "my-group", "t", 0]`: the
 name of the type, and the fields of Kafka's key. The value has the field names of Kafka's schema, in
@@ -10,8 +10,8 @@ snake case. Fields with a tag from 1000 on are not Kafka's; Kafka's readers skip
 Source: TransactionLogKey, TransactionLogValue, OffsetCommitKey, OffsetCommitValue,
 GroupMetadataKey, GroupMetadataValue, and the keys and values of ConsumerGroup records;
 CoordinatorRecordType, GroupCoordinatorRecordHelpers and TransactionLog of Kafka.
-Simplified: only the versions that Kafka 4.3 writes. Records of offsets have no topic id. Records of
-groups have the topics themselves (tag 1000), and no hash of the topics' metadata.
+Simplified: records have only the versions that Kafka 4.3 writes. Records of offsets have no topic
+id. Records of groups have the topics themselves (tag 1000), and no hash of the topics' metadata.
 """
 
 from __future__ import annotations

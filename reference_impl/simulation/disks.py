@@ -23,7 +23,7 @@ GARBLED: Final = 8  # corrupted bytes at the end
 def after_power_loss(log: PartitionLog, *, kept_percent: int, garbled: bool) -> PartitionLog:
     """Returns the log after a power loss that kept `kept_percent` of the unflushed bytes.
 
-    If `garbled`, the last of these bytes are corrupted.
+    If `garbled`, the last `GARBLED` of the kept unflushed bytes are corrupted.
     """
     tail = b"".join(batch.data for batch in log.batches(log.flushed))
     kept = tail[: len(tail) * kept_percent // 100]

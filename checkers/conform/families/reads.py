@@ -222,7 +222,7 @@ def offsets(draw: Draw) -> tuple[Topic, ...]:
 
 
 def deletions(draw: Draw) -> tuple[Topic, ...]:
-    """Extends the list `draw.steps` by requests that delete records, and read the others.
+    """Extends the list `draw.steps` by requests that append, delete and read records.
 
     Returns the topics that these requests need.
     """

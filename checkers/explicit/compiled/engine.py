@@ -3,9 +3,9 @@
 Each call of C handles a limited number of states. Between two calls, this module reports progress,
 checks the budget and reacts to an interruption.
 
-C stores only a key of each state, and notes only that the value of some term is outside its type.
-The slow interpreter of specs, in Python, repeats the steps to a violation, and finds this term
-(`keyed_steps`).
+C stores only a key of each state. If the value of a term is outside the term's type, C reports
+this, but not which term it is. The slow interpreter of specs, in Python, repeats the steps to the
+violation, and finds the term (`keyed_steps`).
 """
 
 from __future__ import annotations

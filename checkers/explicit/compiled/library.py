@@ -225,7 +225,7 @@ class Library:
         return int(states * SLOT_BYTES * SLOTS_A_STATE)
 
     def bytes_with_files(self, states: int) -> int:
-        """Returns an estimate of the memory for these states, in bytes, after `move_to_files`."""
+        """Returns an estimate of the memory in bytes for `states` states, after `move_to_files`."""
         halves: int = self.c.search_half_bytes(self.search)
         return int(states * halves / max(1, self.count())) + self.set_bytes_for(states)
 

@@ -73,7 +73,7 @@ def union_of_runs(bits: Bits, starts: Ints) -> Bits:
 
 
 def count(bits: Bits) -> int:
-    """Returns the number of members of a bitset: the bits that are set in all its words."""
+    """Returns the number of members of a bitset: the number of set bits, summed over all words."""
     return int(np.bitwise_count(bits).sum())
 
 

@@ -72,7 +72,8 @@ def _words(committed: Ints, aborted: Pairs, batch: Batch) -> pa.Table:
 def may_be_skipped(aborted: Pairs, batch: Batch) -> Mask:
     """Returns a mask: True for each row whose record a reader at read_committed may skip.
 
-    A reader may skip it if the row is a poll at read_uncommitted, or if the value is in `aborted`.
+    The record may be an aborted record if the row is a poll at read_uncommitted, or if the value is
+    in `aborted`.
     """
     # These are the polls at read_uncommitted, and all polls of the values in `aborted`.
     dirty: Mask = role_of(batch) >= UNCOMMITTED

@@ -149,7 +149,9 @@ class Reader:
             raise NotEdn(opened.line, opened.column, fault)
 
     def _tokens(self, number: int, line: str) -> Iterator[tuple[int, str, str]]:
-        """Yields (position, kind, text) for each token, with a kind such as `open`."""
+        """Yields (position, kind, text) for each token; the kind of an opening bracket is
+        `open`.
+        """
         start = 0
         # a string that began on an earlier line; its position is in that line
         if self._string:

@@ -51,8 +51,8 @@ class FieldIds:
     def __call__(self, path: Place) -> Iterator[pa.Table]:
         """Yields the rows of the file; a column that the file lacks is null.
 
-        Raises UnreadableHistory if the file has no field ids. A file that lacks a partition column
-        raises it too, because the values are then only in the table's metadata.
+        Raises UnreadableHistory if the file has no field ids, or lacks a column by which the table
+        is partitioned. The values of such a column are then only in the table's metadata.
         """
         deleted, by_value = self.deleted.get(path, _NONE), self.deleted_values.get(path, ())
         compared = [column for values, _ in by_value for column in values.columns]

@@ -1,13 +1,14 @@
 """The Parquet files of one snapshot of an Iceberg table, found through the table's metadata.
 
     metadata/v3.metadata.json             the third version, if the table has no catalog service
-    metadata/00002-UUID.metadata.json     the third version, if the table has one
+    metadata/00002-UUID.metadata.json     the third version, if the table has a catalog
     metadata/snap-….avro                  the manifest list of a snapshot
     metadata/….avro                       a manifest: data files or delete files
 
 A version has the schemas and the snapshots of the table. Only the catalog knows which version is
-the current one. Without it, the version with the highest number is read; two files with the highest
-number are refused. A path to a file `*.metadata.json` selects the version in this file.
+the current one. This reader has no access to the catalog, so it reads the version with the highest
+number, and refuses two files with the highest number. A path to a file `*.metadata.json` selects
+the version in this file.
 
 Paths are absolute. Those below the location of the table are looked up below the folder that was
 passed, so a copy of a table can be read.

@@ -1,9 +1,10 @@
 """The rows that the position delete files of an Iceberg snapshot delete.
 
 Each row of such a Parquet file is a position delete: the path of a data file, and the position of a
-row in it, from 0. A position delete counts only if the data file is in the partition of the delete
-file, and not newer than it by the sequence numbers of both. Several position deletes may delete the
-same row, and their data file may no longer belong to the table.
+row in it, from 0. A position delete counts only if the data file and the delete file are in the
+same partition, and the sequence number of the data file is not the larger one. Several position
+deletes may delete the same row. The data file of a position delete may no longer belong to the
+table.
 
 Source: the Iceberg table spec, "Position Delete Files" and "Scan Planning".
 Simplified: delete files are read completely, and their positions are held in memory.

@@ -61,7 +61,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Blank(Part):
-    """The value of a variable, or of a part of it, that `init` does not assign: its least value.
+    """A variable, or a part of a variable, that `init` leaves at the least value of its type.
 
     The least value is false, 0, `Nothing`, or an empty set.
     """

@@ -29,11 +29,11 @@ class Writes(Deliveries):
         """The coordinator answers a write, and stores it unless the coordinator knows a newer
         leader.
 
-        If the leader still waits for the answer, the transition of the record is complete, and the
+        If the leader still waits for the answer, the record is no longer in transition, and the
         member learns the result. Kafka: ShareCoordinatorShard.writeState,
         SharePartition.rollbackOrProcessStateUpdates. Simplified: storing and answering are one
-        step. Writes arrive in any order; in Kafka a write overtakes an earlier write only if the
-        earlier write is repeated (PersisterStateManager.WriteStateHandler).
+        step. Writes arrive in any order. In Kafka, a later write arrives first only if the leader
+        had to send the earlier write again (PersisterStateManager.WriteStateHandler).
         """
         when(s.write[w].sent)
         write = s.write[w]

@@ -253,9 +253,10 @@ class Coordinator(Partitions):
         transaction.
 
         Kafka: TransactionCoordinator.handleAddPartitionsToTransaction. Simplified: one partition
-        per request. The partition's leader may append only afterwards. The coordinator checks
-        whether it is busy before it checks the epoch. With the checks in the other order, the
-        variant `epoch-before-pending` breaks the claim `no_instance_fences_itself` in 6 steps.
+        per request. The partition's leader may append only after this action. The coordinator
+        first checks whether it is busy (`is_busy`), and then checks the epoch. With the checks in
+        the other order, the variant `epoch-before-pending` breaks the claim
+        `no_instance_fences_itself` in 6 steps.
         """
         m = s.metadata
         when(
@@ -296,11 +297,12 @@ class Coordinator(Partitions):
         )
 
     def vouches(s, k: Transaction, p: TopicPartition) -> Bool:
-        """True if the coordinator confirms to a leader that its partition is in the transaction.
+        """True if the coordinator confirms that partition `p` is in the transaction.
 
-        The coordinator confirms this even while another append to its log is not committed. Without
-        this rule, the variant `confirms-when-idle` breaks the claim
-        `added_partitions_are_confirmed` in 6 steps (KAFKA-14904).
+        The leader of `p` asks the coordinator for this. The coordinator confirms it even while an
+        append to the coordinator's log is not committed yet. Without this rule, the variant
+        `confirms-when-idle` breaks the claim `added_partitions_are_confirmed` in 6 steps
+        (KAFKA-14904).
         """
         return s.has_added(k, p)
 

@@ -6,9 +6,9 @@ log to its end, such a value is no violation.
 
 Source: jepsen.tests.kafka unseen.
 Simplified: Jepsen counts the unseen writes after every operation; in Urteil only the end of the
-history counts. Jepsen has a defect: it also counts the polled values of some keys as unseen. Such a
-key is first polled by the last operation that ended ok, and no send to the key was acknowledged. In
-Urteil, a value that was polled is never unseen.
+history counts. Jepsen has a defect: for some keys, it counts polled values as unseen. This happens
+if no send to the key was acknowledged, and the history's last operation that ended ok is the first
+to poll the key. In Urteil, a value that was polled is never unseen.
 """
 
 from __future__ import annotations

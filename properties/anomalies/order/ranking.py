@@ -61,10 +61,11 @@ def _rotated_left(word: int, bits: int) -> int:
 
 @remembered
 def ranks(history: History) -> Mapping[KeyValue, int]:
-    """Returns an offset for each (key, value), by the rule of Jepsen's checker.
+    """Returns an offset for each (key, value), chosen as in Jepsen's checker.
 
-    At an offset with several values, `ranked` chooses one of them. The offset of a value is the
-    highest one at which it is chosen. A value that is never chosen is left out.
+    If several values were observed at an offset, `ranked` chooses one of the values. A value may be
+    chosen at several offsets; the result has the highest of these. A value that is never chosen is
+    left out.
     """
     seen: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     for it in observations(history):

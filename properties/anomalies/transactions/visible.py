@@ -38,7 +38,9 @@ def received(history: History) -> Iterator[tuple[int, Poll]]:
 
 @remembered
 def first_readers(history: History) -> dict[KeyValue, int]:
-    """Maps each record that readers received to the reader that completed first."""
+    """Maps each record to the number of the first operation of a reader that received the
+    record.
+    """
     first: dict[KeyValue, int] = {}
     for number, poll in received(history):
         first.setdefault((poll.key, poll.value), number)

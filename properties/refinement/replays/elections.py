@@ -80,7 +80,8 @@ class ControllerHarness:
     def end_session(self, r: int) -> None:
         """Lets the session of broker `r` expire, but not the session of the other broker.
 
-        The harness has two brokers. If the other broker is not fenced, it sends a heartbeat first.
+        The harness has two brokers. Before the session expires, the other broker sends a heartbeat,
+        unless it is fenced.
         """
         self.now_ms += KAFKA_SETTINGS.session_timeout_ms
         for other, broker in enumerate(BROKERS):

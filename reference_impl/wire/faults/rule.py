@@ -309,10 +309,10 @@ class Rule:
             raise BadFault("broker", 'is missing; only a rule with "when" may leave it out')
 
     def at(self, broker: BrokerId) -> Rule:
-        """Returns the fault rule with `broker`, which gets the request, in place of `RECEIVER`.
+        """Returns the fault rule in which `broker`, the receiver of a request, replaces `RECEIVER`.
 
-        The rule `then`, which comes into force after this one, is changed in the same way. If the
-        fault concerns only the request, such as `Drop`, the whole rule stays the same.
+        The rule `then`, which comes into force when this rule first acts, is changed in the same
+        way. If the fault concerns only the request, such as `Drop`, both rules stay unchanged.
         """
         if isinstance(self.fault, OfRequest):
             return self

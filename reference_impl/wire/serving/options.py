@@ -1,4 +1,4 @@
-"""The options of a cluster that clients reach over the network, checked when they are made."""
+"""The checked options of a cluster that clients reach over the network."""
 
 from __future__ import annotations
 

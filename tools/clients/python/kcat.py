@@ -236,7 +236,10 @@ class Member:
 
 @contextmanager
 def member(args: Args, *settings: str) -> Generator[Member]:
-    """Yields a member of the scenario's group; at the end it commits and leaves the group."""
+    """Yields a member of the scenario's group: a kcat process.
+
+    At the end of the `with` block, the process commits its offsets and leaves the group.
+    """
     words = ["kcat", "-b", args.servers, *in_group(args), "-u", *settings, args.topic]
     with (
         tempfile.NamedTemporaryFile("w+", encoding="utf-8") as output,

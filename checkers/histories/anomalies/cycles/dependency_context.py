@@ -71,6 +71,6 @@ class DependencyContext:
 def locations_stage(title: str, schema: pa.Schema, run: partial[pa.Table]) -> Stage[pa.Table]:
     """Returns a query-plan stage that calls `run` on each batch of the sent and polled records.
 
-    The records of a log and block of offsets are in the same batch.
+    All records of one log with offsets in the same block of offsets are in one batch.
     """
     return Stage(Source.RECORD_LOCATIONS, Kernel(title, RECORD_COLUMNS, schema, run))

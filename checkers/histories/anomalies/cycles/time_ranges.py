@@ -37,19 +37,19 @@ from checkers.histories.plan.batch import Batch
 class InfoSenders:
     """The operations that did not end ok, although a poll returned a value that they sent.
 
-    `times` has the logical time of each: one more than that of the last operation that ended ok
-    before this one began.
+    `times` has a logical time for each operation in `ops`. This time follows the last operation
+    that ended ok before the operation in `ops` began: it is one more than the time of that ok
+    operation.
     """
 
     ops: NumberSet
-    times: Ints  # odd: one more than that of the last operation that ended ok before
+    times: Ints  # odd, because the time of an operation that ended ok is even
 
     def time(self, ops: Ints) -> Ints:
         """Returns the logical time of each operation in `ops`.
 
         An operation that ended ok has twice its number as its time: 6 for operation 3. Any other
-        operation must be in `self.ops`. Its time is one more than that of the last operation that
-        ended ok before this one began.
+        operation must be in `self.ops`, and has its time in `self.times`.
         """
         times = 2 * ops
         some = np.flatnonzero(self.ops.has(ops))

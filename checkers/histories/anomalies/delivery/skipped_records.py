@@ -50,8 +50,8 @@ def count_skipped(
 
     The counts are added to the objects in `applications`. `reach` has the lowest polled and the
     highest delivered offset of each application in each log. `log` has the acknowledged offsets,
-    and `delivered` those that each application received. An offset in `unknown` does not count,
-    because a poll with the outcome `info` may have delivered it.
+    and `delivered` has the offsets that each application received. An offset in `unknown` does not
+    count, because a poll with the outcome `info` may have delivered it.
     """
     low, high, key = expected_from(context, reach), reach.ints("high"), reach.ints("key")
     for owner, rows in rows_by_owner(reach.ints("owner")):

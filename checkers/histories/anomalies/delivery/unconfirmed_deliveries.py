@@ -44,7 +44,8 @@ from checkers.histories.plan.batch import Batch
 class _SpecialRecord:
     """A record that is unconfirmed, or that shares its offset with another value.
 
-    Unconfirmed: it was polled at an offset at which no send of it was acknowledged.
+    A record is unconfirmed if a poll observed the record at an offset at which no send of the
+    record was acknowledged.
     """
 
     offset: int  # the last offset at which the record was observed

@@ -215,8 +215,9 @@ class KnownOffsets:
     def highest(self, queries: Batch, since_ns: Ints | None = None) -> Ints:
         """Returns, for each fetch, the row of the highest offset committed before the fetch began.
 
-        The row is -1 if this offset is not above the fetched one. `since_ns` may have a time for
-        each fetch. Then only commits that began after this time count.
+        The row is -1 if this highest offset is not above the offset that the fetch returned.
+        `since_ns` may have a time for each fetch. If so, only commits that began after this time
+        count.
         """
         found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)

@@ -14,8 +14,9 @@ may be in one operation (`WITHIN`), or in two (`BETWEEN`). In the second case, t
 is a poll that ended ok, or a send that did not fail. There is no step if, between the two
 operations, the process was assigned keys without this key.
 
-A process may occur in several batches. Then each batch also returns its first and its last record
-of the process and key, as `HEAD` and `TAIL`. The module `steps_across_batches` connects them.
+A process may occur in several batches. So for each process and key, the result of a batch also has
+the first and the last record in this batch, as `HEAD` and `TAIL`. The module `steps_across_batches`
+connects them.
 
 Source: `properties.anomalies.order.steps`.
 """

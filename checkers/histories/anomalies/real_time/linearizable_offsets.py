@@ -125,7 +125,8 @@ def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
     """Returns a check for each send that has no acknowledged offset, but whose record was polled.
 
     A check compares the offset of an operation with the log ends that were observed before the
-    operation was invoked. Here the offset is the lowest one at which the record was polled.
+    operation was invoked. Such a send has no offset, so the check has the lowest offset at which
+    the record was polled.
     """
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")

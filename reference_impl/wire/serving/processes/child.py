@@ -106,9 +106,9 @@ class NodeProcess:
         return found
 
     async def call(self, name: str, *args: Any) -> Any:
-        """Waits until the node is open, calls a function of the node, and returns its result.
+        """Calls a function of the node, once the node listens at its addresses (`open`).
 
-        Raises NodeEnded if the process of the node ends first.
+        Returns the result of the function. Raises NodeEnded if the process of the node ends first.
         """
         await self._opened.wait()
         return await self._called(name, *args)
