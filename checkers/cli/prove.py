@@ -5,9 +5,9 @@ this claim is true after it. The conditions use all claims together. If one cond
 claim is dropped, and the other claims are proved again without it. A property that needs a dropped
 claim is not proved.
 
-Then the spec is explored at its default constants. If a run from an initial state breaks a
-property, the property is violated. All other properties that are not proved are undecided. This
-search is short, unless every property is expected to be violated: then a run is recorded.
+If the proof fails, the spec is explored with the limit of `urteil check`: ten million states. A
+variant with a bug is explored at the constants of its recorded run. If a run from an initial state
+breaks a property, the property is violated. All other properties that are not proved are undecided.
 """
 
 from __future__ import annotations
@@ -34,13 +34,12 @@ if TYPE_CHECKING:
     from checkers.symbolic import Condition, Proof
     from checkers.symbolic.agreement import Agreement, Compared
     from model.language.spec import Spec
-    from model.variants import Variant
+    from model.variants import Constants, Variant
 
 DECLINED = "declined"
 MILLION = 1_000_000
 CVC5_LIMIT_MS = 20_000  # it has no limit that is the same on every machine
 PROVED = "proved"  # the folder of the cache
-RUN_BUDGET = "300k-states"  # of the search for a run, unless each property is expected to break
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,10 +102,11 @@ def prove_command(
 ) -> None:
     """Prove SPEC for any number of replicas, offsets, epochs and transactions.
 
-    --set limits only the search for a run that breaks a property, not the proof. With --kafka, if
-    the proof for the release fails, the version of the spec with the fix is proved too. A
-    condition that was proved before is taken from the cache, unless its formulas, Z3, the seed or
-    a limit changed.
+    If the proof fails, a search of at most 10 million states looks for a run that breaks a
+    property. --set is for this search; a proof has no such bounds. Other constants of a bug are
+    those of its recorded run. With --kafka, if the proof for the release fails, the version of the
+    spec with the fix is proved too. A condition that was proved before is taken from the cache,
+    unless its formulas, Z3, the seed or a limit changed.
 
     \b
     urteil prove transactions-abstract
@@ -134,15 +134,16 @@ def prove_command(
         cvc5=cvc5,
         cache=None if no_cache else cache(PROVED),
     )
-    proof = prove(run, chosen, made, names, options)
+    constants = selection.settings(assignments)
+    at = {**(chosen.at if chosen.breaks else {}), **constants}
+    proof = prove(run, chosen, made, names, options, at=at)
     if kafka is None or proof.holds:
         return
     fix = fix_of(chosen)
     if fix is not chosen:
         selection.note_releases(run, fix)
         again = f"urteil check {fix.spec} --variant {fix.name}"
-        made = fix.make(selection.settings(assignments))
-        prove(run, fix, made, names, options, command=again)
+        prove(run, fix, fix.make(constants), names, options, command=again)
 
 
 def _refuse_integers(variant: Variant, spec: Spec) -> None:
@@ -172,12 +173,14 @@ def prove(
     properties: Sequence[str],
     options: ProofOptions = DEFAULTS,
     *,
+    at: Constants | None = None,
     expected: Mapping[str, Verdict] | None = None,
     command: str | None = None,
 ) -> Proof:
     """Tries to prove the spec, emits the verdicts, and returns the proof.
 
-    Raises Interrupted after the verdicts if the user pressed Ctrl-C.
+    If the proof fails, a run that breaks a property is searched at the constants `at`; without
+    them, at those of `spec`. Raises Interrupted after the verdicts if the user pressed Ctrl-C.
     """
     from checkers import symbolic
 
@@ -197,14 +200,14 @@ def prove(
     if kept is not None and kept.fault:
         run.note(f"proved conditions are not kept: {kept.fault}\n  --no-cache needs no folder")
     second = None if proof.interrupted else for_other_solvers(run, variant, spec, proof, options)
-    right = expectations(variant, properties, {}, expected)
+    right = expectations(variant, properties, dict(at or {}), expected)
     runs = None
     if proof.failed and not proof.interrupted:
         show_failures(run, variant, spec, proof, options, expected="violated" in right.values())
-        budget = None if set(right.values()) == {"violated"} else RUN_BUDGET
-        runs = explored(run, variant, spec, properties, budget)
+        searched = spec if at is None else variant.make(at)
+        runs = explored(run, variant, searched, properties, budget=None)
         show_counterexamples(
-            run, variant, spec, runs, command or replay_command(), right, heading="a real run: "
+            run, variant, searched, runs, command or replay_command(), right, heading="a real run: "
         )
     for name in properties:
         verdict, reason, steps = verdict_on(name, proof, runs)
@@ -224,6 +227,11 @@ def prove(
             )
         )
     run.emit(Measured(metric="proof", value=str(proof)))
+    if runs is not None:
+        from checkers.explicit.exploration import STOPPED
+
+        text = f"{runs.distinct:,} states, {STOPPED[runs.why_stopped]}"
+        run.emit(Measured(metric="search for a run", value=text))
     if kept is not None:
         run.emit(Measured(metric="conditions from the cache", value=proof.from_cache))
     if second is not None:

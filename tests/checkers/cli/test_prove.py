@@ -40,6 +40,50 @@ def test_version_1_fails_at_append_and_at_marker_each_paired_with_a_real_run(cal
     assert any(t.startswith("a real run: ✗") for t in shown)
 
 
+def test_a_run_is_searched_as_far_as_check_searches(call: Any, tmp_path: Path) -> None:
+    """All brokers are down after 19 steps, in the last of 2 ** 19 states."""
+    spec = tmp_path / "outage.py"
+    spec.write_text(OUTAGE)
+    output = call("prove", str(spec))
+    assert output.exit_code == 1
+    (decided,) = output.named("property_decided")
+    assert (decided["verdict"], decided["trace_length"]) == ("violated", 19)
+    assert figures(output)["search for a run"] == "524,288 states, every property was violated"
+
+
+OUTAGE = """
+from model.language import Bool, Set, Sort, Spec, action, exists, invariant, when
+
+class Broker(Sort): ...
+
+class Outage(Spec):
+    down: Set[Broker]
+
+    def scope(s):
+        return {Broker: 19}
+
+    @action
+    def stop(s, b: Broker) -> None:
+        when(~s.down[b])
+        s.down[b] = True
+
+    @invariant
+    def a_broker_is_up(s) -> Bool:
+        return exists(~s.down[b] for b in Broker)
+"""
+
+
+def test_a_bug_is_searched_at_the_constants_of_its_recorded_run(call: Any) -> None:
+    spec = ("share-group-abstract", "--variant", "last-write-wins")
+    words = ("prove", *spec, "--property", "acknowledgements_last")
+    (decided,) = call(*words).named("property_decided")
+    assert (decided["verdict"], decided["expected"]) == ("violated", "violated")
+    output = call(*words, "--set", "writes=1")
+    (decided,) = output.named("property_decided")
+    assert (decided["verdict"], decided["expected"]) == ("undecided", None)
+    assert str(figures(output)["search for a run"]).endswith("every reachable state was explored")
+
+
 def test_claims_that_do_not_need_a_failed_one_are_proved_and_the_others_undecided(
     call: Any,
 ) -> None:

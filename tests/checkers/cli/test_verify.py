@@ -49,15 +49,13 @@ def test_a_verdict_that_is_not_the_expected_one_fails_the_job(call: Any, monkeyp
     assert output.exit_code == 1
 
 
-def test_an_expected_violation_is_found_behind_the_short_search(
+def test_a_release_that_breaks_a_proved_claim_is_shown_by_a_run(
     call: Any, monkeypatch: Any
 ) -> None:
-    """The recorded run of `reassignment-abstract kafka-4.3` is behind 305,061 states."""
-    from checkers.cli import prove, verify
+    from checkers.cli import verify
 
     rows = [row for row in verify.PROVED if row.spec == "transactions-abstract"]
     monkeypatch.setattr(verify, "PROVED", rows)
-    monkeypatch.setattr(prove, "RUN_BUDGET", "10-states")
     output = call("verify", "--kafka", "3.5", "--only", "proof")
     (decided,) = output.named("property_decided")
     assert decided["property"] == "no_hanging_transaction"
