@@ -35,7 +35,11 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """The verdicts of both solvers on the conditions of a proof that need a solver."""
+    """The verdicts of both solvers on the conditions of a proof that need a query.
+
+    A condition by frame needs none. Of the conditions whose claim follows from other claims, only
+    the first needs one.
+    """
 
     compared: tuple[Compared, ...]
     conditions: int

@@ -37,6 +37,7 @@ from model.language.scope import Scope
 from model.language.spec import Action, Claim, Spec, title_of
 
 FRAME: Final = "frame"
+FOLLOWS: Final = "it follows, "
 DECLINED: Final = "declined: "
 
 
@@ -79,6 +80,22 @@ class Proof:
     def seconds(self) -> float:
         again = self.subset.decided_again if self.subset is not None else ()
         return sum(c.seconds for c in (*self.conditions, *again))
+
+    @property
+    def by_frame(self) -> int:
+        """Returns the number of conditions whose action changes no variable of the claim."""
+        return sum(c.how == FRAME for c in self.conditions)
+
+    @property
+    def by_consequence(self) -> int:
+        """Returns the number of conditions that need no query, because the claim follows from
+        others.
+
+        The first condition of such a claim has the query, which is not about an action. So this
+        condition is not counted.
+        """
+        following = [c.claim for c in self.conditions if c.how.startswith(FOLLOWS)]
+        return len(following) - len(set(following))
 
     @property
     def from_cache(self) -> int:
@@ -157,13 +174,13 @@ class Proof:
         )
 
     def __str__(self) -> str:
-        by_frame = sum(c.how == FRAME for c in self.conditions)
+        follow = f"{self.by_consequence} by consequence, " if self.by_consequence else ""
         kept = f"{self.from_cache} from the cache, " if self.from_cache else ""
         dropped = ", ".join(self.dropped)
         rest = f"; the other claims are proved without {dropped}" if dropped else ""
         return (
-            f"{self.spec}: {len(self.conditions)} conditions, {by_frame} by frame, "
-            f"{kept}{len(self.failed)} not proved, {self.seconds:.1f} s in Z3: "
+            f"{self.spec}: {len(self.conditions)} conditions, {self.by_frame} by frame, "
+            f"{follow}{kept}{len(self.failed)} not proved, {self.seconds:.1f} s in Z3: "
             f"{self.reason or 'proved'}{rest}"
         )
 
@@ -280,7 +297,7 @@ class _Prover:
 
     def _consequence(self, claim: Claim) -> Outcome:
         if claim.name in self._consequences:
-            return replace(self._consequences[claim.name], seconds=0.0)
+            return replace(self._consequences[claim.name], seconds=0.0, from_cache=False)
         try:
             goal = self.induction.consequence(claim)
         except Declined as reason:
@@ -291,7 +308,7 @@ class _Prover:
                 yield small.induction.consequence(claim), small.sorts
 
         found = self._decided(f"{claim.name} follows", goal, at_scopes)
-        self._consequences[claim.name] = replace(found, how=f"it follows, {found.how}")
+        self._consequences[claim.name] = replace(found, how=f"{FOLLOWS}{found.how}")
         return self._consequences[claim.name]
 
     def _decided(self, name: str, goal: Goal, at_scopes: AtScopes) -> Outcome:

@@ -62,7 +62,7 @@ def scripts(spec: Spec, proof: Proof) -> Iterator[Script]:
 
     A condition is about a claim and an action. If the action changes no variable of the claim, the
     condition needs no solver, and has no script. If a claim follows from other claims in the same
-    state, one script serves for all its conditions.
+    state, one script serves for all its conditions (`Proof.by_consequence`).
     """
     sorts = Unbounded()
     induction = Induction(spec, Step(spec, Translation(sorts)))

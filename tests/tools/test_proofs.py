@@ -44,7 +44,16 @@ def test_the_failed_conditions_of_a_proof_are_in_the_record() -> None:
 
 
 def row_of(key: Proved) -> Row:
-    return Row(proved=key, conditions=9, by_frame=2, open=[], reason="", cpu_s=0.5, load=1.0)
+    return Row(
+        proved=key,
+        conditions=9,
+        by_frame=2,
+        by_consequence=0,
+        open=[],
+        reason="",
+        cpu_s=0.5,
+        load=1.0,
+    )
 
 
 def test_a_campaign_goes_on_where_its_record_ends(
@@ -66,11 +75,25 @@ def test_the_page_has_failed_proofs_and_what_cvc5_leaves_unknown() -> None:
     second = Second(agreed=5, conditions=7, unknown=["init-safe", "step-safe"], cpu_s=1.0)
     failed = replace(row_of(key), open=["step preserves safe: unknown"], reason="1 of 9")
     text = page(EVERY, {key: replace(failed, second=second)}, MACHINE)
-    assert f"| {key.spec} {key.version} | 9 | 2 | 0 of 1 | 0.5 to 0.5 s | 5 of 7 | 1.0 s |" in text
+    line = f"| {key.spec} {key.version} | 9 | 2 | 0 | 0 of 1 | 0.5 to 0.5 s | 5 of 7 | 1.0 s |"
+    assert line in text
     assert f"1 of {len(EVERY)} proofs are done; 1 failed." in text
     assert "cvc5 agrees on 5 of 7 conditions (71.4%)." in text
     assert f"- {key.spec} {key.version}, seed 0: step preserves safe: unknown" in text
     assert f"- {key.spec} {key.version}, unknown to cvc5: init-safe, step-safe" in text
+
+
+def test_cvc5_gets_every_condition_but_those_by_frame_or_consequence() -> None:
+    _, rows = kept(KEPT)
+    compared = [row for row in rows.values() if row.second is not None]
+    assert {row.proved.spec for row in compared if row.by_consequence} == {
+        "quorum-abstract",
+        "coordinator-abstract",
+        "reassignment-abstract",
+    }
+    for row in compared:
+        assert row.second is not None
+        assert row.second.conditions == row.conditions - row.by_frame - row.by_consequence
 
 
 def test_the_page_is_that_of_the_record() -> None:

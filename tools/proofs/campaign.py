@@ -14,7 +14,6 @@ from typing import Final
 
 from checkers.symbolic import prove
 from checkers.symbolic.agreement import agreement
-from checkers.symbolic.proof import FRAME
 from checkers.symbolic.smtlib import scripts
 from model.specs import SPECS, variants_of
 from model.variants import Variant
@@ -77,7 +76,8 @@ def conduct(task: Task) -> Row:
     return Row(
         proved=task.key,
         conditions=len(proof.conditions),
-        by_frame=sum(c.how == FRAME for c in proof.conditions),
+        by_frame=proof.by_frame,
+        by_consequence=proof.by_consequence,
         open=[str(c) for c in proof.failed],
         reason=proof.reason,
         cpu_s=round(cpu_s, 1),

@@ -24,7 +24,7 @@ class Proved:
 class Second:
     """How often a second solver, cvc5, has the same result as Z3 on the verification conditions.
 
-    Only conditions that need a solver count.
+    Only conditions that need a query count: neither those by frame nor those by consequence.
     """
 
     agreed: int
@@ -37,6 +37,8 @@ class Second:
 class Row:
     """The result of a proof, successful or not.
 
+    A condition *by frame* is about an action that changes no variable of its claim. The claim of a
+    condition *by consequence* follows from other claims, by the query of another condition.
     `open` has the verification conditions that are refuted or unknown, each with the reason.
     `reason` says why the proof failed; it is empty if the proof succeeded. `load` is the load
     average of the machine when the proof ended.
@@ -45,6 +47,7 @@ class Row:
     proved: Proved
     conditions: int
     by_frame: int
+    by_consequence: int
     open: list[str]
     reason: str
     cpu_s: float

@@ -45,6 +45,13 @@ def test_every_condition_that_needs_a_solver_has_a_script() -> None:
     assert len(solved) == 51
 
 
+def test_no_script_is_about_a_condition_by_frame_or_by_consequence() -> None:
+    proof = prove(Votes())
+    assert (len(proof.conditions), proof.by_frame, proof.by_consequence) == (15, 2, 4)
+    assert len(written(Votes)) == 15 - 2 - 4
+    assert str(proof).startswith("Votes: 15 conditions, 2 by frame, 4 by consequence, 0 not")
+
+
 def test_a_script_has_the_condition_the_guard_and_every_claim() -> None:
     text = written(Version1)["append-pending_is_fresh"].file()
     assert text.startswith("; append preserves pending_is_fresh: refuted by Z3\n")
