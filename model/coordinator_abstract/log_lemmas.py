@@ -71,15 +71,16 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
                     m.producer_epoch == s.stamp[x].producer_epoch,
                 ),
             ),
-            implies(
-                s.has_decision(m),
-                all_of(
-                    s.is_decided_under(m, x),
-                    m.last_epoch < m.marker_epoch,
-                    implies(m.commits, s.commit_requested[x]),
-                    implies(m.producer_id == m.last_id, m.marker_epoch <= m.producer_epoch),
-                ),
-            ),
+            implies(s.has_decision(m), s.is_sound_decision(m)),
+        )
+
+    def is_sound_decision(s, m: Metadata) -> Bool:
+        """True if the record has the epoch and the result that its commit or abort may have."""
+        return all_of(
+            s.is_decided_under(m, m.transaction),
+            m.last_epoch < m.marker_epoch,
+            implies(m.commits, s.commit_requested[m.transaction]),
+            implies(m.producer_id == m.last_id, m.marker_epoch <= m.producer_epoch),
         )
 
     @lemma

@@ -43,30 +43,13 @@ class VerificationLemmas(VerificationActions):
 
     # ---- the log
 
-    def has_begun(s, i: TransactionalId, m: Metadata) -> Bool:
-        x = m.transaction
+    def is_sound_decision(s, m: Metadata) -> Bool:
         return all_of(
-            implies(
-                m.is_ongoing | s.has_decision(m),
-                s.begun[x] & (s.stamp[x].transactional_id == i),
-            ),
-            implies(
-                m.is_ongoing,
-                all_of(
-                    m.producer_id == s.stamp[x].producer_id,
-                    m.producer_epoch == s.stamp[x].producer_epoch,
-                ),
-            ),
-            implies(
-                s.has_decision(m),
-                all_of(
-                    s.is_decided_under(m, x),
-                    m.producer_id == m.last_id,
-                    m.producer_epoch == m.marker_epoch,
-                    m.last_epoch <= m.marker_epoch,
-                    implies(m.commits & ~s.disordered, s.commit_requested[x]),
-                ),
-            ),
+            s.is_decided_under(m, m.transaction),
+            m.producer_id == m.last_id,
+            m.producer_epoch == m.marker_epoch,
+            m.last_epoch <= m.marker_epoch,
+            implies(m.commits & ~s.disordered, s.commit_requested[m.transaction]),
         )
 
     @lemma
