@@ -6,10 +6,14 @@ result has the frames per second, and the longest frames, with and without messa
 
 Each round measures the present page and the page of an older commit (`OLD`), because the speed of a
 machine changes. Other programs change the frames per second, but hardly the CPU time of the page's
-thread. The CPU time is measured for a whole move, which takes 21 frames, for an average frame, and
-for the two most expensive frames together: the first one of a move, which shows a new state, and
-the last one, which writes the elements of the messages. For 60 frames a second, each frame must
-take less than 16.7 ms.
+thread. So the result also has three CPU times:
+
+- of a whole move, which takes 21 frames;
+- of an average frame;
+- of the two most expensive frames of a move together. The first frame shows a new state, and the
+  last frame writes the elements of the messages.
+
+For 60 frames a second, each frame must take less than 16.7 ms.
 """
 
 from __future__ import annotations

@@ -40,7 +40,10 @@ class Cluster:
         return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
     def request(self) -> float:
-        """Sends `REQUESTS` requests; returns the mean seconds of one, and stores their CPU time."""
+        """Sends `REQUESTS` requests; returns the mean duration of a request in seconds.
+
+        Also stores the mean CPU time of a request in `_cpu_ms`.
+        """
         before, started = self.cpu_s(), time.perf_counter()
         for _ in range(REQUESTS):
             self.client.exchange(self.frame)

@@ -24,7 +24,7 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 class Decided:
     """One engine's verdict on a claim.
 
-    - `side` is `inside` if the condition of the claim was satisfied, else `outside`.
+    - `side` is `inside` if the condition under which the claim holds is true, else `outside`.
     - `name` is the suite, anomaly or property of a spec that decided the claim.
     - `where` is the suite's configuration of the cluster, or the variant of the spec. For an
       anomaly, it is the simulated workload or the seeded bug.

@@ -56,7 +56,9 @@ class Variant:
 
     @property
     def explanation(self) -> str:
-        """The rest of the class's docstring: how the variant goes wrong, and which claim breaks."""
+        """The class's docstring without its first paragraph: how the variant goes wrong, and
+        which claim breaks.
+        """
         _, _, rest = inspect.cleandoc(self.cls.__doc__ or "").partition("\n\n")
         return " ".join(rest.split())
 

@@ -42,7 +42,9 @@ class Call(Generic[ActionT]):
 
 @dataclass(frozen=True, slots=True)
 class Stuck(Generic[StateT, ActionT]):
-    """A call that fits no legal order, and the possible states of the object at its completion."""
+    """A call that no legal order can contain, and the possible states of the object at its
+    completion.
+    """
 
     call: Call[ActionT]
     states: frozenset[StateT]
@@ -55,10 +57,11 @@ _Configuration = tuple[StateT, frozenset[Call[ActionT]]]
 def stuck(
     calls: Collection[Call[ActionT]], initial: StateT, step: Step[StateT, ActionT]
 ) -> Iterator[Stuck[StateT, ActionT]]:
-    """Yields each call that fits no legal order; the search continues without this call.
+    """Yields each call that no legal order of the calls can contain.
 
-    A call is checked when it completes. The iterator is empty if and only if all calls are
-    linearizable.
+    The search then continues without this call. A legal order agrees with real time, and `step`
+    permits each of its calls. A call is checked when it completes. The iterator is empty if and
+    only if all calls are linearizable.
     """
     configurations: set[_Configuration[StateT, ActionT]] = {(initial, frozenset())}
     opened: set[Call[ActionT]] = set()
@@ -183,7 +186,7 @@ class Log:
     transactional: bool = False  # otherwise both end offsets are equal
 
     def reaching(self, end: int, *, stable: bool) -> Log:
-        """Returns this log with its end offset raised to `end`; a higher end offset stays.
+        """Returns this log with its end offset raised to `end`, if the end offset is lower.
 
         If `stable` is true, the last stable offset is raised in the same way.
         """

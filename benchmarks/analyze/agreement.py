@@ -108,7 +108,8 @@ class Block:
     anomalies: Catalogue
 
     def differences(self) -> tuple[Counter[str], list[Difference]]:
-        """Compares the analysis with the literal definitions of the anomalies on these histories.
+        """Compares the analysis with the literal definitions of the anomalies on the block's
+        histories.
 
         Returns two things: the number of violations that the analysis found of each anomaly, and
         the results that differ between analysis and definitions.

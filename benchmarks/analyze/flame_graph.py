@@ -119,9 +119,10 @@ def stacks(lines: str) -> Iterator[tuple[tuple[str, ...], int]]:
 
 
 def shortened(some: Iterable[tuple[tuple[str, ...], int]]) -> dict[str, int]:
-    """Returns the number of samples of each stack, without the rare frames at its end.
+    """Returns the number of samples of each stack, cut before the stack's first rare frame.
 
-    A frame is rare if its share of all samples is below `SHOWN`. Its samples count for the caller.
+    A frame is rare if its share of all samples is below `SHOWN`. The samples of a rare frame count
+    for its caller.
     """
     some = [*some]
     whole = tree(some)

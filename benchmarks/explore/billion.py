@@ -18,7 +18,7 @@ MEMORY = 17_000_000_000  # bytes
 
 
 def main() -> None:
-    """Measures one run; prints and writes the figures."""
+    """Measures one exploration of a billion states; prints and writes the figures."""
     contender = ours(LARGEST, states=MOST, memory=MEMORY)
     figures = {"model": f"Kip320 {LARGEST}", contender.name: contender.run().figures()}
     sys.stdout.write(f"{figures}\n")

@@ -192,9 +192,10 @@ def run(
 
 
 def trail(compared: Compared, until: Pair) -> list[str]:
-    """Returns one line for each request of the sequence, up to the request of the pair `until`.
+    """Returns one line for each request of the compared sequence, up to that of the pair `until`.
 
-    A line describes the request, and has the errors in the answers of the two compared systems.
+    The line of `until` is the last one. A line describes the request, and has the errors in the
+    answers of the two compared systems.
     """
     upto = [pair for pair in compared.pairs if pair.index <= until.index]
     return [

@@ -310,8 +310,8 @@ class Columns(FiniteTerms):
     def in_sort(self, n: t.Node, env: Env, after: After | None = None) -> Value:
         """Returns a term's value in each state, and a mask of states where it is invalid.
 
-        Invalid means that the term's value, or a value inside the term, is outside its type. A term
-        must be valid if it is the key of a map, or is assigned.
+        Invalid means that the term's value, or a value inside the term, is outside its type. The
+        callers use this method for keys of maps and for assigned values, which must be valid.
         """
         value, bad = self.value(n, env, after)
         size = self.at.size(n.sort)

@@ -168,7 +168,10 @@ def undecided(claims: Sequence[Liveness], reason: str) -> dict[str, Discovery]:
 
 
 def not_every_state(claims: Sequence[Liveness], why: object) -> dict[str, Discovery]:
-    """Returns undecided verdicts on liveness properties, for a graph without all states."""
+    """Returns undecided verdicts on liveness properties, because the graph lacks some states.
+
+    `why` is the reason, such as a limit.
+    """
     return undecided(claims, f"liveness needs every state: {why}")
 
 

@@ -76,7 +76,7 @@ class Log:
         """Returns, for each record batch, the number of its range.
 
         A range is a series of adjacent sound batches without an offset gap. A sound batch has a
-        known format and the right checksum.
+        known format and the right checksum. Each other batch is a range of its own.
         """
         return np.cumsum(~(self.joined & (self.base == self.next_offset)))
 

@@ -18,7 +18,10 @@ _Conditions = tuple[str, str, str, str | None, str, str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flaky:
-    """A claim with different verdicts in comparable runs: violated in some, held in others."""
+    """A claim that was violated in some runs, and held in other runs under the same conditions.
+
+    The runs have the same command, subject, system, git commit and release of Urteil.
+    """
 
     command: str
     claim: str

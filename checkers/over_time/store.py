@@ -59,7 +59,9 @@ class Store:
     unread: list[str] = field(default_factory=list[str])  # why a run folder was left out
 
     def add(self, run: KeptRun) -> None:
-        """Adds the run and its verdicts in one transaction; replaces an earlier entry."""
+        """Adds the run and its verdicts in one transaction; replaces an earlier entry of the
+        run.
+        """
         with self._writing():
             self._database.execute("DELETE FROM run WHERE id = ?", (run.id,))
             cells = [getattr(run, name) for name in _RUN]

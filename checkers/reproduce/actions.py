@@ -139,7 +139,7 @@ def transaction(
 ) -> Do:
     """Sends one request of a transactional producer, for example to add a partition.
 
-    The error in the answer is stored in `stage.noted`, for the check of the same step.
+    The error in the answer is stored in `stage.noted`, where the check of this step reads it.
     """
 
     def do(stage: Stage) -> None:
@@ -286,7 +286,7 @@ def delete_records(before: int, at: int) -> Do:
 def delete_all(before: int, at: int) -> Do:
     """Deletes the records of the partition before an offset.
 
-    The leader's answer is stored in `stage.noted`, for the check of the same step.
+    The leader's answer is stored in `stage.noted`, where the check of this step reads it.
     """
 
     def do(stage: Stage) -> None:
@@ -302,7 +302,7 @@ def delete_all(before: int, at: int) -> Do:
 def list_offsets(timestamp: int, at: int) -> Do:
     """Requests the log start offset (`timestamp` -2) or the high watermark (-1) from the leader.
 
-    The answer is stored in `stage.noted`, for the check of the same step.
+    The answer is stored in `stage.noted`, where the check of this step reads it.
     """
 
     def do(stage: Stage) -> None:
@@ -319,8 +319,8 @@ def list_offsets(timestamp: int, at: int) -> Do:
 def fetch_committed(at: int) -> Do:
     """Fetches the partition at read_committed.
 
-    The last stable offset and the values of the records are stored in `noted`. The check of the
-    same step reads them there.
+    The last stable offset and the values of the records are stored in `stage.noted`, where the
+    check of this step reads them.
     """
 
     def do(stage: Stage) -> None:

@@ -184,9 +184,10 @@ def was_read(stage: Stage) -> Seen:
 
 
 def is_noted(error: str | None = None) -> Check:
-    """Checks that the last request of the transactional producer was answered with this error.
+    """Checks that `stage.noted` is the text `error`.
 
-    If `error` is None, any answer passes.
+    An action has stored this text, for example the error in an answer, or a record that it
+    received. If `error` is None, any text passes.
     """
 
     def check(stage: Stage) -> Seen:

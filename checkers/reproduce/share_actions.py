@@ -54,7 +54,8 @@ def configure_group(**configs: str) -> Do:
 def receive(member: str) -> Do:
     """Polls until the member gets a record, or until a timeout.
 
-    The record, or the text `no record`, is stored in `stage.noted`, for the check of the same step.
+    The record, or the text `no record`, is stored in `stage.noted`, where the check of this step
+    reads it.
     """
 
     def do(stage: Stage) -> None:
@@ -66,7 +67,7 @@ def receive(member: str) -> Do:
 def accept_record(member: str, value: str) -> Do:
     """Accepts a record that the member has.
 
-    The broker's answer is stored in `stage.noted`, for the check of the same step.
+    The broker's answer is stored in `stage.noted`, where the check of this step reads it.
     """
 
     def do(stage: Stage) -> None:
@@ -84,7 +85,8 @@ def begin_release(member: str, value: str) -> Do:
 def await_answer(member: str, within_s: float = WITHIN_S) -> Do:
     """Waits for the answer to the member's last acknowledgement, for at most `within_s` seconds.
 
-    The answer is stored in `stage.noted`, for the check of the same step; `NO_ANSWER` if none came.
+    The answer is stored in `stage.noted`, where the check of this step reads it. If none came,
+    `NO_ANSWER` is stored.
     """
 
     def do(stage: Stage) -> None:

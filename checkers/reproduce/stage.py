@@ -69,7 +69,7 @@ class Stage:
     _members: dict[str, ShareMember] = field(default_factory=dict[str, ShareMember])
     rules: dict[str, ActiveRule] = field(default_factory=dict[str, ActiveRule])
     unread: tuple[str, ...] = ()
-    noted: str = ""  # the last answer to the transactional producer
+    noted: str = ""  # stored by the newest action that stores a text for its check
     _raw: RawTransactions | None = None
     _transaction: int = -1  # the operation of the open transaction
     _in_transaction: tuple[Send, ...] = ()

@@ -96,9 +96,10 @@ def deciding(proof: Proof) -> Iterator[tuple[Condition, frozenset[str]]]:
     """Yields the conditions that decide a proof, each with the claims that its assumptions leave
     out.
 
-    They are the failed conditions, and all conditions of the proved claims. The claims of failed
-    conditions are not proved (*dropped*), so the conditions of the proved claims must not assume
-    them.
+    A condition states that an action preserves a claim. The failed conditions decide the proof, and
+    so do the conditions of the proved claims. A condition is left out if it has no formula, or if
+    its action changes no variable of its claim. The claims of failed conditions are not proved
+    (*dropped*), so the conditions of the proved claims must not assume them.
     """
     dropped = frozenset(proof.dropped)
     for condition in proof.conditions:

@@ -4,8 +4,8 @@ An event is a fact that one log line reports. It becomes actions of the spec, or
 the spec's state, or both. The spec decides whether an action is allowed. Only offsets, epochs and
 high watermarks are compared.
 
-    fetch_request    an action, taken when the follower sends the fetch. If the new leader has not
-                     begun to lead then, the action is taken when a later event of this leader
+    fetch_request    an action, taken when the follower sends the fetch. If the leader has not begun
+                     to lead at this time, the action is taken when a later event of this leader
                      needs the fetch
     drop_member      an action: the leader stops waiting for a replica that left the ISR. No log
                      line shows this action. It is taken, if the spec allows it, when an advance of
@@ -17,8 +17,8 @@ high watermarks are compared.
 
 The events are matched with the version `with-losses` of the spec. It has the steps of the proved
 version, and also steps that may lose records, such as an unclean election. The spec has no
-reassignments, and no follower that deletes its log and starts at an offset. Such events are
-reported as *outside* of the spec.
+reassignments, and no follower that deletes its log and begins a new one at another offset. Such
+events are reported as *outside* of the spec.
 
 Source: `model.replication_abstract.actions` and `losses`; KIP-101; KIP-497; KIP-966.
 """

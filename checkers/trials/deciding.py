@@ -37,13 +37,13 @@ from properties.suites.suite import Side, Suite
 DRAWN: Final = 3  # trials of each side
 FRAGILE: Final = 4  # programs of seeded bugs, tried inside
 TRIES: Final = 3  # of each known program
-REPEATS: Final = 3
+REPEATS: Final = 3  # of the shortest trial that breaks a claim or reaches a goal
 REDUCTIONS: Final = 8  # trials that reduce a program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """The number of trials (test runs), of calls in a random one, and of repetitions at the end."""
+    """The limits on the trials that decide a claim; `rules` counts the calls in a random trial."""
 
     drawn: int = DRAWN
     rules: int = RULES

@@ -59,7 +59,10 @@ def _size(file: Path) -> int:
 
 
 def inside_of(system: System, partition: str) -> Inside | None:
-    """Returns access to the traces and log folders of a partition; None without traces."""
+    """Returns access to the traces and log folders of a partition, or None.
+
+    The result is None if the system writes no traces.
+    """
     if not isinstance(system, Cluster) or not system.layout.traced:
         return None
     return Inside(system, partition)

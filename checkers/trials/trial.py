@@ -5,9 +5,9 @@ faults. Then it checks the observations of the clients. The calls are drawn from
 from a recorded program (a list of calls). Time is real, so the same calls do not always have the
 same result.
 
-Several trials in one setting can run at the same time. If one of them makes a broker fail, the
-fault affects all of them (`broker_faults`). Some faults are possible only while no other trial
-runs.
+Several trials in one setting (a configuration of the cluster) can run at the same time. If one of
+these trials makes a broker fail, the fault affects all of them (`broker_faults`). Some faults are
+possible only while no other trial runs.
 """
 
 from __future__ import annotations

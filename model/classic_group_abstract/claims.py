@@ -1,8 +1,10 @@
 """The claims about abstract classic groups, and the lemmas that their proof needs.
 
-The argument: only the latest assignment in the log is ever received. So two members that report the
-same partition in the same generation have the same group.instance.id, and one of them has replaced
-the other. Only one of the two is in the group, so only one member keeps the partition.
+The argument: only the latest assignment in the log is ever received, and it gives a partition to
+one member. A second process can get the partition in the same generation only as the replacement of
+this member. So two members that report the same partition in the same generation have the same
+group.instance.id, and one of them has replaced the other. Only one of the two is in the group, so
+only one member keeps the partition.
 """
 
 from __future__ import annotations

@@ -13,4 +13,4 @@ from model.variants import version
     default=True,
 )
 class ConsumerGroup(ConsumerGroupClaims):
-    """KIP-848 with KIP-1251, as of Kafka 4.3."""
+    """Consumer groups of KIP-848 with KIP-1251, as of Kafka 4.3."""

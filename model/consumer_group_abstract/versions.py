@@ -9,4 +9,4 @@ from model.variants import version
 
 @version("kip-1251", in_force=kafka("4.3", LATEST), default=True)
 class AbstractConsumerGroup(AbstractConsumerGroupClaims):
-    """KIP-848 with KIP-1251, as of Kafka 4.3."""
+    """Consumer groups of KIP-848 with KIP-1251, as of Kafka 4.3."""

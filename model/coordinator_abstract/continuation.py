@@ -75,9 +75,10 @@ class ContinuationActions(AbstractCoordinator):
     # ---- the log
 
     def write(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Appends a record. It keeps the previous producer id and epoch only if it has a decision.
+        """Appends a record to the coordinator's log.
 
-        A decision is a commit or an abort.
+        A record without a commit or abort has no previous producer id and epoch, unless the action
+        then calls `keep_last`.
         """
         super().write(i, m, answering)
         s.appends_last[i] = False
@@ -162,7 +163,8 @@ class ContinuationActions(AbstractCoordinator):
 
     @action
     def repeat_response(s, i: TransactionalId, c: Instance) -> None:
-        """An instance repeats its request; the coordinator answers with the same epoch again.
+        """An instance sends its InitProducerId request again; the coordinator answers with the
+        epoch that the log already has.
 
         Kafka: TransactionMetadata.prepareIncrementProducerEpoch. Without the guard that the
         instance has received a producer id, the claim `one_instance_has_an_epoch` breaks in 6
@@ -256,11 +258,11 @@ class ContinuationLemmas(ContinuationActions):
 
     @lemma
     def the_newest_instance_has_the_last_epoch(s) -> Bool:
-        """If the log keeps a previous producer id and epoch, its record has no transaction and no
-        decision.
+        """If the log has a previous producer id and epoch without a decision, only the newest
+        instance may hold them.
 
-        The previous producer id is assigned to the transactional id. A record that is being
-        appended has an unused epoch or producer id.
+        The log's record then has no transaction. Its previous producer id is assigned to the
+        transactional id.
         """
         return forall(
             implies(

@@ -183,7 +183,8 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def a_decision_follows(s) -> Bool:
-        """A record that prepares a commit or abort names the ongoing transaction of the log.
+        """A record that prepares a commit or abort has the transaction that is ongoing in the log,
+        if there is one.
 
         The record lists the partitions of this transaction, and has a producer id and epoch that no
         instance has. If no transaction is ongoing in the log, the record is an abort and lists no

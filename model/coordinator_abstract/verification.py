@@ -236,10 +236,12 @@ class VerificationActions(AbstractCoordinator):
 
     @action
     def start_verification(s, x: Transaction, t: TopicPartition) -> None:
-        """A leader creates a guard for a record of the transaction, and asks the coordinator.
+        """A leader creates a verification guard for a record of the transaction, and sends a
+        request to the coordinator.
 
-        Kafka: UnifiedLog.maybeStartTransactionVerification. Simplified: Kafka has one guard per
-        producer id. Here each transaction has a guard of its own in the partition, or none.
+        Kafka: UnifiedLog.maybeStartTransactionVerification. Simplified: Kafka has one
+        VerificationGuard per producer id. Here each transaction has a guard of its own in the
+        partition, or none.
         """
         when(s.begun[x], ~s.is_ongoing(t, s.stamp[x].producer_id))
         s.guarded[x][t] = True
@@ -328,7 +330,7 @@ class VerificationActions(AbstractCoordinator):
         """A partition writes a marker, which ends all pending records of the producer id.
 
         The method of Kafka, the simplifications and the guards are those of the version `kip-1228`.
-        A late marker does not count for the coordinator, because it waits for another response.
+        A late marker does not count as written, because the coordinator does not wait for it.
         """
         counts = s.marked[x][t] | s.is_awaited(x)
         ends_records = s.is_ongoing(t, s.stamp[x].producer_id)

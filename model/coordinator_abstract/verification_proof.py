@@ -114,9 +114,10 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def a_decision_follows(s) -> Bool:
-        """A record that prepares a commit or abort names the ongoing transaction of the log.
+        """If a record that prepares a commit or abort is being appended, its transaction is ongoing
+        in the log.
 
-        The record lists the partitions of this transaction, and keeps its producer id.
+        The record lists the partitions of this transaction, and keeps the producer id in the log.
         """
         return forall(
             implies(
@@ -216,7 +217,8 @@ class VerificationLemmas(VerificationActions):
     def a_decision_raises_the_epoch(s) -> Bool:
         """The markers of a transaction have its epoch or a larger one.
 
-        As long as the transactional id keeps its producer id, the epoch in the log is not smaller.
+        As long as the transactional id keeps its producer id, the epoch in the log is at least the
+        epoch of the markers.
         """
         return forall(
             implies(
@@ -337,7 +339,8 @@ class VerificationLemmas(VerificationActions):
         """A partition with pending records has seen no larger epoch of their producer id.
 
         While requests and markers arrive in order, pending records belong to the newest transaction
-        in the coordinator's log, unless one of them was late.
+        in the coordinator's log. This leaves out transactions with a late record in the
+        partition.
         """
         return forall(
             implies(

@@ -99,7 +99,9 @@ class BeforeKip903(BeforeElr):
         return true
 
     def may_commit(s, leader: Replica) -> Bool:
-        """Always true: in this version, the ISR may have fewer than min.insync.replicas members."""
+        """Always true, because in this version the ISR may have fewer than min.insync.replicas
+        members.
+        """
         return true
 
 
@@ -124,7 +126,7 @@ class Kip966(Election):
         return s.losses < min(s.min_isr, s.replicas)
 
     def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:
-        """Always false: only the action `recover_balanced` elects a last known leader."""
+        """Always false, because only the action `recover_balanced` elects a last known leader."""
         return false
 
     def is_kept_as_last_known(

@@ -109,7 +109,10 @@ def size(n: t.Node) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Names for the terms that a text repeats; a `where` line prints each named term once."""
+    """Names for the terms that occur more than once in a text.
+
+    The text has the name in place of the term. A `where` line prints the term once, after its name.
+    """
 
     names: Names
 

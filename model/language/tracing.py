@@ -95,7 +95,7 @@ class After:
         return t.Get(variable.after, keys)
 
     def write(self, variable: t.Variable, keys: tuple[t.Node, ...], value: t.Node) -> None:
-        """Raises SpecError: an action property cannot assign to a variable."""
+        """Always raises SpecError, because an action property cannot assign to a variable."""
         raise SpecError(
             f"an action property assigns {variable.name}\n  only actions and init may assign"
         )

@@ -142,11 +142,11 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def later_leaders_have_what_follows_the_start(s) -> Bool:
-        """Once a leader has advanced its high watermark, every later leader has the first record
-        that this leader appended.
+        """Once the leader of an epoch has advanced its high watermark, the leaders of later epochs
+        have the first record of that epoch.
 
-        The high watermark is then above this record. Later leaders are those of later epochs; they
-        have the record when they are elected.
+        True because the high watermark is then above this record. So a later leader has the record
+        when it is elected.
         """
         return forall(
             implies(

@@ -80,8 +80,8 @@ class AbstractPartition(AbstractPartitionActions):
 
     @witness
     def a_record_outlives_its_leader(s) -> Bool:
-        """Reachable: a leader of an earlier epoch has committed a record, and a new leader has
-        begun to lead.
+        """Reachable: the leader of an epoch has committed a record, and the leader of a larger
+        epoch has begun to lead.
         """
         return exists(
             all_of(older < e, s.led[e].begun, s.led[older].committed[x])

@@ -308,8 +308,10 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_begun_epoch_supersedes(s) -> Bool:
-        """Once a leader begins to lead, each older epoch has a member (`is_member`) that has moved
-        to a newer epoch.
+        """Once the leader of an epoch begins to lead, each earlier epoch is superseded
+        (`is_superseded`).
+
+        That is, a member of the earlier epoch has moved to a newer epoch.
         """
         return forall(
             implies(all_of(s.led[e].begun, s.elected[old], old < e), s.is_superseded(old))

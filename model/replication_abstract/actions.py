@@ -57,7 +57,8 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def elect_nobody(s, newer: LeaderEpoch) -> None:
-        """The controller begins a larger leader epoch without a leader: no ISR member can lead.
+        """The controller begins a larger leader epoch without a leader, because no ISR member can
+        lead.
 
         Kafka: PartitionChangeBuilder.electLeader, when no member of the ISR is alive. Simplified:
         this may happen at any time. Without the guard that the epoch is larger, the claim
@@ -370,6 +371,7 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.replica[r].is_leader = false
 
     def on_restart(s, r: Replica, mark: Offset) -> None:
-        """Changes nothing: a restart keeps the log; the bug `loses-its-tail` replaces this
-        method.
+        """Changes nothing, because a restart keeps the log.
+
+        The bug `loses-its-tail` replaces this method.
         """

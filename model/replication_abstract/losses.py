@@ -100,7 +100,8 @@ class LossyReplication(AbstractReplication):
 
     @action
     def elect_nobody(s, newer: LeaderEpoch) -> None:
-        """The controller begins a larger leader epoch without a leader: no ISR member can lead.
+        """The controller begins a larger leader epoch without a leader, because no ISR member can
+        lead.
 
         Kafka: PartitionChangeBuilder.electLeader, when no member of the ISR is alive. Simplified:
         this may happen at any time. Without the guard that the epoch is larger, the claim
@@ -273,11 +274,12 @@ class LossyReplication(AbstractReplication):
         s.led[own].high_watermark = mark
 
     def may_join(s, f: Replica, own: LeaderEpoch) -> Bool:
-        """True if the follower has fetched enough in the leader's epoch to join the ISR.
+        """True if the follower has fetched enough from the leader of the epoch `own` to join the
+        ISR.
 
         The follower has fetched up to the leader's high watermark, and up to the offset at which
-        the leader's epoch began. If the follower has fetched nothing in this epoch, its log must
-        agree with the leader's.
+        the epoch began. If both are 0, the follower may have fetched nothing. Then the follower
+        must be in this epoch, and its log must agree with the leader's log.
         """
         is_copy = all_of(
             s.replica[f].leader_epoch == own,

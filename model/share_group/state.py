@@ -13,7 +13,8 @@ keeps a *share partition*: a start offset, and a state for each record above it.
     AVAILABLE       a member had the record, and any member may get it now
     ACQUIRED        one member has the record, for as long as its acquisition lock lasts
     ACKNOWLEDGED    a member has accepted the record: it is processed
-    ARCHIVED        a member has rejected the record, or was the last to try: nobody gets it again
+    ARCHIVED        nobody gets the record again: a member has rejected it, or the last delivery
+                    that the limit permits was not accepted
 
 A member acquires a record by fetching it. Then it answers with an *acknowledgement*: accept,
 release (give it to any member again), or reject. If the *acquisition lock* times out first, the

@@ -117,8 +117,8 @@ class AbstractShareGroupClaims(AbstractShareGroupActions):
 
     @witness
     def a_record_before_others_is_unknown(s) -> Bool:
-        """Reachable: a leader knows that a record is final, and members may still acquire an
-        earlier record.
+        """Reachable: a member has the answer that its accept or reject of a record is stored,
+        and members may still acquire an earlier record.
         """
         return exists(
             all_of(s.is_active, x < y, s.may_acquire(x), s.confirmed[y])

@@ -155,7 +155,9 @@ class AbstractShareGroupState(Spec):
         return s.record[x].previous != nothing
 
     def is_held(s, x: Offset) -> Bool:
-        """True if a member has acquired the record, or its acknowledgement is being written."""
+        """True if a member has acquired the record, or an acknowledgement of it is being
+        written.
+        """
         return any_of(s.is_acquired(x), s.is_in_transition(x))
 
     def has(s, m: Member, x: Offset) -> Bool:

@@ -212,7 +212,7 @@ class ReadsHighWatermarkTwice(Transactions):
     in_force=unreleased("fixed before 3.6.0, the first release that verifies"),
 )
 class ConfirmsWhenIdle(Verification):
-    """The coordinator confirms a transaction to a leader only if its own log has no open append.
+    """While the coordinator appends to its own log, it confirms no transaction to a leader.
 
     A client adds one partition and sends to another partition at the same time. While the
     coordinator appends the addition, it does not confirm the other partition. So the leader of the

@@ -170,9 +170,9 @@ class TwoPhaseCommit(Transactions):
         """True if the database accepts a commit of the instance: no newer instance has started.
 
         Kafka cannot enforce this rule. Simplified: the database refuses the old instance as soon as
-        a newer one has its producer id. An application may do this later, until the newer instance
-        reads the prepared state. Without the rule, the variant `zombie-commits-database` breaks the
-        claim `a_database_commit_stays` in 9 steps.
+        a newer one has its producer id. A real application may refuse the old instance later, but
+        before the newer instance reads the prepared state. Without the rule, the variant
+        `zombie-commits-database` breaks the claim `a_database_commit_stays` in 9 steps.
         """
         return forall(implies(i < j, s.producer[j].producer_id == nothing) for j in Instance)
 

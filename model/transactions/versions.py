@@ -196,7 +196,8 @@ class Version1(Transactions):
         return exists(s.sent[k][p] | s.has_added(k, p) for p in TopicPartition)
 
     def may_end(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the producer id and epoch are current and a transaction is open.
+        """True if `k` has the producer id and epoch in the coordinator's metadata, and a
+        transaction is open.
 
         The open transaction may be another one than `k`, because the client's request names no
         transaction.

@@ -23,7 +23,7 @@ from properties.claims.breach import Always, Breach, Sometimes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """The observations of one run on one topic partition."""
+    """The history of the clients in one run on one topic partition, and the final log."""
 
     history: History
     log: tuple[tuple[int, str], ...]  # (offset, value) in log order, as read at the end

@@ -6,7 +6,7 @@ and `election` they are one step. The spec's variables get their values from the
 
     replica[r]       the log, the high watermark and the role of a broker; after a restart, its disk
     led[e]           the log of the leader of an epoch, its ISR, and the fetches that it received
-    isr[e]           the ISR and the ELR: the members of both have every committed record
+    isr[e]           the replicas in the ISR or in the ELR: each has every committed record
 
 A consumer is mapped to a replica that is never in sync (`consumer_reads`).
 

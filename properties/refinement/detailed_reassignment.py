@@ -213,7 +213,7 @@ class Refinement(HistoryMapping[ElrOfReplicas]):
         """Yields what leader `r` knows of its ISR and followers, in the detailed and the abstract
         state.
 
-        Both values must be equal.
+        Each result has a name and two values, which must be equal.
         """
         known = self._set(abstract, "led.isr", epoch)
         isr = frozenset(f for f in self._brokers if detailed["broker.isr", (r, f)])

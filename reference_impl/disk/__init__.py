@@ -1,1 +1,4 @@
-"""The data directory of a cluster that clients reach over the network: it outlives the process."""
+"""The data directory of a cluster that clients reach over the network.
+
+The directory keeps the cluster's data when the process has ended.
+"""

@@ -45,10 +45,10 @@ class StoredProducers(Mapping[ProducerId, Producer]):
 
 
 def without_producers(snapshot: Snapshot, folder: Path) -> Snapshot:
-    """Returns a copy of the snapshot that reads its producers from its file when they are needed.
+    """Returns a copy of the snapshot whose producers are not in memory.
 
-    The file must exist already. A snapshot that has no producers needs no file, and is returned as
-    it is.
+    At each access, the copy reads the producers from the snapshot's file, which must exist already.
+    A snapshot that has no producers needs no file, and is returned as it is.
     """
     known = snapshot.producers.producers
     if isinstance(known, StoredProducers) or not known:

@@ -139,7 +139,7 @@ class ConsumerGroup:
 
     @property
     def started(self) -> ConsumerGroup:
-        """The group itself; if it was just created, the group with group and assignment epoch 1.
+        """Returns the group; if it was just created, its group epoch and assignment epoch become 1.
 
         Kafka: ModernGroup and TargetAssignmentMetadata.
         """

@@ -78,7 +78,7 @@ class DeleteGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedGroup:
-    """Response: the group and its offsets are deleted, or the error if they are not."""
+    """Response: the group and its offsets are deleted, or were not deleted because of an error."""
 
     error: ErrorCode = ErrorCode.NONE
 

@@ -108,7 +108,7 @@ def _run_file(python: Path, work: Path, path: Path) -> Iterator[Result]:
 def _environment() -> Path:
     """Returns the Python executable of a virtual environment that has confluent-kafka.
 
-    Its version is the one that is installed here.
+    The environment has the same version of confluent-kafka as the running Python.
     """
     client = f"confluent-kafka=={version('confluent-kafka')}"
     folder = cache("others-suites") / client

@@ -1,8 +1,8 @@
 """The reason for each failed test of docs/others-suites.md.
 
-Each reason is a difference from the cluster that the test expects. An Apache Kafka that has neither
-an authorizer nor share groups would differ in the same way. A test checks that every failed test
-has a reason, and that no other test has one.
+Each reason is a difference between the served cluster and the cluster that the test expects. An
+Apache Kafka that has neither an authorizer nor share groups would have the same difference. A test
+checks that every failed test has a reason, and that no other test has one.
 """
 
 from __future__ import annotations

@@ -126,10 +126,11 @@ class FairCycles:
         return source, int(self.targets[edge])
 
     def path(self, begun: Mask, within: Mask, ends: Mask) -> list[int] | None:
-        """Returns a shortest path from an initial state to a state of `ends`, or None.
+        """Returns the transitions of a shortest path from an initial state to a state of `ends`.
 
-        The path visits a state of `begun`. From that state on, all its states are in `within`. The
-        path is empty if an initial state is in `begun`, `within` and `ends`.
+        The path visits a state of `begun`. From that state on, all states of the path are in
+        `within`. Returns None if there is no such path. The path has no transitions if an initial
+        state is in `begun`, `within` and `ends`.
         """
         node: int = self._c.fair_path(self._at, _of(begun), _of(within), _of(ends))
         if node == NONE:

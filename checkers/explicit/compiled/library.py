@@ -232,8 +232,9 @@ class Library:
     def move_to_files(self, files: Files) -> None:
         """Moves the keys and the parents of the states to files.
 
-        The hash set stays in memory, and so do the halves of the states, which the keys number.
-        The system keeps the pages of the files in memory as long as it has room for them.
+        The hash set stays in memory. If a key has the numbers of two halves of a state, the halves
+        stay in memory too. The system keeps the pages of the files in memory as long as it has room
+        for them.
         """
         self.c.search_move(self.search, files.opened("keys"), files.opened("parents"))
         self.check_memory()

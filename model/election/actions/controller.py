@@ -276,8 +276,8 @@ class Controller(Brokers):
 
         Kafka: ClusterControlManager.registerBroker and
         ReplicationControlManager.handleBrokerShutdown. Simplified: registration and start are one
-        step. The rule `is_unclean` decides whether the stop was unclean. Without the guard that the
-        broker's old session has ended, the claim `leader_completeness` breaks in 6 steps.
+        step. The method `is_unclean` decides whether the stop was unclean. Without the guard that
+        the broker's old session has ended, the claim `leader_completeness` breaks in 6 steps.
         """
         when(~s.broker[r].is_up, ~s.is_alive(r))
         unclean: Set[Replica] = Map(Replica, lambda x: (x == r) & s.is_unclean(r))

@@ -125,7 +125,8 @@ class Writer(Naming):
     def path(self, variable: str, keys: Sequence[t.Node], names: Names) -> Doc:
         """Returns the text that reads a variable at these keys, such as `log[b].end_offset`.
 
-        If keys are missing, the text is a function of the missing keys: `isr[p]` for `isr[p][b]`.
+        If keys are missing, the text is a function of the missing keys. For example, if `isr` has
+        two keys and `keys` has only p, the text is `isr[p]`.
         """
         place = self.places[variable.removesuffix(t.AFTER)]
         parts: list[Doc] = [place.base + ("'" if variable.endswith(t.AFTER) else "")]

@@ -156,7 +156,10 @@ class Elections(QuorumState):
         s.begins(r, LEADER, only())
 
     def may_resign(s, r: Replica) -> Bool:
-        """True for every leader: its followers may stop fetching at any time; then it resigns."""
+        """True for every leader.
+
+        The followers of a leader may stop fetching at any time, and then the leader resigns.
+        """
         return s.leads(r)
 
     @action(fair="weak")

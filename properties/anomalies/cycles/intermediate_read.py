@@ -131,7 +131,8 @@ def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int
 def _parts(history: History, declared: Declarations) -> set[tuple[str, int]]:
     """Returns (key, offset) of each observed part of a transaction.
 
-    A part is a record of the transaction below its last record of the same key.
+    A part is a record of the transaction that is below the transaction's last record of the same
+    key. Parts are left out if retention may have deleted that last record.
     """
     kept, located, seen = kept_from(history, declared), locations(history), observations(history)
     parts: set[tuple[str, int]] = set()

@@ -22,7 +22,11 @@ from properties.anomalies.rendering import render
 def backward_steps(
     history: History, found: Steps, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[Step, ...]:
-    """Returns the steps (pairs of consecutive values) that do not lead to a higher offset."""
+    """Returns the steps that do not lead to a higher offset.
+
+    A step is a pair of consecutive polls or sends of one process. The function `found` finds all
+    steps.
+    """
     return tuple(sorted(step for step in found(history, declared) if step.size >= 0))
 
 

@@ -12,7 +12,7 @@ that took effect is the acknowledged one. A send that failed has no offset.
 Some polls and sends have no recorded offset. If their value was observed at exactly one offset,
 they get this offset. Otherwise their offset is unknown.
 
-Jepsen has one offset for each value, its last one: see `ranking`.
+Jepsen has one offset for each value, the highest one that it has in the history: see `ranking`.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def registers(history: History) -> dict[Register, list[Commit | Fetch]]:
     - commits that failed;
     - commits of unknown outcome whose offset no fetch returned;
     - fetches at `read_uncommitted`, if a transaction commits an offset of the same group and topic
-      partition: such fetches do not wait for transactions.
+      partition. Such fetches do not wait for transactions.
     """
     found: dict[Register, list[Commit | Fetch]] = {}
     in_transactions = {one.register for one in commits(history) if one.in_transaction}
@@ -140,7 +140,10 @@ def _row(
 
 
 def stale_group_offsets(history: History) -> tuple[StaleGroupOffset, ...]:
-    """Returns one violation per offset fetch that fits no real-time order of the calls."""
+    """Returns one violation per offset fetch whose offset no order of commits and fetches explains.
+
+    The order must agree with real time.
+    """
     return tuple(sorted(_stale(history)))
 
 

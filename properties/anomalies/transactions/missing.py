@@ -48,8 +48,8 @@ def missing_of(history: History, declared: Declarations) -> Callable[[int, int],
 
     A record is missing if no reader received it, although a reader read as far as its offset. The
     function takes the operation number of the transaction, and a time when its records were already
-    in the log. If the offset of a record is unknown, sends and log ends after this time give an
-    upper bound.
+    in the log. If the offset of a record is unknown, it has an upper bound: the record is below
+    each offset that a later send or a later request for the high watermark returned.
     """
     readers, furthest = first_readers(history), furthest_readers(history)
     kept = kept_from(history, declared)

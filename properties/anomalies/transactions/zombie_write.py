@@ -68,7 +68,8 @@ def _inits(history: History, transactional_id: str) -> list[int]:
 def _instances(history: History) -> Iterator[tuple[int, str, int]]:
     """Yields (operation, transactional id, `init_producer`) for each operation of an instance.
 
-    The `init_producer` is the last one of the same process before the operation, and ended `ok`.
+    The `init_producer` is the newest one that the same process called before the operation. The
+    operation is left out if this `init_producer` did not end `ok`.
     """
     for number, operation in enumerate(history):
         name = operation.transactional_id

@@ -65,9 +65,10 @@ class Reading(NamedTuple):
 class Replay(Generic[HarnessT]):
     """A counterexample of a spec's variant, and how to replay it on the reference broker.
 
-    `effects` maps an action of the spec to a function that carries it out on the harness. A tuple
-    has one function for each occurrence of the action, in order. The broker performs the actions in
-    `by_itself` without help, so they need no function.
+    The harness runs the part of the broker that carries out the actions. `effects` maps an action
+    of the spec to a function that carries out the action on the harness. If an action has a tuple
+    of functions, each occurrence of the action calls the next function. The broker performs the
+    actions in `by_itself` without help, so they need no function.
     """
 
     spec: str

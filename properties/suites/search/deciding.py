@@ -1,6 +1,8 @@
 """Searches for runs that decide the claims of a suite, and prints each run found as a program.
 
-"Holds" means only that the search found no counterexample in its runs; a search is not a proof.
+A run decides a claim if it breaks the claim. For a claim "X can happen", runs decide the claim if X
+happens in them. "Holds" means only that the search found no counterexample in its runs; a search is
+not a proof.
 """
 
 from __future__ import annotations

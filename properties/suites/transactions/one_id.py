@@ -176,9 +176,10 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 2))
     def zombie_commits(self, count: int) -> None:
-        """Makes a zombie send and commit: a producer that a newer one has replaced.
+        """A zombie sends `count` records in a transaction, and commits it.
 
-        If no zombie runs, the newest producer is replaced first; then it is the zombie.
+        A zombie is a producer that a newer producer has replaced. If no zombie runs, the newest
+        producer is first replaced, and becomes the zombie.
         """
         if self._zombie() is None:
             self._newest()

@@ -1,11 +1,11 @@
 """Limits the number of client connections to a cluster, and the bytes in flight on all of them.
 
 Each connection has one request in flight, because the next frame is read after the response. The
-bytes of a large request frame count as they arrive. The bytes of a large response count until the
-client has read them. If all connections together hold too many bytes, the connection with the
-oldest large request or response is closed. So a client that announces 100 MiB and sends them slowly
-does not keep others waiting. If there are too many connections, the least recently used one is
-closed.
+bytes in flight are those of large requests and responses. The bytes of a request frame count as
+they arrive. The bytes of a response count until the client has read them. If all connections
+together hold too many bytes, the connection with the oldest large request or response is closed. So
+a client that announces 100 MiB and sends them slowly does not keep others waiting. If there are too
+many connections, the least recently used one is closed.
 
 Source: Processor.closeExcessConnections, Selector.lowestPriorityChannel (max.connections);
 queued.max.request.bytes, the limit above which Kafka stops reading (NetworkReceive.readFrom).

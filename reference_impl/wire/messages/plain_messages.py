@@ -5,8 +5,8 @@ Field names are those of kio. The same mapping can be encoded in every version o
 `encode` leaves out the fields that the version does not have. A missing field gets the schema's
 default; without a default it is null, zero or an empty list.
 
-A caller may also send requests that the reference broker does not know: it passes its own
-enumeration of API keys.
+A caller may also send requests that the reference broker does not know. Then the caller passes its
+own enumeration of API keys.
 
 In a decoded response, an error code is a name, such as `NOT_LEADER_OR_FOLLOWER`. A time span is a
 number of milliseconds. Every other value is as on the wire.

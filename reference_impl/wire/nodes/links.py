@@ -163,7 +163,10 @@ class _Outgoing(asyncio.Protocol):
             self._transport.abort()
 
     async def _dial(self) -> None:
-        """Connects while messages wait; if a connection fails, the waiting messages are lost."""
+        """Connects to the other process; if an attempt fails, all waiting messages are lost.
+
+        If new messages wait after the failed attempt, the method tries again.
+        """
         while self._waiting:
             if not await self._connect():
                 self._waiting.clear()

@@ -7,12 +7,14 @@
     wr  op 0 -> op 2    op 2 polled a, which op 0 sent
     ww  op 0 -> op 1    b follows a in the log
 
-A block is a range of 65,536 offsets of a key, with all sends and all polls at these offsets. So
-most dependencies are inside one block. Two kinds need more than one block:
+A block is a range of 65,536 offsets of a key, with all sends and all polls at these offsets. The
+records of a block are in one batch, so most dependencies are visible there. Two kinds of
+dependencies are found elsewhere:
 
-- between the last record of a block and the first record of the next one: see `block_ends`;
-- through unconfirmed values: the Spark driver finds these. A value is unconfirmed if it was polled
-  at an offset where no send of it was acknowledged.
+- the dependency between the last record of a block and the first record of the next block: see
+  `block_ends`;
+- the dependencies through unconfirmed values: the Spark driver finds them. A value is unconfirmed
+  if it was polled at an offset where no send of it was acknowledged.
 
 An operation that did not end ok counts only if one of its sent values was polled.
 

@@ -210,11 +210,12 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Returns every delivery in this batch of the wanted records; the caller keeps the first ones.
+    """Returns the deliveries of wanted records that are in this batch.
 
-    Wanted record i has the offset `offset[i]` in the topic partition `key[i]`. For record i, only
-    polls by the application `owner[i]` count. A row of the result has this index i (`query`), the
-    polling operation, and the record's position in the operation.
+    The caller keeps the first delivery of each record. Wanted record i has the offset `offset[i]`
+    in the topic partition `key[i]`. For record i, only polls by the application `owner[i]` count. A
+    row of the result has this index i (`query`), the polling operation, and the record's position
+    in the operation.
     """
     polls = _delivered(batch, member(batch.ints("offset"), np.unique(offset)))
     polled = hash_of_pair(

@@ -114,7 +114,7 @@ class FetchSessions:
         return len(self._sessions)
 
     def clear(self) -> None:
-        """Forgets all sessions: the broker has died."""
+        """Forgets all sessions, because the broker has died."""
         with self._lock:
             self._sessions.clear()
             self._partitions = 0

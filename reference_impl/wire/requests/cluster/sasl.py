@@ -1,9 +1,11 @@
-"""Wire handlers of requests about authentication, except those that authenticate a client.
+"""Wire handlers of SASL requests and of requests about SCRAM credentials.
 
     SaslHandshake, SaslAuthenticate   are refused with ILLEGAL_SASL_STATE: the client has
                                       authenticated already, or need not authenticate
     DescribeUserScramCredentials      returns the mechanisms and iterations of users
     AlterUserScramCredentials         adds, replaces and deletes credentials, user by user
+
+The module `authentication` handles the SASL requests of a client that must still authenticate.
 
 Source: KafkaApis.handleSaslHandshakeRequest, KafkaApis.handleSaslAuthenticateRequest,
 KafkaApis.handleDescribeUserScramCredentialsRequest; ScramImage.describe;

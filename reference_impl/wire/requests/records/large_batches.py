@@ -34,10 +34,12 @@ def is_read_before(head: Header) -> bool:
 async def scanned_before(
     broker: ServedBroker, data: bytes, head: Header
 ) -> RecordFacts | ErrorCode | None:
-    """Returns facts about the records of a large or compressed batch, or the error that rejects it.
+    """Returns facts about the records of a batch, or the error that rejects it.
 
+    The batch is large or compressed (`is_read_before`), and is read before the leader checks it.
     `head` is the header of the first batch in `data`. The largest batches are read in another
-    thread. Returns None if `data` is not exactly one valid batch; the leader then rejects it.
+    thread. If `data` is not exactly one valid batch, the result is None, and the leader then
+    rejects the data.
     """
     batch = only_batch(data)
     if isinstance(batch, ErrorCode):

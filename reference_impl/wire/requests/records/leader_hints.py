@@ -41,7 +41,7 @@ class LeaderHints:
     def beside(self, place: TopicPartition) -> dict[str, Any]:
         """Returns the response field `current_leader` of a topic partition.
 
-        Returns {} for a topic partition whose leader the response does not name.
+        Returns {} if the topic partition has no hint, for example because its request succeeded.
         """
         state = self.states.get(place)
         if state is None:
