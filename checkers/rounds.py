@@ -36,7 +36,8 @@ class Rounds(Protocol):
         ...
 
     def begin(self, sent: Sequence[Sent], collect: Collect) -> list[bytes]:
-        """Runs `collect` on the data `sent`, and stores what it returns as the first level of data.
+        """Runs `collect` on the data `sent`; the data that `collect` returns becomes the first
+        level.
 
         Returns the reports that `collect` sends to the driver.
         """

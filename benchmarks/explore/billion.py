@@ -1,8 +1,8 @@
-"""Measures the first billion states of KIP-320 on three brokers with epochs 0..3, exact.
+"""Measures the first billion states of KIP-320, with three brokers and the epochs 0..3.
 
-The keys and the parents of the states move to files; the hash set stays in memory. This needs 17 GB
-of memory, 10 GB of disk, and 12 minutes of CPU. This benchmark is not part of `make bench`:
-`python -m benchmarks.explore.billion`.
+The search stores exact states, not hashes. The keys and the parents of the states move to files;
+the hash set stays in memory. This needs 17 GB of memory, 10 GB of disk, and 12 minutes of CPU. This
+benchmark is not part of `make bench`: `python -m benchmarks.explore.billion`.
 """
 
 from __future__ import annotations

@@ -87,8 +87,8 @@ class Transitions:
     def where(self, claim: Liveness, formula: Formula, values: Sequence[int]) -> Mask:
         """Returns a mask of the states in which `formula` is true.
 
-        `formula` is the premise or the goal of the claim, and `values` are those of the claim's
-        parameters. Raises SpecError for a term whose value is outside its type.
+        `formula` is the premise or the goal of the claim, and `values` has a value for each
+        parameter of the claim. Raises SpecError for a term whose value is outside its type.
         """
         holds = formula_of(self.program, claim, formula, values)
         try:

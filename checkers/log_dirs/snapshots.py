@@ -55,10 +55,10 @@ def producer_snapshot(log: Log) -> Found:
 
 
 def _below(log: Log) -> Ints:
-    """Returns the rows of the batches that lead without a gap up to the producer snapshot's offset.
+    """Returns the rows of the batches just below the producer snapshot's offset.
 
-    All of them are sound, and in the same range: a series of adjacent sound batches without an
-    offset gap. If no batch ends just below the snapshot's offset, the result is empty.
+    The batches are sound. No offset is missing between them, nor between the last batch and the
+    snapshot's offset. If no sound batch ends just below this offset, the result is empty.
     """
     offset = -1 if log.metadata.snapshot is None else log.metadata.snapshot.offset
     rows: Ints = log.sound

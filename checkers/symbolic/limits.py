@@ -89,7 +89,8 @@ class Solver:
         self._solver.add(*facts)
 
     def check(self, *assumptions: Expr) -> Answer:
-        """Returns whether formulas and `assumptions` can be true together: sat, unsat or unknown.
+        """Returns whether the formulas of this solver and `assumptions` can be true together: sat,
+        unsat or unknown.
 
         The answer is `unknown` at a limit. Raises KeyboardInterrupt if the user presses Ctrl-C.
         """

@@ -57,7 +57,7 @@ class SmallScope:
         return out
 
     def state(self, model: Model) -> State:
-        """Returns the state that the Z3 model describes, as it is before the step."""
+        """Returns the values that the Z3 model gives to the spec's state before the step."""
         return {cell: self.value(model, info, term) for cell, info, term in self.cells()}
 
     def arguments(self, model: Model, action: Action) -> tuple[int, ...]:

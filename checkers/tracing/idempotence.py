@@ -54,8 +54,8 @@ class Latest(NamedTuple):
 
 
 class Position(NamedTuple):
-    """The state after the events of a trace so far: the spec's state, and other facts that the
-    mapping needs.
+    """The spec's state after the events of a trace so far, and facts that this state does not
+    have.
     """
 
     state: RowState

@@ -14,8 +14,8 @@ from properties.refinement.behaviour import as_int
 class ReplicationState(NamedTuple):
     """A state of the spec `replication-abstract`.
 
-    In its methods, the parameter `r` is the number of a replica in the spec, and `f` that of a
-    follower.
+    In its methods, the parameter `r` is the number of a replica in the spec, and `f` is the number
+    of a follower.
     """
 
     state: RowState

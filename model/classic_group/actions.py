@@ -158,7 +158,9 @@ class ClassicGroupActions(ClassicGroupState):
         )
 
     def says_it_had(s, m: Member) -> Bool:
-        """True if the member reports that its last assignment gave it the partition."""
+        """True if the member reports that it owned the partition by the newest assignment that
+        it received.
+        """
         return s.group.members[m] & s.consumer[m].claims
 
     @action

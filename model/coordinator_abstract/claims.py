@@ -13,7 +13,7 @@ from model.language import Bool, all_of, exists, forall, iff, implies, invariant
 
 
 class AbstractCoordinatorClaims(CoordinatorLemmas):
-    """Claims about atomicity, failover, fencing and the last producer epoch."""
+    """Claims about atomicity, failover, fencing and the largest possible producer epoch."""
 
     @invariant
     def atomic(s) -> Bool:
@@ -119,8 +119,8 @@ class AbstractCoordinatorClaims(CoordinatorLemmas):
 
     @invariant
     def no_instance_has_the_last_epoch(s) -> Bool:
-        """No instance receives the last producer epoch, because no commit or abort could raise
-        it.
+        """No instance receives the largest possible producer epoch, because no commit or abort
+        could raise it.
         """
         return forall(
             implies(s.is_ready[i], s.held[i].producer_epoch < s.last_epoch) for i in Instance

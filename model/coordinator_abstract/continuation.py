@@ -64,11 +64,12 @@ class ContinuationActions(AbstractCoordinator):
         return all_of(m.is_known, ~m.is_ongoing, ~s.has_decision(m))
 
     def keeps_last(s, i: TransactionalId) -> Bool:
-        """True if the log also has the producer's previous producer id and epoch.
+        """True if the coordinator's log keeps a previous producer id and epoch of `i`.
 
-        After a new instance has begun, the log has no previous producer id and epoch. Without this
-        rule, the variant `new-instance-keeps-last` breaks the claim `one_instance_has_an_epoch` in
-        6 steps.
+        The log does so if the last committed record is a commit or abort, or answers an instance
+        that continues. The record of a new instance keeps no previous producer id and epoch.
+        Without this rule, the variant `new-instance-keeps-last` breaks the claim
+        `one_instance_has_an_epoch` in 6 steps.
         """
         return s.has_decision(s.log[i]) | s.has_last[i]
 
@@ -137,7 +138,7 @@ class ContinuationActions(AbstractCoordinator):
         )
 
     def expects_last(s, c: Instance, m: Metadata) -> Bool:
-        """True if the instance has the previous producer id and epoch that the record keeps.
+        """True if the instance has the previous producer id and epoch of the metadata record `m`.
 
         Without the comparison of epochs, the variant `repeats-for-zombies` breaks the claim
         `one_instance_has_an_epoch` in 8 steps.

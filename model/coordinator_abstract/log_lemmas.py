@@ -178,7 +178,11 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         )
 
     def has_the_transaction(s, i: TransactionalId) -> Bool:
-        """True if the appended record and the last committed record have the same transaction."""
+        """True if the newest record in the coordinator's log has the same transaction as the newest
+        committed record.
+
+        The newest record may not be committed yet.
+        """
         return s.appended[i].transaction == s.log[i].transaction
 
     @lemma

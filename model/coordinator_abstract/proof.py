@@ -309,7 +309,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     @lemma
     def an_added_partition_is_in_the_log_or_marked(s) -> Bool:
         """If a partition was added to a transaction, the partition has the transaction's marker, or
-        the transaction is open in the log and includes the partition.
+        the transaction is open in the coordinator's log with this partition.
 
         True because the coordinator completes a transaction only after each partition has its
         marker.
@@ -324,7 +324,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         )
 
     def is_open_in_the_log(s, x: Transaction, t: TopicPartition) -> Bool:
-        """True if the log has the transaction as ongoing or prepared, with this partition."""
+        """True if the coordinator's log has the transaction as ongoing or prepared, with `t`."""
         m = s.metadata_of(x)
         return all_of(m.transaction == x, m.is_ongoing | m.is_prepared, m.partitions[t])
 

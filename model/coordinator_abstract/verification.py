@@ -1,11 +1,12 @@
 """Abstract coordinators with transaction version 1, whose partitions verify (KIP-890 part 1).
 
-In transaction version 1, a commit or abort keeps the producer epoch, so all transactions of an
-instance have one stamp. A partition cannot distinguish a late record from a record of the next
-transaction. So before a record opens a transaction in a partition, the leader verifies it: it
-creates a *guard* for the request, and asks the coordinator whether the ongoing transaction of this
-stamp has the partition. The leader appends the record only if the coordinator confirms this and the
-request still has its guard. Each append and each marker of the producer id removes the guard.
+In transaction version 1, a commit or abort keeps the producer epoch. So all transactions of an
+instance have one *stamp*: the same transactional id, producer id and producer epoch. A partition
+cannot distinguish a late record from a record of the next transaction. So before a record opens a
+transaction in a partition, the leader verifies it: it creates a *guard* for the request, and asks
+the coordinator whether the ongoing transaction of this stamp has the partition. The leader appends
+the record only if the coordinator confirms this and the request still has its guard. Each append
+and each marker of the producer id removes the guard.
 
 So no record hangs. But a verification compares stamps, not transactions: a late record of one
 transaction may join the next transaction of the same stamp. A late request or a late marker may
@@ -22,9 +23,10 @@ The spec has the actions of the version `kip-1228`, and these three. No action i
 Source: KIP-890 part 1; UnifiedLog.analyzeAndValidateProducerState and
 ProducerStateManager.maybeCreateVerificationStateEntry of Apache Kafka 3.9.
 Simplified: a client may send a record to a partition that the transaction does not have. A client
-without added partitions requests no end, as in Kafka. If an append of a fence fails but the
-coordinator does not, Kafka keeps the raised epoch (KAFKA-9666); here, no such append fails. A
-replaced coordinator confirms nothing (`confirm`).
+without added partitions requests no end, as in Kafka. A *fence* raises the epoch and aborts the
+ongoing transaction. If the append of a fence's record fails but the coordinator does not, Kafka
+keeps the raised epoch (KAFKA-9666); here, no such append fails. A replaced coordinator confirms
+nothing (`confirm`).
 """
 
 from __future__ import annotations
@@ -248,7 +250,8 @@ class VerificationActions(AbstractCoordinator):
         s.vouched[x][t] = False
 
     def vouches(s, x: Transaction, t: TopicPartition) -> Bool:
-        """True if the log has an ongoing transaction of this stamp with this partition.
+        """True if the coordinator's log has an ongoing transaction with this partition, and with
+        the producer id and epoch of `x`.
 
         If the coordinator also confirms a prepared transaction, the variant `vouches-for-prepared`
         breaks the claim `no_hanging_transaction` in 12 steps.

@@ -141,7 +141,7 @@ class GroupOffsetsActions(GroupOffsetsState):
         """A member joins, leaves or times out, and a rebalance begins.
 
         Kafka: GroupMetadataManager.prepareRebalance. Simplified: this action covers every cause.
-        Every claim also holds without the guard of this action.
+        Every claim also holds without the guard that no rebalance is in progress.
         """
         when(~s.group.is_rebalancing)
         s.group.is_rebalancing = true
@@ -159,7 +159,7 @@ class GroupOffsetsActions(GroupOffsetsState):
 
         A member that did not join the rebalance learns this later. Kafka:
         GroupMetadataManager.completeClassicGroupJoin. Simplified: the generation and its assignment
-        are one step. Every claim also holds without the guard of this action.
+        are one step. Every claim also holds without the guard that a rebalance is in progress.
         """
         s.assign(owner)
 
@@ -168,7 +168,7 @@ class GroupOffsetsActions(GroupOffsetsState):
         """The rebalance ends without members, and the group is empty.
 
         Kafka: GroupMetadataManager.completeClassicGroupJoin. Simplified: the members may be gone at
-        any time. Every claim also holds without the guard of this action.
+        any time. Every claim also holds without the guard that a rebalance is in progress.
         """
         s.assign(nothing)
 
@@ -316,8 +316,8 @@ class GroupOffsetsActions(GroupOffsetsState):
         again.
 
         Kafka: KafkaProducer.abortTransaction; TransactionCoordinator.abortTimedOutTransactions.
-        Simplified: a timeout may end at any time. Every claim also holds without the guard of this
-        action.
+        Simplified: a timeout may end at any time. Every claim also holds without the guard that the
+        transaction has output or an offset, and without the guard that it has not ended.
         """
         c = s.consumer[m]
         when(~s.has_nothing_open(m), ~c.ended)

@@ -55,9 +55,11 @@ class SnapshotKeepsNewest(WithRestarts):
     """
 
     def is_restored(s, offset: Offset, end: Offset) -> Bool:
-        """True if the record is the last record of its producer before `end`.
+        """True if the record at `offset` is the newest record of its producer below the log end
+        `end`.
 
-        Kafka: ProducerStateManager.writeSnapshot and readSnapshot.
+        A leader that restarts detects retries of these records only. Kafka:
+        ProducerStateManager.writeSnapshot and readSnapshot.
         """
         return forall(
             implies(

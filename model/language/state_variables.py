@@ -4,8 +4,8 @@ Engines see only flat variables: a record is a group of variables, and a set is 
 example, `replica[r].isr[f]` is the variable `replica.isr` applied to two keys.
 
 A *view* is a record or a map that is bound to a Python name: each use of the name reads the
-variables again. Every read returns the value before the action. So tracing refuses a read through a
-view after an assignment (`tracing.py`).
+variables again. Every read returns the value before the action. After an assignment, a read through
+a view would seem to return the new value, so `tracing.py` refuses it.
 """
 
 from __future__ import annotations

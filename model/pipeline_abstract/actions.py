@@ -93,9 +93,10 @@ class PipelineActions(PipelineState):
         return s.holder[x] == i
 
     def may_hand_over(s, x: TransactionalId) -> Bool:
-        """True if the transactional id has no transaction, or its last transaction is complete.
+        """True if another instance may take over the transactional id: the id has no transaction,
+        or its newest transaction is complete.
 
-        The coordinator aborts an open transaction first. Without this rule, the variant
+        If a transaction is open, the coordinator aborts it first. Without this rule, the variant
         `inherits-transaction` breaks the claim `each_input_at_most_once` in 10 steps.
         """
         return ~s.is_decided(x) & ~s.has_content(x)

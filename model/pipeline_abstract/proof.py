@@ -134,12 +134,12 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def pending_offsets_match_effects(s) -> Bool:
-        """While a transaction with a pending offset is open, it has exactly the output records of
-        the inputs from the committed offset up to the pending offset.
+        """While a transaction with a pending offset is open, the transaction has exactly the output
+        records of the inputs from the committed offset up to the pending offset.
 
-        After the coordinator has committed, the offset stays pending until the group coordinator
-        gets its marker. Until then, the output records that await a marker belong to inputs between
-        the two offsets.
+        After the coordinator has committed the transaction, the offset stays pending until the
+        group coordinator gets the transaction's marker. Until then, the output records that await a
+        marker belong to inputs between the two offsets.
 
         True because the instance that sent the pending offset had its position just above these
         inputs.

@@ -123,10 +123,11 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_leadership_is_well_formed(s) -> Bool:
-        """A leader's log still has all records that the log had when the leader's epoch began.
+        """The log of an epoch's leader still has all records that the log had when the epoch began.
 
-        The log also has each record that the leader committed. The variable `led` has this log for
-        each epoch. For an epoch that has not begun, the log is empty.
+        The log also has each record that the leader committed, and only records that were written.
+        The variable `led` keeps this log for each epoch. For an epoch that has not begun, the log
+        is empty.
         """
         return forall(
             all_of(

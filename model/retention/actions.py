@@ -250,8 +250,8 @@ class RetentionActions(RetentionState):
         the leader.
 
         Kafka: ReplicaFetcherThread.processPartitionData. Simplified: at most one record per fetch.
-        Without the guard that the leader still has the follower's next record, the claim
-        `log_start_is_committed` breaks in 5 steps.
+        Without the guard that the leader still has the record that the follower must fetch next,
+        the claim `log_start_is_committed` breaks in 5 steps.
         """
         ours, theirs = s.log[r], s.log[s.leader]
         when(s.is_following(r), theirs.log_start <= ours.end_offset)
@@ -278,7 +278,7 @@ class RetentionActions(RetentionState):
     def truncate_fully(s, r: Replica) -> None:
         """A follower drops its whole log and starts at the leader's log start.
 
-        The leader has deleted the follower's next record. Kafka:
+        The leader has deleted the record that the follower must fetch next. Kafka:
         UnifiedLog.truncateFullyAndStartAt, after OFFSET_OUT_OF_RANGE. Simplified: request, answer
         and truncation are one step. Without the guard that the leader has deleted this record, the
         claim `latest_values_are_kept` breaks in 4 steps.

@@ -115,8 +115,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """The delivery count in a write of the present leader is at most the leader's count of the
         record.
 
-        It is smaller if a timeout caused the write, and a member has acquired the record again
-        since.
+        The count in the write is smaller if a timeout caused the write, and a member has acquired
+        the record again since.
 
         True because each delivery increases the count.
         """

@@ -7,9 +7,9 @@ answers with the same epoch again.
 
 Source: KIP-360; TransactionCoordinator.prepareInitProducerIdTransit and
 TransactionMetadata.prepareIncrementProducerEpoch of Apache Kafka 4.3.
-Simplified: a client continues once, and only after it knows how its last transaction ended. It
-begins no transaction until it has its response. A response to a new instance is not lost. If no
-coordinator fails, no response is lost.
+Simplified: a client continues once, and only after it knows how all its transactions ended. The
+client then begins no transaction until it has the response to InitProducerId. A response to a new
+instance is not lost. If no coordinator fails, no response is lost.
 """
 
 from __future__ import annotations
@@ -156,7 +156,8 @@ class Continuation(Transactions):
 
     @action
     def repeat_response(s, i: Instance) -> None:
-        """A client repeats its request; the coordinator answers with the same epoch again.
+        """A client repeats its InitProducerId request, and the coordinator answers with the same
+        epoch again.
 
         Kafka: TransactionMetadata.prepareIncrementProducerEpoch.
         """

@@ -135,7 +135,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         transaction.
 
         Kafka: TransactionCoordinator.handleInitProducerId. Simplified: epochs never run out. At the
-        default constants, every claim also holds without the guard of this action.
+        default constants, every claim also holds without the guard that the epoch is larger, and
+        without the guard that no transaction is open.
         """
         when(s.current_epoch[producer] < new_epoch, s.has_nothing_open(producer))
         s.current_epoch[producer] = new_epoch

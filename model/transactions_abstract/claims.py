@@ -99,8 +99,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
         """For each transaction: epoch of its records <= epoch of its markers <= epoch of its
         producer.
 
-        True because a transaction begins with its producer's epoch, which only grows. Its markers
-        carry the epoch to which the commit or abort moves the producer.
+        True because a transaction begins with its producer's epoch, and this epoch only grows. The
+        transaction's markers carry the epoch to which the commit or abort moves the producer.
         """
         return forall(
             all_of(

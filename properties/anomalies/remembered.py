@@ -20,10 +20,11 @@ Fact = Callable[Concatenate[SubjectT, OthersT], FactT]
 
 
 def remembered(fact: Fact[SubjectT, OthersT, FactT]) -> Fact[SubjectT, OthersT, FactT]:
-    """Returns the function with a cache of its results for one history: the last one passed.
+    """Returns the function with a cache of its results for one history: the history of the newest
+    call.
 
-    A history is the same one only if it is the same object, so no histories are compared. The other
-    parameters are compared.
+    A call with another history object empties the cache, even if the two histories are equal. So
+    histories are never compared. The other parameters are compared.
     """
     last: tuple[object, dict[Hashable, FactT]] = (None, {})
 

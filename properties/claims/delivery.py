@@ -28,7 +28,11 @@ class Rewind(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
-    """The observations of one run of an application on one topic partition."""
+    """The values that were sent, stored and written in one run of an application.
+
+    The run reads one topic partition. `log` is the log of this partition, `rewinds` has the rewinds
+    of the consumers, and `history` has the operations of the clients.
+    """
 
     sent: tuple[str, ...]  # the values sent, in this order
     stored: tuple[str, ...] = ()  # the effects in the application's database

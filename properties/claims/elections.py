@@ -87,7 +87,10 @@ class Watched:
             yield sent.value, [seen for seen in self.moments if seen.at_ms <= at_ms][-1]
 
     def before_read(self) -> Watched:
-        """Returns the run up to the time when the final log was read."""
+        """Returns the run without the states after a reader began to read the final log.
+
+        If that time was not recorded, returns the whole run.
+        """
         read_at_ms = self.published.read_at_ms
         if read_at_ms is None:
             return self

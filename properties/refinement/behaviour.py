@@ -120,7 +120,9 @@ class Behaviour:
 
     @property
     def taken(self) -> Counter[str]:
-        """Returns how often each action was performed since the initial state was prepared."""
+        """Returns how often each action was performed, without the actions that prepared the
+        state.
+        """
         return Counter(call.action for call in calls_between(self.preparation, self.last))
 
     @property

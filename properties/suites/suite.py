@@ -57,7 +57,9 @@ def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
 class Suite:
     """A suite: a Hypothesis state machine, and the expected verdicts on its claims.
 
-    `inside` lists the settings in which a claim must hold, `outside` those in which it must break.
+    A setting is a named configuration of the suite. Each entry of `inside` has a claim, and a
+    setting in which it must hold. Each entry of `outside` has a claim, and a setting or seeded bugs
+    with which it must break.
     """
 
     name: str

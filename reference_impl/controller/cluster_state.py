@@ -38,8 +38,8 @@ def first_reason(*reasons: Reason) -> tuple[ErrorCode, str] | None:
 
 
 def unknown_topic(topic: str, known: States) -> Reason:
-    """Returns the error UNKNOWN_TOPIC_OR_PARTITION, which applies if `known` is empty.
+    """Returns a reason to reject a request on a topic: UNKNOWN_TOPIC_OR_PARTITION.
 
-    `known` has the registrations of the topic's partitions.
+    The reason applies if `known`, the registrations of the topic's partitions, is empty.
     """
     return not known, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic} does not exist"

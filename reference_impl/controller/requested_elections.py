@@ -1,4 +1,4 @@
-"""The elections that a client requests: of the preferred leader, or an unclean one.
+"""The elections that a client requests: a preferred leader election, or an unclean one.
 
 Source: ReplicationControlManager.electLeader; KIP-460.
 """

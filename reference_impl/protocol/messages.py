@@ -295,7 +295,9 @@ class OffsetForLeaderEpoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetOfLeaderEpoch:
-    """Response: the end offset of the leader epoch; both fields are -1 if the epoch is unknown."""
+    """Response: a leader epoch and its end offset; both are -1 if the requested epoch is
+    unknown.
+    """
 
     topic_partition: TopicPartition
     error: ErrorCode = ErrorCode.NONE

@@ -91,7 +91,7 @@ def kept() -> tuple[Outcome, ...]:
 
 
 def keep(rows: Iterable[Outcome]) -> None:
-    """Writes the entries to `record.json`; only the last entry of each system is kept."""
+    """Writes one entry for each system to `record.json`: the last entry of the system in `rows`."""
     last = {row.system: asdict(row) for row in rows}
     text = json.dumps([last[system] for system in sorted(last)], indent=1)
     KEPT.write_text(f"{text}\n", encoding="utf-8")

@@ -1,7 +1,7 @@
 """The record of the campaign: every mutant that was tried, and the verdict of the tests.
 
-The record is a JSON file with one line for each mutant. A campaign continues where the last one
-ended.
+The record is a JSON file with one line for each mutant. A campaign continues where the previous
+campaign ended.
 """
 
 from __future__ import annotations

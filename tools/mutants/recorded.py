@@ -53,8 +53,9 @@ class Cache:
             self._digest.update(f"{file.relative_to(tree)}\0".encode() + file.read_bytes())
 
     def read(self, tests: Iterable[str]) -> Recorded:
-        """Returns the recorded CPU times and called functions of the tests, and of all tests in
-        their files.
+        """Returns the stored CPU times and called functions of all tests in the files of `tests`.
+
+        A file without stored results adds nothing.
         """
         all_of_them = Recorded({}, {})
         for file in map(self._kept, {_file(test) for test in tests}):

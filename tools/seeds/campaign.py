@@ -25,8 +25,8 @@ PROFILE = profile_named("pr")
 class Search:
     """One search: a suite and a seed, inside or outside the conditions of its claims.
 
-    If `side` is None, the conditions of all claims hold; otherwise `side` is a setting outside the
-    condition of one claim.
+    If `side` is None, the conditions of all claims hold. Otherwise `side` has one claim, and a
+    setting or seeded bugs that violate its condition.
     """
 
     suite: Suite

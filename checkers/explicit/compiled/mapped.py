@@ -25,9 +25,11 @@ HAS_FILES = sys.platform == "linux"  # arrays in files grow by `mremap`
 
 
 def cannot_grow(number: int) -> OSError | InputFault:
-    """Returns the error for a file that the system refused to enlarge, by its error number.
+    """Returns the error for a file that the system refused to enlarge; `number` is the error
+    number.
 
-    A full disk is an OSError: the command finds the folder, and names it.
+    For a full disk, returns an OSError, from which the command makes an error that names the
+    folder.
     """
     if number in FULL:
         return OSError(number, os.strerror(number))

@@ -52,7 +52,7 @@ def bit_of(number: Ints) -> Bits:
 def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
     """Returns, for each 64-bit word, the bits of the numbers from `low` to `high - 1`.
 
-    `word` has the number n of each word. Word n has the bits of the numbers from 64n to 64n+63.
+    `word` has the index n of each word. Word n has the bits of the numbers from 64n to 64n+63.
     For example, word 1, low 64 and high 66 give `0b11`.
     """
     begin = word << WORD_BITS

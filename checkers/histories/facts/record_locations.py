@@ -5,7 +5,7 @@
 
 A shuffle splits each table into partitions. One partition of SENDS has all sends of a value, in
 adjacent rows. One partition of RECORD_LOCATIONS has all rows of a key whose offsets are in the same
-block of 65,536. They are sorted by key, offset, value and operation.
+block of 65,536. The rows of this partition are sorted by key, offset, value and operation.
 
 Most values have one location (key and offset), so all their rows are in one partition. For the
 other values, see `unconfirmed_values`.

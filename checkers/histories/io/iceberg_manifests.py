@@ -2,8 +2,9 @@
 
 Both are Avro container files. A manifest's entry has the status 2 if the snapshot deleted its file.
 A file has rows, position deletes or equality deletes. The sequence number of a file is that of the
-commit that added the file. If the file's entry has no sequence number, the entry of its manifest
-has it. All files of a manifest have the partition spec that the manifest's entry names.
+commit that added the file. If the file's entry has no sequence number, the manifest's entry in the
+manifest list has the number. All files of a manifest have the partition spec that the manifest's
+entry names.
 
 Source: the Iceberg table spec, "Manifests", "Manifest Lists" and "Sequence Numbers".
 """

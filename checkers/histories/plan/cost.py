@@ -88,7 +88,7 @@ Measured = Callable[[PassCost], None]
 def unmeasured(cost: PassCost) -> None:
     """Ignores the cost of a pass, which is one run over the history.
 
-    It is the default of functions that take a callback for the costs.
+    This function is the default callback for the costs of passes.
     """
     del cost
 

@@ -328,7 +328,7 @@ class Brokers(ElectedPartition):
         """The process of a broker is killed; the broker keeps its log, which is in the page cache.
 
         Kafka: SIGKILL. Simplified: `max_unclean` limits the number of unclean stops. Every claim
-        also holds without the guard of this action.
+        also holds without the guard that the broker is up.
         """
         when(s.broker[r].is_up, s.unclean < s.max_unclean)
         s.stop(r, cleanly=false)

@@ -157,7 +157,7 @@ class Clients(Markers):
         s.prepare(decided, outcome, s.epoch_of_decision(), s.ends_epochs())
 
     def is_decided_under(s, k: Transaction) -> Bool:
-        """True if the coordinator's last commit or abort has this transaction's producer id and
+        """True if the coordinator's newest commit or abort has this transaction's producer id and
         epoch.
         """
         return s.is_raised_from(s.stamp[k])
@@ -167,8 +167,8 @@ class Clients(Markers):
         epoch.
 
         A commit or abort raises the producer epoch by one, so the coordinator's epoch is now one
-        larger than the client's. If the client had the last epoch of its producer id, the
-        coordinator now has epoch 0 of another id.
+        larger than the client's. If the client had the largest epoch that a client may
+        receive, the coordinator now has epoch 0 of another id.
         """
         m = s.metadata
         return any_of(
@@ -185,7 +185,7 @@ class Clients(Markers):
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
         """True if the coordinator answers the client's EndTxn (commit or abort) with success.
 
-        The outcome of the coordinator's last commit or abort must be `outcome`, with the
+        The coordinator's newest commit or abort must have the outcome `outcome`, and the
         transaction's producer id and epoch. If the client requested this outcome, the coordinator
         answers before the markers are written. If the coordinator aborted without a request, as in
         a fence, it answers after all markers are written.
@@ -231,9 +231,9 @@ class Clients(Markers):
         )
 
     def is_turned_away(s) -> Bool:
-        """True if the coordinator answers a request with CONCURRENT_TRANSACTIONS.
+        """True if the coordinator is busy, and so answers requests with CONCURRENT_TRANSACTIONS.
 
-        This check comes before the check of the producer id and epoch.
+        The coordinator checks this before it checks the producer id and epoch.
         """
         return s.is_busy()
 

@@ -119,7 +119,11 @@ class Coordinator(Partitions):
         s.metadata = metadata
 
     def stamp_of_markers(s, metadata: Metadata) -> Stamp:
-        """Returns the producer id and epoch of the markers of a decision: those of its record."""
+        """Returns the producer id and epoch with which the markers of a commit or abort are
+        written.
+
+        These are the producer id and epoch of `metadata`, the record of the commit or abort.
+        """
         return Stamp(producer_id=metadata.producer_id, producer_epoch=metadata.producer_epoch)
 
     @action(fair="weak")

@@ -44,7 +44,7 @@ class Markers(Coordinator):
         Kafka: TransactionMarkerChannelManager, WriteTxnMarkers. Simplified: sending, appending and
         confirming are one step. Kafka's coordinator sends the marker until the partition confirms
         it; a repeated marker is the action `write_late_marker`. Every claim also holds without the
-        guard of this action.
+        guard that the coordinator has prepared a commit or abort.
         """
         epoch, end = s.coordinator_epoch, s.log[p].end_offset
         when(

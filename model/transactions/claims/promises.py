@@ -1,4 +1,4 @@
-"""The claims about transactions that clients and readers rely on.
+"""The claims about transactions: guarantees on which clients and readers rely.
 
 Source: KIP-98; KIP-890; KIP-1228; docs/sources.md D0.
 """

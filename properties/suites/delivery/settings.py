@@ -18,7 +18,9 @@ from reference_impl.simulation.producer import ProducerConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """An application, the settings of its input's producer, and the reader of its output."""
+    """A configuration of a run: an application, the producer of its input, and the reader of its
+    output.
+    """
 
     condition: str
     runs: ProgramFactory

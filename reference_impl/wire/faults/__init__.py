@@ -1,1 +1,3 @@
-"""Faults of a cluster: fault rules as data, the requests that they select, and what they do."""
+"""The faults of a cluster: rules as data, the requests that rules select, and the effects of
+faults.
+"""

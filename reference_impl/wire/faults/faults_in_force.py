@@ -9,7 +9,8 @@ A rule acts before the broker handles a request, or with `applied` after it.
     the response is decided  ->   the log of requests
 
 One object counts the requests to all brokers. A broker in a process of its own calls this object
-through the interface `Faults`. So a rule acts on the same request numbers as in one process.
+through the interface `Faults`. So a rule for the third request, for example, counts the requests to
+all brokers, in one process or in several.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ class Faults(Protocol):
 
     @property
     def are_possible(self) -> bool:
-        """True if requests must pass through these rules.
+        """True if brokers must pass their requests to these rules.
 
-        They must if a rule may match a request, or if the requests are logged.
+        This is so if a rule may match a request, or if requests are logged.
         """
         ...
 

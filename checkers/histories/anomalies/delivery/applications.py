@@ -64,11 +64,11 @@ class Application:
 
 
 def applications_of(reach: Batch, polls: Batch) -> dict[int, Application]:
-    """Returns for each owner, by number, an object that decides which records the owner received.
+    """Returns an `Application` for each owner that received a record, by the number of the owner.
 
     An owner is a consumer group, or a process without a group. `reach` has the highest delivered
-    offset of each owner in each log. It decides for most records. `polls` has the polls of the
-    others: of unconfirmed records, and of records that share an offset.
+    offset of each owner in each log. `polls` has the polls of unconfirmed records, and of records
+    that share an offset. The counts of each `Application` are still 0.
     """
     applications: dict[int, Application] = {}
     for of, ended_ok in (

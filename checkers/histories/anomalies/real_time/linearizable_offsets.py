@@ -99,13 +99,13 @@ _SENDS: Final = pa.schema(
 
 
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
-    """Returns the checks in this batch that are below a log end in an earlier batch.
+    """Returns the checks in this batch whose offset is lower than a log end in an earlier batch.
 
     A batch is a part of the history. A check compares the offset of an operation with the log ends
-    that were observed before the operation was invoked. The offset must not be lower.
-    `carried_limits` has the highest log end of each key in earlier batches. Operations that were
-    invoked no later than the first completion in this batch are left out: the plan compares their
-    checks one by one (`early` in `batch_summary`).
+    that were observed before the operation was invoked. The offset must not be lower than any of
+    them. `carried_limits` has the highest log end of each key in earlier batches. Operations that
+    were invoked no later than the first completion in this batch are left out: the plan compares
+    their checks one by one (`early` in `batch_summary`).
     """
     of = observed_offsets(batch, isolation)
     own = carried_limits.filter(compute.equal(carried_limits["batch"], batch.number)).to_pylist()

@@ -10,9 +10,9 @@ the operation began. A higher log end contradicts the offset.
 
 An operation that began after batch 0 ended is compared with the highest log end of batch 0, which
 is in the summary. But an operation of batch 1 may also begin before batch 0 ends. Then a log end
-counts only if it was observed before this operation began. The summary has only the last log ends
-of a batch. If these do not decide the check, a second pass over the history reads all rows of
-batch 0.
+counts only if it was observed before this operation began. The summary has the exact times of only
+the newest observations of a batch. If these do not decide the check, a second pass over the history
+reads all rows of batch 0.
 """
 
 from __future__ import annotations

@@ -22,9 +22,9 @@ MANY_BYTES: Final = 1024 * 1024  # after decompression
 
 
 def is_read_before(head: Header) -> bool:
-    """Returns True if the batch must be read before the leader checks it.
+    """Returns True if `scanned_before` must read the batch, before the leader handles it.
 
-    Such a batch has many records, or is compressed.
+    Such a batch has many records, or is compressed in a way that Kafka knows.
     """
     if not head.has_known_compression:
         return False
