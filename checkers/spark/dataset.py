@@ -29,6 +29,7 @@ from checkers.histories.plan.cost import Measured, TaskCost, measured_pass, unme
 from checkers.histories.plan.dataset import Dataset
 from checkers.histories.plan.kernel import Kernel, titles
 from checkers.histories.plan.partition import Partition
+from checkers.histories.plan.spill import OnDisk, codec_for
 from checkers.histories.plan.stage import Source
 from checkers.progress import Watcher, unwatched
 from checkers.spark.cells import COLUMNS, COST, FAULT, no_fault, table_of
@@ -82,7 +83,8 @@ class SparkDataset:
             yield self
             return
         with tempfile.TemporaryDirectory(prefix="urteil-cache-") as folder:
-            cache_ = ColumnCache(Path(folder), room=0)
+            codec = codec_for(self.rows, Path(folder))
+            cache_ = ColumnCache(Path(folder), room=0, codec=codec)
             partitions = (
                 CachedPartition(partition, number, cache_)
                 for number, partition in enumerate(self.partitions)
@@ -155,6 +157,7 @@ class SparkDataset:
         # Two jobs: tasks write a file for each target partition, then other tasks merge them.
         ordered = tuple(kernels.values())
         in_transit = Path(tempfile.mkdtemp(dir=folder))
+        codec = codec_for(self.rows, folder)
         write = partial(
             write_parts,
             tuple(enumerate(self.partitions)),
@@ -162,6 +165,7 @@ class SparkDataset:
             self.hash_seed,
             partitions,
             in_transit,
+            codec,
         )
         parts: list[list[Part]] = [[] for _ in range(partitions)]
         files: list[list[Partition]] = [[] for _ in ordered]
@@ -169,10 +173,10 @@ class SparkDataset:
             rows = _in_order(self._tasks(write))
             costs += _costs(rows)
             for row in _tables(rows):
-                written: dict[int, Partition] = pickle.loads(row["cell"])
+                written: dict[int, OnDisk] = pickle.loads(row["cell"])
                 for target, part in written.items():
                     parts[target].append((row["kernel"], part))
-            merge = partial(merge_files, ordered, parts, folder)
+            merge = partial(merge_files, ordered, parts, folder, codec)
             targets = self.spark.range(0, partitions, 1, self._tasks_for(partitions))
             for row in _in_order(targets.mapInArrow(merge, COLUMNS)):
                 files[row["kernel"]].append(pickle.loads(row["cell"]))

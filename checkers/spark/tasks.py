@@ -26,12 +26,19 @@ from checkers.histories.plan.cost import Meter
 from checkers.histories.plan.kernel import Kernel, run_kernels
 from checkers.histories.plan.partition import Partition
 from checkers.histories.plan.shuffle import merged, shuffled_schema, split_by_key
-from checkers.histories.plan.spill import read_in_turn, spill
+from checkers.histories.plan.spill import (
+    Codec,
+    OnDisk,
+    read_in_turn,
+    spill,
+    spill_whole,
+    spilled_whole,
+)
 from checkers.spark.cells import COST, FAULT, cell_row, cost_cell, no_fault, table_cell, table_of
 from model.faults import InputFault
 
 TaskP = ParamSpec("TaskP")
-Part = tuple[int, Partition]  # the number of a kernel, and rows that it returned
+Part = tuple[int, OnDisk]  # the number of a kernel, and rows that it returned
 _Numbered = tuple[int, Partition]  # a partition and its number
 
 
@@ -118,6 +125,7 @@ def write_parts(
     hash_seed: int,
     targets: int,
     folder: Path,
+    codec: Codec,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Runs the kernels, and writes their rows to one file for each kernel and shuffle partition.
@@ -131,7 +139,7 @@ def write_parts(
         results = run_kernels(kernels, partition, number, hash_seed, meter)
         for kernel, result in enumerate(results):
             written = {
-                target: spill(part, folder / f"{kernel}-{target}-of-{pid}.arrow")
+                target: spill(part, folder / f"{kernel}-{target}-of-{pid}.arrow", codec)
                 for target, part in split_by_key(result, targets)
             }
             if written:
@@ -143,21 +151,29 @@ def merge_files(
     kernels: Sequence[Kernel],
     parts: Sequence[Sequence[Part]],
     folder: Path,
+    codec: Codec,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Merges the files of each shuffle partition into one file for each kernel.
 
-    A kernel is a function from a batch of rows to a table.
+    A kernel is a function from a batch of rows to a table. Files that are merged are removed, so
+    they take disk space only once. A task that runs again keeps the files that its first run made.
     """
     prepare_worker(len(sys.modules))
     for target in _numbers(batches):
         for number, kernel in enumerate(kernels):
-            columns = shuffled_schema(kernel).names
-            some = (part for of_kernel, part in parts[target] if of_kernel == number)
-            table = merged(read_in_turn(some, columns), kernel)
-            if table.num_rows:
-                file = spill(table, folder / f"{number}-{target}.arrow")
-                yield cell_row(number, target, target, pickle.dumps(file))
+            some = [part for of_kernel, part in parts[target] if of_kernel == number]
+            if not some:
+                continue
+            file = folder / f"{number}-{target}.arrow"
+            if file.exists():
+                whole = spilled_whole(file)
+            else:
+                table = merged(read_in_turn(some, shuffled_schema(kernel).names), kernel)
+                whole = spill_whole(table, file, codec)
+            for path in {part.path for part in some}:
+                Path(path).unlink(missing_ok=True)
+            yield cell_row(number, target, target, pickle.dumps(whole))
 
 
 @_faults_as_rows

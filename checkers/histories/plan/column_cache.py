@@ -3,13 +3,13 @@
 An analysis of all anomalies makes about twenty passes over a history; without the cache, each pass
 would decompress its columns again. The cache keeps each column that was read or computed: in memory
 while there is room, then in a memory-mapped file. Integers and dictionary codes are stored in the
-narrowest width. All columns together take 73 bytes a row, of which 14 are the texts of values. A
-file gets its name only when it is complete, so several processes may share a folder.
+narrowest width. All columns together take 73 bytes a row, of which 14 are the texts of values, or
+24 bytes with compression. A file gets its name only when it is complete, so several processes may
+share a folder.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,7 @@ import pyarrow as pa
 from checkers.histories.columnar.arrow import as_ints
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.plan.partition import Partition
-from checkers.histories.plan.spill import only_table_in, shrunk_column, spill
+from checkers.histories.plan.spill import Codec, only_table_in, shrunk_column, spill_whole
 
 _FEW: Final = 2  # a part is read only if it has at most 1 / _FEW of the rows
 
@@ -31,6 +31,7 @@ class ColumnCache:
 
     folder: Path | None
     room: int  # bytes left in memory; further columns go to the folder, if there is one
+    codec: Codec = None  # of the files
     held: dict[str, pa.ChunkedArray] = field(default_factory=dict[str, pa.ChunkedArray])
 
     def column(self, name: str) -> pa.ChunkedArray | None:
@@ -51,10 +52,7 @@ class ColumnCache:
             self.room -= column.nbytes
             self.held[name] = column
         elif self.folder:
-            incomplete = self.folder / f"{name} of {os.getpid()}"
-            incomplete.unlink(missing_ok=True)  # remains of an interrupted attempt
-            spill(pa.table({"column": column}), incomplete)
-            incomplete.replace(self.folder / name)
+            spill_whole(pa.table({"column": column}), self.folder / name, self.codec)
         return column
 
 

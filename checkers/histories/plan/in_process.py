@@ -18,7 +18,7 @@ from checkers.histories.plan.dataset import Dataset
 from checkers.histories.plan.kernel import Kernel, run_kernels, titles
 from checkers.histories.plan.partition import Partition
 from checkers.histories.plan.shuffle import merged, shuffled_schema, split_by_key
-from checkers.histories.plan.spill import SpillStore, read_in_turn
+from checkers.histories.plan.spill import SpillStore, codec_for, read_in_turn
 from checkers.histories.plan.stage import Source
 from checkers.progress import Progress, Watcher, unwatched
 
@@ -49,7 +49,8 @@ class LocalDataset:
     @contextmanager
     def cached(self, *, on_disk: bool) -> Generator[LocalDataset]:
         with tempfile.TemporaryDirectory(prefix="urteil-cache-") as folder:
-            cache = ColumnCache(Path(folder) if on_disk else None, self.memory_bytes)
+            codec = codec_for(self.rows, Path(folder))
+            cache = ColumnCache(Path(folder) if on_disk else None, self.memory_bytes, codec)
             partitions = (
                 CachedPartition(partition, number, cache)
                 for number, partition in enumerate(self.partitions)
@@ -83,10 +84,12 @@ class LocalDataset:
     def _shuffled(
         self, kernels: Mapping[Source, Kernel], count: int, scratch: Path, tasks: list[TaskCost]
     ) -> Mapping[Source, LocalDataset]:
-        in_transit = {
-            name: SpillStore(Path(tempfile.mkdtemp(dir=scratch)), self.memory_bytes // len(kernels))
-            for name in kernels
-        }
+        codec, memory_bytes = codec_for(self.rows, scratch), self.memory_bytes // len(kernels)
+
+        def store() -> SpillStore:
+            return SpillStore(Path(tempfile.mkdtemp(dir=scratch)), memory_bytes, codec)
+
+        in_transit = {name: store() for name in kernels}
         parts: dict[Source, list[list[Partition]]] = {
             name: [[] for _ in range(count)] for name in kernels
         }
@@ -97,14 +100,13 @@ class LocalDataset:
         shuffled: dict[Source, LocalDataset] = {}
         for name, kernel in kernels.items():
             columns = shuffled_schema(kernel).names
-            folder = Path(tempfile.mkdtemp(dir=scratch))
-            store = SpillStore(folder, self.memory_bytes // len(kernels))
+            kept = store()
             partitions: list[Partition] = []
             for number, arrived in enumerate(parts.pop(name)):
                 table = merged(read_in_turn(arrived, columns), kernel)
                 arrived.clear()
                 in_transit[name].drop(number)
-                partitions.append(store.keep(number, table))
+                partitions.append(kept.keep(number, table))
             shuffled[name] = replace(self, partitions=tuple(partitions), source=name)
         return shuffled
 

@@ -19,7 +19,9 @@ from checkers.histories.analysis import Analysis, analyze
 from checkers.histories.io import locations, reading
 from checkers.histories.io.locations import location
 from checkers.histories.io.recorded import UnreadableHistory, as_table
+from checkers.histories.plan.spill import Codec
 from checkers.progress import Progress
+from checkers.spark import dataset
 from checkers.spark.run import analyze_on_spark
 from checkers.spark.session import archive, session
 from model.faults import InputFault
@@ -122,11 +124,17 @@ def generated(seed: int) -> pa.Table:
     return as_table(history("\n".join(lines)))
 
 
-@pytest.mark.parametrize(("seed", "groups"), [(1, 2), (2, 5)])
+@pytest.mark.parametrize(("seed", "groups", "codec"), [(1, 2, None), (2, 5, "lz4")])
 def test_generated_histories_have_the_same_verdict(
-    spark: SparkSession, tmp_path: Path, seed: int, groups: int
+    spark: SparkSession,
+    tmp_path: Path,
+    seed: int,
+    groups: int,
+    codec: Codec,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     del spark
+    monkeypatch.setattr(dataset, "codec_for", lambda rows, folder: codec)
     pq.write_table(generated(seed), tmp_path / "h.parquet", row_group_size=17)
     found = analyze_on_spark(
         tmp_path / "h.parquet", rows_per_partition=20, shuffle_partitions=groups
