@@ -14,10 +14,12 @@ from typing import Any, Final
 import pyarrow as pa
 
 from checkers.histories.plan.cost import Meter
+from checkers.histories.plan.spill import OnDisk
 from model.faults import InputFault
 
 FAULT: Final = -1  # in the column `kernel`: the cell is the message of an InputFault
 COST: Final = -2  # the cell is the TaskCost of the task
+IN_FILE: Final = -1  # in the column `target`: the cell is the OnDisk of the table
 COLUMNS: Final = "kernel int, target int, origin int, cell binary"
 _CELL: Final = pa.schema(
     [
@@ -57,4 +59,7 @@ def no_fault(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def table_of(row: Mapping[str, Any]) -> pa.Table:
+    if row["target"] == IN_FILE:
+        in_file: OnDisk = pickle.loads(row["cell"])
+        return in_file.whole()
     return pa.ipc.open_stream(row["cell"]).read_all()

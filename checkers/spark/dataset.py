@@ -34,6 +34,7 @@ from checkers.histories.plan.stage import Source
 from checkers.progress import Watcher, unwatched
 from checkers.spark.cells import COLUMNS, COST, FAULT, no_fault, table_of
 from checkers.spark.connect import is_local, parallelism
+from checkers.spark.shared_files import run_shared, shared
 from checkers.spark.tasks import (
     Part,
     merge_cells,
@@ -104,10 +105,21 @@ class SparkDataset:
         )
         if not needed:
             return [kernel.schema.empty_table() for kernel in kernels]
-        task = partial(process, needed, tuple(kernels), self.hash_seed, None)
         some = replace(self, partitions=tuple(partition for _, partition in needed))
-        with some._watched(titles(kernels)):
+        with some._watched(titles(kernels)), self._shared_folder() as folder:
+            run = partial(process, needed, tuple(kernels), self.hash_seed, None, folder)
+            task = partial(run_shared, shared(run, folder / "task")) if folder else run
+            # The tables of the result stay mapped into memory after their files are removed.
             return _collected(some._tasks(task), kernels, self.measured, self.source)
+
+    @contextmanager
+    def _shared_folder(self) -> Generator[Path | None]:
+        # Only the tasks of a local master see the files of the driver.
+        if not is_local(self.spark):
+            yield None
+            return
+        with tempfile.TemporaryDirectory(prefix="urteil-pass-") as folder:
+            yield Path(folder)
 
     @contextmanager
     def shuffle(
@@ -125,6 +137,7 @@ class SparkDataset:
             tuple(kernels.values()),
             self.hash_seed,
             partitions,
+            None,
         )
         tasks = self._tasks_for(partitions)
         about = [self.rows // tasks] * tasks  # rows of each task that reads the result

@@ -16,7 +16,7 @@ from functools import cache, partial, wraps
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import ParamSpec
+from typing import Final, ParamSpec
 
 import pyarrow as pa
 
@@ -34,11 +34,21 @@ from checkers.histories.plan.spill import (
     spill_whole,
     spilled_whole,
 )
-from checkers.spark.cells import COST, FAULT, cell_row, cost_cell, no_fault, table_cell, table_of
+from checkers.spark.cells import (
+    COST,
+    FAULT,
+    IN_FILE,
+    cell_row,
+    cost_cell,
+    no_fault,
+    table_cell,
+    table_of,
+)
 from model.faults import InputFault
 
 TaskP = ParamSpec("TaskP")
 Part = tuple[int, OnDisk]  # the number of a kernel, and rows that it returned
+LARGE: Final = 1 << 16  # bytes of a table that goes through a file
 _Numbered = tuple[int, Partition]  # a partition and its number
 
 
@@ -75,6 +85,7 @@ def process(
     kernels: Sequence[Kernel],
     hash_seed: int,
     targets: int | None,  # the number of shuffle partitions; None: the driver collects the results
+    folder: Path | None,  # where large tables go, if the driver can read files here
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Runs the kernels on some partitions; yields a row for each table that a kernel returns.
@@ -90,7 +101,11 @@ def process(
         for kernel, result in enumerate(results):
             parts = iter([(0, result)]) if targets is None else split_by_key(result, targets)
             for target, table in parts:
-                yield table_cell(kernel, target, number, table)
+                if folder and table.nbytes > LARGE:
+                    file = spill(table, folder / f"{kernel}-of-{os.getpid()}.arrow")
+                    yield cell_row(kernel, IN_FILE, number, pickle.dumps(file))
+                else:
+                    yield table_cell(kernel, target, number, table)
     yield cost_cell(meter)
 
 

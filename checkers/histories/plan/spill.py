@@ -42,7 +42,10 @@ class OnDisk:
         return self
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        return self.within(_mapped(self.path)).select(list(columns))
+        return self.whole().select(list(columns))
+
+    def whole(self) -> pa.Table:
+        return self.within(_mapped(self.path))
 
     def within(self, file: pa.Buffer) -> pa.Table:
         return _table(file.slice(self.at, self.size))

@@ -1,0 +1,63 @@
+"""Objects that tasks of a local master read from a memory-mapped file.
+
+A task's kernels (functions from a batch of rows to a table) hold arrays that earlier passes have
+computed: gigabytes for a large history. The driver writes them to a file once. The tasks map this
+file into memory, so all tasks share one copy of the arrays, and none passes through Java.
+
+The arrays are read-only in a task. The file has the pickled object first, and then its buffers.
+
+Source: PEP 574 (pickle protocol 5 with out-of-band data).
+"""
+
+from __future__ import annotations
+
+import mmap
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark import cloudpickle
+
+_dumps: Final[Any] = cloudpickle.dumps
+_ALIGNED: Final = 64  # bytes; Arrow's recommendation for the start of a buffer
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """An object in a file: the pickled object has the first size, its buffers have the others."""
+
+    path: str
+    sizes: tuple[int, ...]  # bytes
+
+    def load(self) -> Any:
+        with open(self.path, "rb") as file:
+            mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        starts = accumulate(map(_padded, self.sizes), initial=0)
+        parts = [mapped[at : at + size] for at, size in zip(starts, self.sizes, strict=False)]
+        return pickle.loads(parts[0], buffers=parts[1:])
+
+
+def shared(value: Any, file: Path) -> Shared:
+    """Writes an object to the file, and returns what a task needs to load it."""
+    buffers: list[pickle.PickleBuffer] = []
+    head = _dumps(value, protocol=5, buffer_callback=buffers.append)
+    parts = [memoryview(head), *(buffer.raw() for buffer in buffers)]
+    with file.open("wb") as sink:
+        for part in parts:
+            sink.write(part)
+            sink.write(bytes(_padded(part.nbytes) - part.nbytes))
+    return Shared(str(file), tuple(part.nbytes for part in parts))
+
+
+def run_shared(task: Shared, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Runs a task that `shared` wrote: a function from batches of rows to batches of cells."""
+    run: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]] = task.load()
+    yield from run(batches)
+
+
+def _padded(size: int) -> int:
+    return -size % _ALIGNED + size
