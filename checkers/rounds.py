@@ -32,7 +32,10 @@ class Rounds(Protocol):
     def partitions(self) -> int: ...
 
     def on_workers(self, file: Path) -> Callable[[], str]:
-        """Sends a file to all workers; returns a function that returns its path on a worker."""
+        """Sends a file to all workers, and returns a function for the file's path.
+
+        A worker calls this function to get the path of its copy.
+        """
         ...
 
     def begin(self, sent: Sequence[Sent], collect: Collect) -> list[bytes]:

@@ -68,10 +68,11 @@ class UnreadableEvents(InputFault):
 
 
 def from_json(line: str) -> Event:
-    """Returns the event in this line of JSON; raises UnreadableEvents for any other line.
+    """Returns the event in this line of JSON; raises UnreadableEvents if the line has no saved
+    event.
 
-    Unknown fields are ignored: a later release may have added them. The events of `urteil list`
-    cannot be read: they raise UnreadableEvents too.
+    Unknown fields are ignored, because a later release may have added them. The events of `urteil
+    list` raise UnreadableEvents too, because they are not saved events.
     """
     try:
         cells = json.loads(line)

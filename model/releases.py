@@ -124,7 +124,11 @@ class InForce:
 
     @property
     def short(self) -> str:
-        """The range of releases as text, such as `2.0 to 2.1` or `to 2.4`; `none` or `unknown`."""
+        """The range of releases as text, such as `2.0 to 2.1` or `to 2.4`; `none` if it has no
+        release.
+
+        If both ends are unknown, the text is the name of the client, or `unknown` for Kafka.
+        """
         if not self.released:
             return "none"
         of = [] if self.of == "Kafka" else [self.of]

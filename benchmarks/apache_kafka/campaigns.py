@@ -58,7 +58,11 @@ CAMPAIGNS: Final[Mapping[str, Campaign]] = {
 
 
 def conduct(campaign: Campaign, folder: Path) -> None:
-    """Runs a campaign, and writes the history and the cluster's files into the folder."""
+    """Runs a campaign on a cluster of Apache Kafka, and writes the history into the folder.
+
+    The file `campaign.json` gets the versions, settings, outcomes and faults. The cluster's own
+    files stay in a folder beside this one, whose name ends in `-cluster`.
+    """
     done: list[Step] = []
     found = jars.download(jars.DEFAULT_VERSION)
     layout = Layout(settings={**QUICK, **campaign.settings})

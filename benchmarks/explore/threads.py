@@ -2,8 +2,9 @@
 
 The model is KIP-320 on three brokers with epochs 0..2, 10.8 million states. The ratios of CPU time
 and of wall time are from the same runs. On a machine with other work, the wall time has little
-meaning. The ratio of CPU times still shows what the second thread costs. The result has the load of
-the machine. This benchmark is not part of `make bench`: `python -m benchmarks.explore.threads`.
+meaning. The ratio of CPU times still shows what the second thread costs. The result file also has
+the machine's load average before the first pair of runs and after each pair. `make bench` leaves
+out this benchmark; start it with `python -m benchmarks.explore.threads`.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ NO_LIVENESS: Final = "--engine spark does not decide liveness"
 
 @contextmanager
 def session_for(search: SearchOptions) -> Generator[Any]:
-    """Yields a Spark session for searches in the `with` block; None if they do not use Spark."""
+    """Yields a Spark session for the `with` block, or None if the options select another engine."""
     if search.engine != SPARK:
         yield None
         return

@@ -21,7 +21,7 @@ Answer = dict[str, Any] | str  # the fields of the response, or why there is non
 
 @dataclass(slots=True)
 class Connection:
-    """A TCP connection that opens with its first request, and again after it was closed."""
+    """A TCP connection that opens at the first request, and at the next request after a close."""
 
     host: str
     port: int

@@ -277,9 +277,10 @@ def consumer_heartbeat(
 
 
 def owned_by(letter: str) -> dict[str, Any]:
-    """Returns a placeholder for the partitions in the member's last assignment.
+    """Returns a placeholder for the partitions in the newest assignment of the member `letter`.
 
-    Without an assignment, the placeholder becomes an empty list.
+    When a request is sent, the partitions replace the placeholder. Without an assignment, an empty
+    list replaces the placeholder.
     """
     return {"$bound": [f"{letter}.owned"], "plus": 0, "otherwise": []}
 

@@ -19,7 +19,7 @@ LIBRDKAFKA_MOCK: Final = "librdkafka-mock"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A kind of request that a system does not get, and the reason as a sentence."""
+    """A kind of request that is never sent to a system, and the reason as a sentence."""
 
     system: str
     api: Api
@@ -45,7 +45,7 @@ LEFT_OUT: Final = (
 
 
 def is_left_out(system: str, send: Send) -> bool:
-    """Returns True if the request is not sent: it would end the process that the system runs in."""
+    """Returns True if the request must not be sent, because it would end the system's process."""
     return any(
         row.system == system and row.api is send.api and fnmatchcase(send.note, row.notes)
         for row in LEFT_OUT

@@ -39,7 +39,7 @@ class Recorded:
         return False
 
     def has(self, send: Send) -> bool:
-        """Returns True: a recording has only requests that its system supports."""
+        """Returns True, because a recording has only requests that the recorded system supports."""
         del send
         return True
 

@@ -48,7 +48,10 @@ class Instance:
         return cls(spec, ranges_of(spec.scope() if scope is None else scope))
 
     def elements(self, sort: SortInfo) -> range:
-        """Returns the elements of a type such as `Replica`; raises SpecError if it has no size."""
+        """Returns the elements of a type such as `Replica`.
+
+        Raises SpecError if the scope gives this type no size.
+        """
         if sort.name not in self.ranges:
             raise SpecError(
                 f"{title_of(self.spec)} has no scope for the sort {sort.name}\n"

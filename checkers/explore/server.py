@@ -80,7 +80,7 @@ class Server(ThreadingHTTPServer):
         return files("checkers.explore").joinpath("page", name).read_bytes()
 
     def get_request(self) -> tuple[socket.socket, Any]:
-        """Accepts a connection, and adds it to `connections`, for `server_close`."""
+        """Accepts a connection, and adds it to `connections`, which `server_close` closes."""
         connection, address = super().get_request()
         self.connections.add(connection)
         return connection, address

@@ -91,7 +91,11 @@ def _line(line: Line) -> dict[str, Any]:
 
 
 def _needs(path: Path, needs: Step) -> dict[str, Any]:
-    """Returns the refused action as JSON: the call, the reason, the line of the false conjunct."""
+    """Returns JSON about the action that a refused log line would need: its call and why it is
+    refused.
+
+    The field `line` is the source line of the false conjunct of the guard; None if there is none.
+    """
     walk = path.walk
     action = next((a for a in walk.spec.actions if a.name == needs.action), None)
     if action is None or len(action.params) != len(needs.values):

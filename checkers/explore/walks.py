@@ -43,10 +43,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """A call (an action with parameters) in a state, and the next state or why there is none.
+    """A call (an action with its arguments) in a state; the next state, or why the call is not
+    possible.
 
-    For a disabled call, `guard` is its first false conjunct. If the call reaches a
-    term whose value is outside its type, `undefined` is the error.
+    For a disabled call, `guard` is the first false conjunct of the guard. `undefined` is the error
+    if a term gets a value outside its type.
     """
 
     call: Call
@@ -124,7 +125,8 @@ class Walk:
     def calls(self, state: RowState) -> Iterator[Call]:
         """Yields every action with every choice of values for its parameters.
 
-        If a type has too many elements, only those near the values in the state are chosen.
+        A parameter of a large type gets only some values: the values in the state, their neighbours
+        and the least value (`near`).
         """
         ranges = self.interpreter.ranges
         chosen: dict[str, Sequence[int]] = {}

@@ -128,7 +128,7 @@ class Stage:
 
     @property
     def index(self) -> int:
-        """The index of the partition that all steps use: the topic's last partition."""
+        """The index of the partition that all steps use: the highest index of the topic."""
         return self.topic.partitions - 1
 
     @property

@@ -1,4 +1,4 @@
-"""Cells of a DataFrame: an Arrow table, an InputFault or the cost of a task, as one byte string.
+"""Cells of a DataFrame: byte strings that encode a table, an InputFault or the cost of a task.
 
 A kernel is a function that a task runs on the rows of a partition; it returns a table. A row of the
 DataFrame has four columns: the number of the kernel, the shuffle partition that the table goes to,

@@ -90,9 +90,9 @@ def process(
 ) -> Iterator[pa.RecordBatch]:
     """Runs the kernels on some partitions; yields a row for each table that a kernel returns.
 
-    A kernel is a function from a batch of rows to a table. This task processes the partitions with
-    the indexes in `batches`. With `targets`, each table is split by the shuffle key into at most
-    `targets` parts, and each part has a row of its own. The last row has the cost of this task.
+    A kernel is a function from a batch of rows to a table. `batches` has the indexes of the
+    partitions that this task processes. With `targets`, each table is split by the shuffle key into
+    at most `targets` parts. Each part becomes a row. The final row has the cost of this task.
     """
     prepare_worker(len(sys.modules))
     meter = Meter()

@@ -11,8 +11,8 @@ assumption (`checkers.symbolic.inductive_subset`). A claim that needs this assum
 too. The dropped claims are undecided; the claims that remain are proved.
 
 A refuted condition has a counterexample: a state in which all claims are true, and a step after
-which one is false. But this state may be unreachable; only exploration decides this. So a failed
-proof leaves a property undecided.
+which a claim is false. But the state may be unreachable; only exploration can decide whether it is.
+So a failed proof leaves a claim undecided.
 """
 
 from __future__ import annotations

@@ -72,7 +72,9 @@ class ConditionKeys:
 
 @cache
 def sources() -> str:
-    """Returns a hash of the modules of this package."""
+    """Returns a hash of the modules of this package; a change of the hash makes stored proofs
+    invalid.
+    """
     files = sorted(Path(__file__).parent.glob("*.py"))
     return _sha256("".join(file.read_text(encoding="utf-8") for file in files))
 

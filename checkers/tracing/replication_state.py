@@ -50,7 +50,7 @@ class ReplicationState(NamedTuple):
         return as_int(self.state["replica.entry.leader_epoch", (r, end - 1)]) if end else None
 
     def led_without_append(self, r: int, epoch: int) -> bool:
-        """Returns whether the replica led in the epoch and has appended nothing in this role."""
+        """Returns True if the replica led in the epoch, and has appended nothing as this leader."""
         if not (0 <= epoch <= self.newest and self.state["led.begun", (epoch,)]):
             return False
         # The replica's log then ends where it ended when the epoch began.

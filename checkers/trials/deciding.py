@@ -166,10 +166,11 @@ class Trying:
     shared: SharedTrials
 
     def inside(self, sides: list[Side]) -> list[Judged]:
-        """Returns one verdict for each claim, from the same trials (test runs).
+        """Returns one verdict for each expected verdict in `sides`, from the same trials (test
+        runs).
 
-        All claims have the same setting, a configuration of the cluster in which each of them must
-        hold.
+        All `sides` expect that a claim holds, and have the same setting (a configuration of the
+        cluster).
         """
         setting = sides[0].setting
         tally = _Tally(self.progress)

@@ -53,5 +53,8 @@ def proxied(fault: On, pace: Pace) -> rules.Rule:
 
 
 def node(number: NodeId) -> int:
-    """Converts the number of a node in the simulation to that in the system under test."""
+    """Returns the number that a node of the simulation has in the system under test.
+
+    Only the number of the controller differs.
+    """
     return SYSTEM_CONTROLLER if number == CONTROLLER else int(number)

@@ -79,9 +79,9 @@ class Contents:
 
 
 def partition_events(traces: Iterable[Path], partition: str) -> Sequence[Event]:
-    """Returns the events of one partition from all traces, ordered by the clock.
+    """Returns the events of one partition from all trace logs, in order of their times.
 
-    Returns an empty list if no line shows the creation of the partition.
+    Returns an empty list if no line of the logs shows the creation of the partition.
     """
     lines = (line for line in log_lines(traces) if partition in line.message)
     return read(lines).partitions.get(partition, [])

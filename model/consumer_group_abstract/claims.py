@@ -142,8 +142,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
         recorded for this consumer.
 
         The coordinator has recorded a partition if the partition is assigned to the consumer, or if
-        the consumer must still revoke it. True because the coordinator removes a partition only
-        after a heartbeat that no longer reports the partition.
+        the consumer must still revoke it. The lemma is true because the coordinator removes a
+        partition only after a heartbeat that no longer reports the partition.
         """
         return forall(
             implies(s.is_live_owner(m, p), s.has(m, p)) for m in Member for p in TopicPartition
@@ -155,8 +155,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
         partitions that the coordinator has recorded for this consumer.
 
         The coordinator has recorded a partition if the partition is assigned to the consumer, or if
-        the consumer must still revoke it. True because the coordinator responds only to heartbeats
-        that it accepts.
+        the consumer must still revoke it. The lemma is true because the coordinator responds only
+        to heartbeats that it accepts.
         """
         return forall(
             implies(all_of(s.answered[m], s.joined[m], s.owns[m][p]), s.has(m, p))
@@ -168,8 +168,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
     def joining_consumers_own_nothing(s) -> Bool:
         """A consumer that must join owns no partition.
 
-        True because a fenced consumer drops its partitions. Every response moves the consumer to an
-        epoch in which it need not join.
+        The lemma is true because a fenced consumer drops its partitions. Every response moves the
+        consumer to an epoch in which it need not join.
         """
         return forall(
             implies(s.must_join(m), ~s.owns[m][p]) for m in Member for p in TopicPartition
@@ -177,11 +177,11 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def members_with_partitions_have_an_epoch(s) -> Bool:
-        """If a member has a partition, or a response to the member is in flight, the member's epoch
-        is not the least one.
+        """A member with a partition, or with a response in flight, has a larger epoch than the
+        least one.
 
-        True because the coordinator moves a member to the assignment epoch before it assigns a
-        partition.
+        The lemma is true because the coordinator moves a member to the assignment epoch before it
+        assigns a partition.
         """
         return forall(
             implies(
@@ -198,7 +198,7 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
     def epochs_are_in_order(s) -> Bool:
         """A member's epoch is at least its previous epoch, and at most the assignment epoch.
 
-        True because a heartbeat moves the member to the present assignment epoch.
+        The lemma is true because a heartbeat moves the member to the present assignment epoch.
         """
         return forall(
             implies(
@@ -215,7 +215,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
     def assigned_by_now(s) -> Bool:
         """The epoch in which a partition was assigned to a member is at most the member's epoch.
 
-        True because a partition is assigned when the member moves to the assignment epoch.
+        The lemma is true because a partition is assigned when the member moves to the assignment
+        epoch.
         """
         return forall(
             implies(s.has(m, p), s.since[m][p] <= s.member_epoch[m])

@@ -1,8 +1,9 @@
 """The lemmas about the coordinator's log: one record, and the append that follows it.
 
-An append is prepared from the last committed record. Nothing else is committed for its
-transactional id until the append is committed or lost. So a relation between the two records stays
-true in the meantime: `an_empty_record_follows` and the three lemmas after it are such relations.
+The coordinator prepares an append from the last committed record of a transactional id. Until the
+append is committed or lost, nothing else is committed for this transactional id. So a relation
+between the two records stays true in the meantime. The lemma `an_empty_record_follows` and the
+three lemmas after it state such relations.
 """
 
 from __future__ import annotations

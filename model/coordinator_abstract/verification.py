@@ -71,10 +71,11 @@ class VerificationActions(AbstractCoordinator):
     # ---- what is late
 
     def is_late_record(s, x: Transaction, t: TopicPartition) -> Bool:
-        """True if the transaction is not open in the log with this partition.
+        """True if a record of the transaction is late when it arrives at the partition `t`.
 
-        If no record counts as late, the variant `believes-late-records` breaks the claim `faithful`
-        in 15 steps.
+        A record is late unless the transaction is ongoing or prepared in the coordinator's log, and
+        includes this partition. If no record counts as late, the variant `believes-late-records`
+        breaks the claim `faithful` in 15 steps.
         """
         return ~s.is_open_in_the_log(x, t)
 
@@ -121,7 +122,10 @@ class VerificationActions(AbstractCoordinator):
         return m.producer_epoch <= marker_epoch
 
     def needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
-        """Always false: only InitProducerId gives the producer another producer id."""
+        """Returns false, because a commit or abort never gives the producer another producer id.
+
+        In transaction version 1, only InitProducerId does so.
+        """
         return false
 
     @action

@@ -41,7 +41,10 @@ class ElectionClaims(Controller):
     """
 
     def is_tolerable(s) -> Bool:
-        """True if fewer than min.insync.replicas brokers have stopped uncleanly."""
+        """True if the claims about records must hold.
+
+        They must hold while fewer than min.insync.replicas brokers have stopped uncleanly.
+        """
         return s.unclean < min(s.min_isr, s.replicas)
 
     # ---- records

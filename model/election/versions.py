@@ -119,9 +119,10 @@ class Kip966(Election):
     """
 
     def is_tolerable(s) -> Bool:
-        """True if fewer than min.insync.replicas logs have lost records.
+        """True if the claims about records must hold.
 
-        A broker that stopped uncleanly but kept its log has lost no records.
+        They must hold while fewer than min.insync.replicas logs have lost records. A broker that
+        stopped uncleanly but kept its log has lost no records.
         """
         return s.losses < min(s.min_isr, s.replicas)
 

@@ -183,7 +183,10 @@ class IdempotenceActions(IdempotenceState):
         s.restart(p)
 
     def restart(s, p: TopicPartition) -> None:
-        """Changes nothing: the old leader, now a follower, restores its whole producer state."""
+        """The old leader restarts as a follower, and restores its whole producer state.
+
+        So no variable changes.
+        """
 
     def is_retried(s, p: TopicPartition, o: Offset) -> Bool:
         """True if the batch of the record at offset `o` may still arrive from the client."""
@@ -192,7 +195,7 @@ class IdempotenceActions(IdempotenceState):
 
     @action
     def delete(s, p: TopicPartition) -> None:
-        """The oldest record is deleted, if the client no longer retries its batch.
+        """The oldest record is deleted, if the client no longer retries the batch of the record.
 
         Kafka: UnifiedLog.deleteOldSegments, or DeleteRecords. Simplified: only the log start moves.
         Every claim also holds without the guard of this action.

@@ -29,7 +29,8 @@ class WindowOfOne(IdempotentProducer):
     flight.
 
     The leader refuses the retry of an older batch as out of order. The client gives the batch a new
-    number, and it is appended again (KAFKA-5494). This bug breaks the claim `at_most_once`.
+    sequence number, and the leader appends the batch again (KAFKA-5494). This bug breaks the claim
+    `at_most_once`.
     """
 
     def keeps(s, p: TopicPartition, sequence: Sequence, newer: Sequence) -> Bool:

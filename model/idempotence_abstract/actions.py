@@ -29,10 +29,10 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
     # ---- rules against retries and old instances
 
     def begins_epoch(s, producer: Producer, new_epoch: ProducerEpoch) -> Bool:
-        """True if the epoch is larger than every epoch of the producer in the log.
+        """True if the leader may append the first record of the epoch `new_epoch`.
 
-        Then the leader may append the first record of this epoch. Without this rule, the variant
-        `any-epoch` breaks the claim `epochs_do_not_go_back` in 2 steps.
+        The epoch must be larger than every epoch of the producer in the log. Without this
+        comparison, the variant `any-epoch` breaks the claim `epochs_do_not_go_back` in 2 steps.
         """
         return forall(
             implies(s.holds(o, producer), s.stamp[o].producer_epoch < new_epoch) for o in Offset

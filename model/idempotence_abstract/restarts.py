@@ -111,8 +111,8 @@ class RestartsActions(RestartsState):
     def is_lowest(s, producer: Producer, sequence: Sequence) -> Bool:
         """True if all batches of the client's present epoch with lower sequences are answered.
 
-        Without this guard of the action `refuse`, a batch in the log may get a new number and be
-        appended again: the claim `at_most_once` breaks in 6 steps.
+        Without this guard of the action `refuse`, a batch in the log may get a new sequence number.
+        The batch is then appended again: the claim `at_most_once` breaks in 6 steps.
         """
         producer_epoch = s.current_epoch[producer]
         return forall(

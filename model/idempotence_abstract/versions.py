@@ -48,10 +48,11 @@ class WithRestarts(RestartsClaims):
 class SnapshotKeepsNewest(WithRestarts):
     """A leader that restarts detects only a retry of the newest batch of each producer.
 
-    The producer sends an older batch again, because its answer was lost. The leader refuses the
-    batch as out of order, although the batch is in the log. The client gives it a new number, and
-    it is appended again. The proof fails at the action `restart`: it does not preserve the lemma
-    `the_window_has_the_log`. This version breaks the claim `at_most_once`.
+    The producer sends an older batch again, because the answer to this batch was lost. The leader
+    refuses the batch as out of order, although the batch is in the log. The client gives the batch
+    a new sequence number, and the leader appends the batch again. The proof fails at the action
+    `restart`, which does not preserve the lemma `the_window_has_the_log`. This version breaks the
+    claim `at_most_once`.
     """
 
     def is_restored(s, offset: Offset, end: Offset) -> Bool:

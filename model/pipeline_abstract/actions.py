@@ -172,7 +172,8 @@ class PipelineActions(PipelineState):
     def is_current(s, i: Instance, p: TopicPartition) -> Bool:
         """True if the instance may commit offsets of the partition: its generation is the newest.
 
-        The version `id-per-partition` has another rule, which compares no generations.
+        The version `id-per-partition` compares no generations. There, the instance must be the
+        newest that initialized the transactional id of the partition.
         """
         return s.known_generation[i] == s.generation
 
@@ -252,8 +253,9 @@ class PipelineActions(PipelineState):
         """True if a reader of the output receives the transaction's records: the transaction is
         committed.
 
-        The spec `read-committed-abstract` proves that read_committed does this. Without this rule,
-        the variant `reads-uncommitted` breaks the claim `each_input_at_most_once` in 11 steps.
+        The spec `read-committed-abstract` proves that a reader at read_committed receives only such
+        records. If the reader also receives other records, the variant `reads-uncommitted` breaks
+        the claim `each_input_at_most_once` in 11 steps.
         """
         return s.committed[x]
 

@@ -171,7 +171,9 @@ class QuorumState(Spec):
         return s.voters(r)[x]
 
     def is_majority(s, r: Replica, voters: Set[Replica]) -> Bool:
-        """True if `voters` has a majority of the voter set in the last record of the log of `r`."""
+        """True if `voters` has a majority of the voter set in the newest record of the log of
+        `r`.
+        """
         present = count(s.is_voter(r, x) & voters[x] for x in Replica)
         absent = count(s.is_voter(r, x) & ~voters[x] for x in Replica)
         return present > absent

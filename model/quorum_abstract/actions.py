@@ -204,9 +204,9 @@ class AbstractQuorumActions(AbstractQuorumState):
         return s.led[own].begun & ~s.elected[own][r]
 
     def agrees(s, r: Replica, offset: Offset) -> Bool:
-        """True if the replica's record at the offset is also in the leader's log at this offset.
+        """True if the leader's log has the replica's record at the same offset.
 
-        The leader is that of the replica's epoch.
+        The leader is the leader of the replica's epoch.
         """
         led = s.led[s.replica[r].epoch]
         return all_of(

@@ -1,4 +1,6 @@
-"""Reads at read_committed in a small spec, provable for any number of transactions and records."""
+"""A small spec of reads at read_committed; its proofs cover any number of transactions and
+records.
+"""
 
 from model.read_committed_abstract import bugs, versions
 from model.variants import variants_in

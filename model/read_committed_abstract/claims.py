@@ -119,7 +119,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
     def replicated_is_written(s) -> Bool:
         """The high watermark is at most the end of the log.
 
-        True because a new leader has every replicated record.
+        The lemma is true because a new leader has every replicated record.
         """
         return s.high_watermark <= s.end_offset
 
@@ -127,8 +127,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
     def one_decision(s) -> Bool:
         """A committed or aborted transaction has begun, and no transaction is both.
 
-        True because the coordinator commits or aborts only a transaction that has begun, and only
-        once. A record outside of transactions begins no transaction.
+        The lemma is true because the coordinator commits or aborts only a transaction that has
+        begun, and only once. A record outside of transactions begins no transaction.
         """
         return forall(
             all_of(
@@ -143,7 +143,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
     def only_begun_is_written(s) -> Bool:
         """Every marker and every transactional record belong to a transaction that has begun.
 
-        True because the actions that append require this.
+        The lemma is true because the actions that append require this.
         """
         return forall(implies(s.written[x], s.begun[x]) for x in Transaction) & forall(
             implies(
@@ -157,7 +157,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
     def records_lie_within(s) -> Bool:
         """The records of a transaction lie between its first offset and the marker that ends it.
 
-        True because a transaction gets no more records after its marker.
+        The lemma is true because a transaction gets no more records after its marker.
         """
         return forall(
             implies(
@@ -177,7 +177,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
         """If a transaction is written, its first record is in the log. If it also has a marker, the
         marker is a later record of the same producer.
 
-        True because a new leader forgets the transactions and markers that its log lacks.
+        The lemma is true because a new leader forgets the transactions and markers that its log
+        lacks.
         """
         return forall(
             all_of(
@@ -202,8 +203,9 @@ class AbstractDeliveries(AbstractReadCommittedActions):
         """A producer's transaction begins in the log only after the marker of the producer's
         previous transaction.
 
-        True because a transaction begins in the log only while its producer has no other open
-        transaction in the log. So no record lies inside another transaction of its producer.
+        The lemma is true because a transaction begins in the log only while its producer has no
+        other open transaction in the log. So no record lies inside another transaction of its
+        producer.
         """
         return forall(
             implies(
@@ -222,9 +224,9 @@ class AbstractDeliveries(AbstractReadCommittedActions):
         """A transaction whose marker is in the log is committed or aborted, and it is in the
         transaction index if and only if it is aborted.
 
-        True because the leader appends a marker only for a committed or aborted transaction, and
-        only if no other transaction of its producer is open. So the marker ends no other
-        transaction.
+        The lemma is true because the leader appends a marker only for a committed or aborted
+        transaction, and only if no other transaction of its producer is open. So the marker ends no
+        other transaction.
         """
         return forall(
             implies(s.closed[x], s.is_decided(x) & iff(s.listed[x], s.aborted[x]))
@@ -235,7 +237,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
     def delivered_is_passed(s) -> Bool:
         """The reader has received only records below its position.
 
-        True because each read moves the position past the record.
+        The lemma is true because each read moves the position past the record.
         """
         return forall(implies(s.delivered[o], o < s.position) for o in Offset)
 
@@ -244,8 +246,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
         """Each record below the reader's position is replicated, and its transaction is committed
         or aborted.
 
-        True because the reader passes only stable offsets, and a commit or abort is final. The
-        marker may be lost with its leader; then the coordinator writes it again.
+        The lemma is true because the reader passes only stable offsets, and a commit or abort is
+        final. The marker may be lost with its leader; then the coordinator writes it again.
         """
         return (s.position <= s.high_watermark) & forall(
             implies(
@@ -274,8 +276,8 @@ class AbstractReadCommitted(AbstractDeliveries):
     def memory_is_the_log(s) -> Bool:
         """The leader remembers exactly the transactions whose marker is not replicated.
 
-        True because a leader that restarts finds these transactions again. A leader of Kafka 4.3
-        forgets them.
+        The lemma is true because a leader that restarts finds these transactions again. A leader of
+        Kafka 4.3 forgets them.
         """
         return forall(
             iff(s.unreplicated[x], s.closed[x] & (s.high_watermark <= s.marker_offset[x]))

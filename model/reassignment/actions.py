@@ -307,7 +307,8 @@ class Reassignments(ReassignedPartition):
     def may_commit(s, leader: Replica) -> Bool:
         """True if the leader's ISR is large enough to commit.
 
-        The ISR needs min.insync.replicas members, or fewer if the leader knows fewer replicas.
+        The ISR needs at least min.insync.replicas members. If the partition has fewer replicas in
+        the leader's metadata, the ISR needs as many members as there are replicas.
 
         Kafka: Partition.effectiveMinIsr.
         """

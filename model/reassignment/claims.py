@@ -2,7 +2,7 @@
 
 Claims about records hold only while few brokers have stopped uncleanly. The number of these brokers
 must be below min.insync.replicas and below the number of replicas. If reassignments can change the
-number of replicas, it must be 0.
+number of replicas, no broker may have stopped uncleanly.
 
 Source: KIP-966; Vanlightly's kip-966 specification.
 """

@@ -76,9 +76,10 @@ class Registration(AbstractPartitionState):
     ) -> None:
         """Writes the ISR `isr` and the new ELR for the leader epoch `e`.
 
-        The ELR has those members of the present ISR and ELR that are not in `isr`, without the
-        brokers in `out` and those that must leave the ELR (`leaves_elr`). It is empty if the ISR is
-        large enough (`ends_eligibility`). Kafka: PartitionChangeBuilder.maybePopulateTargetElr.
+        If `isr` is large enough, the new ELR is empty (`ends_eligibility`). Otherwise a member of
+        the present ISR or ELR is in the new ELR, with three exceptions: it is in `isr`, it is in
+        `out`, or it must leave the ELR (`leaves_elr`). Kafka:
+        PartitionChangeBuilder.maybePopulateTargetElr.
         """
         now = s.newest
         ends = s.ends_eligibility(isr)

@@ -260,10 +260,10 @@ class TruncateToHighWatermark(ReplicationClaims):
         s.replica[follower].high_watermark = s.follower_high_watermark(leader, end + 1)
 
     def follower_high_watermark(s, leader: Replica, end: Offset) -> Offset:
-        """Returns the leader's high watermark, or the end of the follower's log if that is lower.
+        """Returns the leader's high watermark or the end of the follower's log, whichever is lower.
 
-        Without that limit, the variant `takes-leaders-high-watermark` breaks the claim
-        `high_watermark_in_log` in 9 steps.
+        If the end of the log is no limit, the variant `takes-leaders-high-watermark` breaks the
+        claim `high_watermark_in_log` in 9 steps.
         """
         return least_of(s.replica[leader].high_watermark, end)
 

@@ -49,10 +49,10 @@ class Kip101(TruncateToHighWatermark):
     """
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
-        """Returns the offset where the follower's last leader epoch ends in the leader's log.
+        """Returns the end of the newest leader epoch of the follower's log, in the leader's log.
 
-        OffsetForLeaderEpoch gives that offset. If the leader does not know the epoch, the follower
-        truncates to its own high watermark.
+        OffsetForLeaderEpoch returns this offset. If the leader does not know the epoch, the
+        follower truncates to its own high watermark.
         """
         ours, theirs = s.log[follower], s.log[leader]
         hw, leader_epoch = s.replica[follower].high_watermark, ours.latest().leader_epoch

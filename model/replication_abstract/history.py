@@ -70,10 +70,10 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def a_leader_is_its_leadership(s) -> Bool:
-        """A leader's end offset and high watermark equal those in `led` for the leader's epoch.
+        """The variable `led` has the present end offset and high watermark of each leader.
 
-        The variable `led` keeps the history of each epoch's leader. It also keeps how far each
-        replica has fetched; for the leader itself, this is the end of its log.
+        For each leader epoch, `led` keeps the history of the leader. `led` also keeps the offset up
+        to which each replica has fetched. For the leader itself, this offset is the end of its log.
         """
         return forall(
             implies(

@@ -53,10 +53,10 @@ class Faults(Int):
 
 
 class Loss(Record):
-    """The committed records that a leader lacked when it began: those from offset `kept` up to
-    `end`.
+    """The committed records that a new leader lacked when it began to lead.
 
-    If both offsets are equal, the leader lacked none.
+    These are the records from offset `kept` up to, but not including, `end`. If both offsets are
+    equal, the leader lacked none.
     """
 
     kept: Offset
@@ -81,7 +81,10 @@ class LossyReplication(AbstractReplication):
         return {**super().scope(), Faults: range(s.max_faults + 1)}
 
     def needs_fault(s) -> None:
-        """Counts a fault, and disables the action if `max_faults` faults have happened."""
+        """Counts a fault in the action that calls this method.
+
+        The action is not enabled if `max_faults` faults have happened.
+        """
         when(s.faults < s.max_faults)
         s.faults = s.faults + 1
 

@@ -108,8 +108,7 @@ class Outcome(Int):
     """The outcome of a record's deliveries; only claims read this field.
 
     DECIDED: a member has accepted or rejected the record, or the leader has archived it at the
-    delivery limit. CONFIRMED: the member has also received the answer that the coordinator has
-    stored this.
+    delivery limit. CONFIRMED: the member has also received the answer that its decision is stored.
     """
 
     labels = ("OPEN", "DECIDED", "CONFIRMED")

@@ -83,7 +83,8 @@ class Continuation(Transactions):
     def commit_append(s) -> None:
         """The record that the coordinator appended is committed, and its response arrives.
 
-        What Kafka does, what is simplified, and the guard are as in the version `v2`.
+        The docstring of this action in the version `v2` names Kafka's method, the simplification
+        and the guard.
         """
         for i in Instance:
             s.is_continuing[i] = s.is_continuing[i] & (s.answering != i)

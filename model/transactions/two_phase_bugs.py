@@ -57,8 +57,8 @@ class TimesOut(TwoPhaseCommit):
 class AbortsPrepared(TwoPhaseCommit):
     """The coordinator ignores keepPreparedTxn: a new instance aborts the ongoing transaction.
 
-    This is the rule for clients without two-phase commit. This bug breaks the claim
-    `a_database_commit_stays`.
+    Kafka aborts the transaction only for clients without two-phase commit. This bug breaks the
+    claim `a_database_commit_stays`.
     """
 
     def keep(s, i: Instance) -> None:

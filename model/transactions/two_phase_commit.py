@@ -129,9 +129,9 @@ class TwoPhaseCommit(Transactions):
     def stamp_of_markers(s, metadata: Metadata) -> Stamp:
         """Returns the producer id of the transaction's records, and their epoch plus 1.
 
-        The new instance may have another producer id. A marker with this id closes no record of the
-        transaction: the variant `marks-new-id` breaks the claim `no_hanging_transaction` in 10
-        steps.
+        The new instance may have another producer id. A marker with the new producer id closes no
+        record of the transaction: the variant `marks-new-id` breaks the claim
+        `no_hanging_transaction` in 10 steps.
         """
         records = s.stamp[metadata.transaction]
         return Stamp(producer_id=records.producer_id, producer_epoch=records.producer_epoch + 1)

@@ -198,8 +198,8 @@ PROCESSES: Final = 100  # numbers that are reserved for each scene
 def scene(anomaly: str, number: int, first_process: int = 0) -> History:
     """Returns a small example history that has the anomaly.
 
-    `number` becomes a part of its keys, values, processes, groups and transactional ids. So two
-    examples with different numbers share none of these.
+    The keys, values, processes, groups and transactional ids of the history depend on `number`. So
+    examples with different numbers have no name in common.
     """
 
     def renamed(micro: MicroOperation) -> MicroOperation:

@@ -21,7 +21,7 @@ from properties.claims.breach import Always, Breach, Sometimes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadAndWritten:
-    """The observations of one run on some topic partitions."""
+    """The history of one run's writers and readers, and the final log of each topic partition."""
 
     history: History
     logs: Mapping[str, tuple[tuple[int, str], ...]]  # (offset, value) in log order, by partition

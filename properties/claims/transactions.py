@@ -227,9 +227,9 @@ def _forgotten(run: Transacted) -> Iterator[str]:
 def offsets_in_transaction(run: Transacted) -> tuple[Breach, ...]:
     """Returns the breaches of the claim: a fetched group offset comes from a committed transaction.
 
-    At read_committed, it comes from the newest committed one. A transaction counts as committed if
-    it did not fail, and its end was requested before the fetch completed. It is the newest if no
-    later transaction had been committed when the fetch began.
+    A transaction counts as committed if it did not fail, and its end was requested before the fetch
+    completed. At read_committed, the offset must come from the newest committed transaction. A
+    transaction is the newest if no later transaction had been committed when the fetch began.
     """
     return tuple(Breach("offsets_in_transaction", why) for why in _misplaced(run))
 

@@ -128,7 +128,7 @@ class LogMetadata:
     - `leader_epochs` are pairs of a leader epoch and its start offset.
     - `cleaned_to` is the offset below which the replica was compacted.
     - `stopped` is true after a clean shutdown.
-    - The producer snapshot is the newest one: a broker that starts reads no other.
+    - `snapshot` is the newest producer snapshot, because a broker that starts reads no other.
     """
 
     replica: str

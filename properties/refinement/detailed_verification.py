@@ -32,9 +32,11 @@ from properties.refinement.state_mapping import Step
 
 
 class WithoutEmptyEnds(Verification):
-    """The version `verification`, whose clients request no end of a transaction without partitions.
+    """The version `verification`, except that a client gets no answer to the end of an empty
+    transaction.
 
-    In Kafka, such a client sends no EndTxn.
+    A transaction without partitions is empty. In Kafka, a client sends no EndTxn for such a
+    transaction.
     """
 
     @action(fair="weak")

@@ -46,7 +46,7 @@ class RequestsReceived:
         return replace(self, received=set(self.received))
 
     def violation(self, traced: Traced) -> str:
-        """Returns an error text if a response arrives before its sender received the request.
+        """Returns an error text if a node sent a response before it received the request.
 
         Returns an empty text otherwise.
         """

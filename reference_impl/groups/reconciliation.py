@@ -37,7 +37,7 @@ class Finding(Enum):
 
 
 class Next(NamedTuple):
-    """A member's next state.
+    """A member's state after a heartbeat.
 
     If `advances` is true, the member epoch becomes the epoch of the target assignment.
     """

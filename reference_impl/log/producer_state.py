@@ -42,7 +42,10 @@ class AppendedBatch(NamedTuple):
 
 
 class Producer(NamedTuple):
-    """What a log stores of a producer id: its newest epoch, and its last batches in order."""
+    """The state that a log keeps for a producer id: the newest epoch, and the newest batches.
+
+    The oldest of these batches comes first.
+    """
 
     producer_epoch: ProducerEpoch
     batches: tuple[AppendedBatch, ...]

@@ -41,7 +41,7 @@ class ConsumerGroupHeartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupHeartbeated:
-    """Response: the member's epoch, and its assignment if that has changed."""
+    """Response: the member's epoch, and the member's assignment if the assignment has changed."""
 
     error: ErrorCode = ErrorCode.NONE
     member_id: str = ""

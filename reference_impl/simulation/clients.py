@@ -21,7 +21,7 @@ TICK_MS: Final = 25  # interval at which a client checks its requests
 
 
 class Observed(NamedTuple):
-    """Effect: add a completed operation to the history."""
+    """An effect of a client's step: the simulation adds a completed operation to the history."""
 
     operation: Operation
 

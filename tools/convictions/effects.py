@@ -1,8 +1,8 @@
 """The anomalies that a seeded bug or a fault can cause in a simulation, each with the reason.
 
-The table `reference_impl.node.seeded_bugs` has the anomalies of each bug that the checks must find.
-If brokers and links also fail at random, the bug can cause the anomalies in `EFFECTS` too. A fault
-in `FAULT_EFFECTS` can cause its anomalies without any bug.
+For each bug, the table `reference_impl.node.seeded_bugs` has the anomalies that the checks must
+find. If brokers and links also fail at random, the bug can cause the anomalies in `EFFECTS` too. A
+fault in `FAULT_EFFECTS` can cause its anomalies without any bug.
 """
 
 from __future__ import annotations

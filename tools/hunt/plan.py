@@ -37,9 +37,10 @@ DRAWN: Final[Mapping[str, Sequence[str]]] = {  # settings of every node, with th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The plan of one run: workload, cluster settings, faults and changes, in their order.
+    """The plan of one run: workload, cluster settings, faults, and changes of the cluster.
 
-    `sends` and `pause_s` are chosen so that the workload ends within a minute.
+    Faults happen in the order of `faults`. `sends` and `pause_s` are chosen so that the workload
+    ends within a minute.
     """
 
     seed: int

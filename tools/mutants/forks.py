@@ -60,8 +60,10 @@ class Forks:
         self.cpu_s = cache.read(self.all_tests).cpu_s
 
     def record(self, tests: Sequence[Selection]) -> None:
-        """Runs each test that has no record yet, and stores one; raises NotGreen if a test does not
-        pass.
+        """Runs each test whose CPU time is not stored yet, and stores its CPU time and called
+        functions.
+
+        Raises NotGreen if a test does not pass.
         """
         chosen = self._chosen(tests)
         if unknown := [test for test in chosen if test not in self.cpu_s]:

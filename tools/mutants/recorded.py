@@ -40,8 +40,8 @@ class Recorded:
 
 
 class Cache:
-    """The stored CPU time of each test, and the functions that it calls, for one copy of the source
-    tree.
+    """The stored results for one copy of the source tree: the CPU time of each test, and the
+    functions that each test calls.
     """
 
     def __init__(self, tree: Path, folder: Path = CACHE) -> None:
@@ -64,7 +64,7 @@ class Cache:
         return all_of_them
 
     def add(self, verdict: Verdict) -> None:
-        """Stores the CPU time of each test, and the functions that it calls.
+        """Stores the CPU time of each test, and the functions that each test calls.
 
         Raises NotGreen if a test failed or none ran.
         """

@@ -18,7 +18,7 @@ Case = tuple[str, Any]  # the note of a request, and its arguments
 
 @dataclass(slots=True)
 class Draw:
-    """A sequence of requests under construction: its random numbers, and its steps so far."""
+    """Builds a random sequence of requests: the source of random numbers, and the steps so far."""
 
     random: Random
     steps: list[Step] = field(default_factory=list[Step])

@@ -221,7 +221,7 @@ class Library:
         return int(states * (keys / max(1, self.count()) + 1)) + self.set_bytes_for(states)
 
     def set_bytes_for(self, states: int) -> int:
-        """Returns an estimate of the memory of the hash set for these states, in bytes."""
+        """Returns an estimate of the memory that a hash set of `states` states needs, in bytes."""
         return int(states * SLOT_BYTES * SLOTS_A_STATE)
 
     def bytes_with_files(self, states: int) -> int:

@@ -1,8 +1,8 @@
 """The reachable states and all transitions between them, for liveness.
 
-The compiled search keeps the transitions while it expands the states (`edges.h`). The states, the
-transitions and their order are those of the oracle, `checkers.explicit.transitions`. A transition
-takes 4 bytes, and 1, 2 or 4 for its label.
+The compiled search keeps the transitions while it expands the states (`edges.h`). The oracle,
+`checkers.explicit.transitions`, has the same states and transitions in the same order. A transition
+takes 4 bytes, and its label takes 1, 2 or 4 bytes.
 
 If the graph needs more memory than the limit, its arrays move to files (`mapped`). The states stay
 in memory.
@@ -99,7 +99,10 @@ class StateGraph:
         return states + edges + max(self._bytes_of_set(), self.library.count() * (ARRAYS + MASKS))
 
     def bytes_on_disk(self) -> int:
-        """Returns the most bytes of RAM that the graph needs if its large arrays are in files."""
+        """Returns the most bytes of RAM that the graph needs while its large arrays are in files.
+
+        The bytes of these files do not count.
+        """
         return self._bytes_of_states() + max(self._bytes_of_set(), self.library.count() * MASKS)
 
     def _bytes_of_states(self) -> int:

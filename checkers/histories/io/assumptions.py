@@ -27,7 +27,8 @@ def assumptions_of(
     unfinished: bool = False,
     jepsen: bool = False,
 ) -> Declarations:
-    """Returns the assumptions about a history; an option overrides the recorded setting.
+    """Returns the assumptions about a history; an option overrides the setting in the history's
+    metadata.
 
     If `history` is None, only the options count. Raises UnreadableHistory or InputFault.
     """

@@ -37,8 +37,9 @@ class FieldIds:
 
     `columns` has the id and the name of each column of the table. `partitions` has the ids of
     partition columns, whose values may be only in the metadata of a file. `deleted` has the
-    positions of the deleted rows of a file, ascending; a file without deleted rows is left out.
-    `deleted_values` has the values that are deleted from a file, with the file's sequence number.
+    positions of the deleted rows of a file, ascending. A file without deleted rows has no entry in
+    `deleted`. `deleted_values` has the values by which rows of a file are deleted, and the file's
+    sequence number.
     """
 
     columns: tuple[tuple[int, str], ...]
@@ -74,10 +75,10 @@ class FieldIds:
                 first += stored.num_rows
 
     def are_rows_of(self, path: Place, schema: pa.Schema) -> bool:
-        """Returns True if a Parquet file has the rows of the table, with the names of its columns.
+        """Returns True if the rows of a Parquet file are rows of the table without any conversion.
 
-        `schema` is the file's schema. Every column of the file must have the id and the name of a
-        column of the table, and no row of the file may be deleted.
+        Every column of the file must have the id and the name of a column of the table. No row of
+        the file may be deleted. `schema` is the file's schema.
         """
         names = names_by_id(schema, path)
         has_names = len(names) == len(schema) and {*names.items()} <= {*self.columns}

@@ -1,9 +1,10 @@
 """The rows that the equality delete files of an Iceberg snapshot delete.
 
-Each row of such a Parquet file deletes all rows of older data files that have its values in the
-columns of the file's equality ids. A data file is older if its sequence number is lower. The delete
-file applies to its own partition; if its partition spec has no fields, it applies to all
-partitions. A column that was dropped from the table is still compared.
+The equality ids of such a Parquet file name the columns that are compared. Each row of the delete
+file deletes all rows of older data files that have the same values in these columns. A data file is
+older if its sequence number is lower. A delete file applies only to the partition to which it
+belongs. If the partition spec of the delete file has no fields, it applies to all partitions. A
+column that was dropped from the table is still compared.
 
 Source: the Iceberg table spec, "Equality Delete Files" and "Scan Planning".
 Simplified: delete files are read completely, and their distinct values are held in memory. Nested

@@ -116,11 +116,11 @@ class Brokers(ElectedPartition):
     def advance_high_watermark(s, leader: Replica) -> None:
         """The leader commits a record that every member of its maximal ISR has.
 
-        If its producer uses acks=all, the record is acknowledged at this moment.
+        If the producer of the record uses acks=all, the record is acknowledged at this moment.
 
         Kafka: Partition.maybeIncrementLeaderHW. Simplified: one record at a time. The guards are
-        `may_commit` and `is_maximal_isr`; the docstring of each names the bug that appears without
-        this guard.
+        `may_commit` and `is_maximal_isr`. The docstring of each guard names the bug that appears
+        without this guard.
         """
         log = s.broker[leader]
         hw = log.high_watermark

@@ -178,10 +178,11 @@ class Writer(Naming):
         return made
 
     def _equal_fields(self, of: Sequence[t.Node]) -> int:
-        """Returns the number of fields if the first conjuncts say that two records are equal.
+        """Returns the number of fields if the conjuncts `of` begin with the equality of two
+        records.
 
-        Otherwise returns 0. Example: for records with the fields a and b, and the conjuncts
-        `r.a = q.a`, `r.b = q.b` and others, returns 2.
+        Otherwise returns 0. Example: returns 2 for records with the fields a and b, and the
+        conjuncts `r.a = q.a`, `r.b = q.b` and others.
         """
         match of[0]:
             case t.Eq(left=t.Get() as left, right=t.Get() as right):

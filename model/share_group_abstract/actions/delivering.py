@@ -51,8 +51,8 @@ class Deliveries(AbstractShareGroupState):
     def acknowledge(s, m: Member, x: Offset, w: Slot, *, is_final: Bool) -> None:
         """The record gets its new state; the leader answers after this state is stored.
 
-        Until then the leader remembers the member. If the write fails, the member has the record
-        again.
+        Until then the leader remembers the member. If the write fails, the leader gives the record
+        back to this member.
         """
         when(s.start <= x, s.may_acknowledge(m, x), ~s.write[w].sent)
         count = s.record[x].count

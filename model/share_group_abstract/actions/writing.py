@@ -120,8 +120,8 @@ class Writes(Deliveries):
     def fail(s, w: Slot) -> None:
         """The leader believes that a write failed: the member has the record again.
 
-        But if its lock has timed out meanwhile, the record is available again, or archived at the
-        limit. Kafka: InFlightState.completeStateTransition.
+        If the member's lock has timed out meanwhile, the record is available again instead, or
+        archived at the limit of deliveries. Kafka: InFlightState.completeStateTransition.
         """
         x, m = s.write[w].offset, s.write[w].member
         waits, ended, is_final = s.is_awaited(w), s.record[x].expired, s.is_archived_after(x)

@@ -48,12 +48,12 @@ class Clients(Markers):
 
     @action
     def begin(s, k: Transaction, i: Instance) -> None:
-        """A client begins a transaction, after it learned how its last transaction ended; no
+        """A client begins a transaction, after it learned how its previous transaction ended; no
         request is sent.
 
         Kafka: TransactionManager.beginTransaction. Simplified: the transaction has the client's
-        present producer id and epoch. Without the guard that the client knows the end of its last
-        transaction, the claim `answers_are_true` breaks in 10 steps.
+        present producer id and epoch. Without the guard that the client knows the end of its
+        previous transaction, the claim `answers_are_true` breaks in 10 steps.
         """
         when(
             s.is_next(k),

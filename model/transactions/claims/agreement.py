@@ -42,7 +42,11 @@ FOLLOWS = (  # state of a transactional id, and a state that may follow
 
 
 class Agreement(Clients):
-    """Claims about the coordinator and the partitions, and predicates that other claims use too."""
+    """Claims that the coordinator and the partitions agree on each transaction, and claims about
+    fencing.
+
+    Other claims use the predicates of this class too.
+    """
 
     # ---- predicates
 

@@ -200,13 +200,15 @@ def _with_anti_dependencies(form: str, found: tuple[Dependency, ...]) -> Iterato
 def of_anti_dependencies(
     component: tuple[int, ...], flow: Graph, missed: Iterable[tuple[int, int]]
 ) -> tuple[str, tuple[int, ...]] | None:
-    """Returns the form and the operations of a cycle with rw, such as `("G-single", (3, 7))`.
+    """Returns the form and the operations of a cycle with rw dependencies.
 
-    A G-single has one rw dependency; its operations begin with the reader of this dependency.
-    Without a G-single, the function returns a G2, which has several rw dependencies. Returns None
-    if it finds neither.
+    Example: `("G-single", (3, 7))`. A G-single has one rw dependency, and its operations begin with
+    the reader of this dependency. Without a G-single, the function returns a G2, which has several
+    rw dependencies. Returns None if it finds neither.
+
+    `flow` is the graph of the ww and wr dependencies. `missed` has the rw dependencies, as pairs of
+    a reader and a sender.
     """
-    # `flow` is the graph of ww and wr; `missed` has the pairs (reader, sender) of rw.
     members, small = set(component), len(component) <= SEARCHED
     inside = [(reader, sender) for reader, sender in missed if {reader, sender} <= members]
     single = [

@@ -22,7 +22,7 @@ from properties.anomalies.rendering import render
 class Duplicate:
     """A value that is at several offsets of a log.
 
-    Each offset has the first operation that observed the value there.
+    For each offset, `seen_by` has the first operation that observed the value at this offset.
     """
 
     key: str

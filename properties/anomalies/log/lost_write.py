@@ -85,7 +85,12 @@ def _required(history: History, declared: Declarations) -> dict[tuple[str, str],
 def lost_writes(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[LostWrite, ...]:
-    """Returns one violation per value that a poll must have returned, but that none returned."""
+    """Returns one violation per value that readers have passed, although no poll returned the
+    value.
+
+    The write of the value took effect. The value is at or above the log start, and not above the
+    highest offset that was read.
+    """
     highest, sent, read = highest_reads(history), committed_sends(history), read_values(history)
     rows: list[LostWrite] = []
     for (key, value), offset in _required(history, declared).items():

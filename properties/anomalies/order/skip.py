@@ -43,7 +43,9 @@ from properties.anomalies.retention import kept_from
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Skip(Step):
-    """Two values that a process polled or sent consecutively, and the records that it skipped."""
+    """Two values that a process polled or sent consecutively, and the records that the process
+    skipped between them.
+    """
 
     skipped: int
     skipped_offset: int

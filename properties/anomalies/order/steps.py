@@ -143,7 +143,7 @@ def _between(history: History, kind: Kind) -> Iterator[tuple[str, _Seen, _Seen]]
 
 @remembered
 def polls_within(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Step, ...]:
-    """Returns every two records of one log that one operation polled in direct succession."""
+    """Returns each pair of records of one log that one operation polled in direct succession."""
     return tuple(_located(history, declared, _within(history, Poll)))
 
 

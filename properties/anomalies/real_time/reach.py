@@ -99,10 +99,10 @@ def transactional_keys(history: History) -> frozenset[str]:
 def is_known(
     facts: Collection[Reached], key: str, invoked_ns: int, *, stable: bool = False
 ) -> bool:
-    """Returns True if `facts` prove how far the log `key` had reached at the time `invoked_ns`.
+    """Returns True if an operation observed an end of the log `key` before the time `invoked_ns`.
 
-    A fact counts only if its operation completed before this time. With `stable`, only facts about
-    the last stable offset count.
+    `facts` are the observations. An observation counts only if its operation completed before this
+    time. With `stable`, only observations of the last stable offset count.
     """
     return any(
         fact.key == key and fact.completed_ns < invoked_ns and (fact.stable or not stable)

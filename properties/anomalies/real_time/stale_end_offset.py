@@ -55,7 +55,11 @@ def _ends(history: History) -> Iterator[tuple[int, EndOffset]]:
 
 
 def stale_end_offsets(history: History) -> tuple[StaleEndOffset, ...]:
-    """Returns one violation per read of a log end that is lower than an earlier observed end."""
+    """Returns one violation per log end that an operation read and that is too low.
+
+    The log end is too low if another operation had observed a higher end, and had completed before
+    the read began.
+    """
     facts = list(reached(history))
     rows: list[StaleEndOffset] = []
     for op, end in _ends(history):

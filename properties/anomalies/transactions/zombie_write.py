@@ -36,7 +36,7 @@ INIT: Final = "init_producer"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class ZombieWrite:
-    """A write whose end was requested after a newer producer had replaced the writer.
+    """A write whose commit or abort was requested after a newer producer had replaced the writer.
 
     The fields also have the init_producer operations of both producers.
     """
@@ -107,7 +107,8 @@ def _replaced_by(history: History, name: str, made: int, asked: int) -> int | No
 
 
 def _writes_of_replaced(history: History) -> Iterator[tuple[int, str, int, int]]:
-    """Yields each write whose end was requested after a newer producer had replaced the writer.
+    """Yields each write whose commit or abort was requested after a newer producer had replaced the
+    writer.
 
     The items are (operation, transactional id, the writer's `init_producer`, the newer producer's
     `init_producer`). Each operation is its number in the history.

@@ -72,7 +72,10 @@ def rewinding(at: Instance, *, by_commit: bool = False) -> Program:
 
 
 def idempotent_consumer(at: Instance) -> Program:
-    """Stores an effect and marks its message in one transaction; skips marked messages."""
+    """Stores the effect of each message in the database, and skips messages with a stored effect.
+
+    One database transaction stores the effect and the note that the message is consumed.
+    """
     while True:
         for record in (yield from at.consumer.poll()):
             with transaction(at.database):

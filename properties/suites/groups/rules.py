@@ -109,7 +109,11 @@ class GroupsMachine(ClusterMachine):
     @precondition(lambda self: self.living())
     @rule()
     def stand_empty(self) -> None:
-        """Makes all members leave the group, and waits 800 ms."""
+        """Makes all members leave the group, and waits 800 ms.
+
+        In the setting with a short offset retention, the offsets of the empty group expire in this
+        time.
+        """
         for at in self.living():
             self._workers[at].is_leaving = True
         self.cluster.run_for(800)

@@ -133,7 +133,8 @@ class JudgedMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Ends the run, and checks the claims, goals and anomalies that the search looks for.
 
-        Raises `Shown` for the first broken claim, reached goal or found anomaly.
+        A goal is an observation which proves that something can happen. Raises `Shown` for the
+        first broken claim, reached goal or found anomaly.
         """
         try:
             self.observed = self.end()

@@ -95,7 +95,7 @@ class ReplicationMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 3))
     def send_and_lose_responses(self, count: int) -> None:
-        """Sends values; they are appended, but their responses are lost."""
+        """Sends values; the leader appends the values, but the producer gets no response."""
         self.cluster.drop_responses(self._producer, count)
         self._send(count)
         self.cluster.run_for(10)

@@ -162,9 +162,9 @@ def decide(
 ) -> ClaimVerdict:
     """Returns the verdict of a search on one claim.
 
-    `side` names the claim, the setting of the runs and the seeded bugs of the broker. If the
-    setting or a bug violates the condition of the claim, the search makes ten times as many runs.
-    If none of them breaks the claim, the verdict is undecided.
+    `side` names the claim, the setting (a configuration of the cluster) and the seeded bugs of the
+    broker. If the setting or a bug violates the condition under which the claim holds, the search
+    makes ten times as many runs. If no such run breaks the claim, the verdict is undecided.
     """
     tally = Tally(progress=progress)
     where = Search(suite=suite, seed=seed, runs=runs, rules=rules, tally=tally, shrinks=shrinks)

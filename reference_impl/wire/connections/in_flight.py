@@ -39,7 +39,7 @@ SPARE_FILES: Final = 200  # for logs, and for other work of this process
 def allow_open_files(count: int) -> None:
     """Raises the process's soft limit of open files, so that `count` connections can be open.
 
-    The hard limit is not exceeded, even if it is lower.
+    If the hard limit is too low for so many connections, the soft limit becomes the hard limit.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = (

@@ -1,16 +1,16 @@
 """Finds cycles of operations: strongly connected components, and a shortest cycle in each.
 
 Operations depend on each other in three ways: through records, by the order within a process, and
-by real time. Within a process, each operation has one incoming edge: from the last earlier
-operation of this process that ended ok.
+by real time. Within a process, each operation has at most one incoming edge. This edge comes from
+the previous operation of the process that ended ok.
 
 An edge for every pair of operations in real-time order would be too many. Instead, each operation
 that ended ok has an edge to an additional node: its completion. Each completion has an edge to the
-next completion in time. Each operation has an incoming edge from the last completion before its
+next completion in time. Each operation has an incoming edge from the latest completion before its
 invocation. So every operation is reachable from all operations that ended ok before its invocation.
 
 In a component of at most 256 operations, the search finds a shortest cycle of the component. In a
-larger one, breadth-first search finds a shortest cycle through the operation with the lowest
+larger component, breadth-first search finds a shortest cycle through the operation with the lowest
 number.
 
 Source: Elle's transitive reduction of real time, with an additional node for each completion;

@@ -108,7 +108,10 @@ def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
 def ww_pairs(
     log: LogRecords, first: Ints, second: Ints, starts: Ints, sizes: Ints
 ) -> tuple[Ints, Ints]:
-    """Returns the ww dependencies between values at consecutive offsets.
+    """Returns the ww dependencies between values at adjacent offsets of a log.
+
+    All values at one offset of a log are a group. `starts` has the first row of each group in
+    `log`, and `sizes` its number of rows. `first` and `second` have the indexes of adjacent groups.
 
     The result is two arrays of row numbers in `log`: the earlier value of each dependency, and the
     later one. Two values have no dependency if they have the same sender, or if a sender is

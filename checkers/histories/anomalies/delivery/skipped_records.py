@@ -8,8 +8,9 @@
                                   skipped          offset  1        bits 010
 
 Only offsets below the highest delivered offset count as skipped. Two kinds of records have no bit
-in these bitsets: records polled at an offset where no send of them was acknowledged, and records
-that share an offset. The module `unconfirmed_deliveries` checks these.
+in these bitsets: a record that was polled at an offset where no send of this record was
+acknowledged, and records that share an offset. The module `unconfirmed_deliveries` checks both
+kinds.
 
 Source: `properties.delivery`.
 """

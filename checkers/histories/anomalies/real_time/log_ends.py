@@ -214,7 +214,7 @@ class LogEnds:
 
 @dataclass(frozen=True, slots=True)
 class FirstObservations:
-    """The time at which any operation first observed the end of each log.
+    """For each log, the earliest time at which an operation had observed the end of the log.
 
     A check compares the offset of an operation with the log ends that were observed before the
     operation began. If the operation began before the first observation of its log, there is

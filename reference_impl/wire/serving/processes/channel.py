@@ -98,7 +98,7 @@ class Channel:
             self._writer.write_eof()
 
     async def close(self) -> None:
-        """Sends what was written before, and closes this end."""
+        """Sends the messages that are already written, and closes this end of the channel."""
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.close()

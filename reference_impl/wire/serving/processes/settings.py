@@ -14,11 +14,12 @@ from reference_impl.wire.serving.options import ServeOptions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSettings:
-    """The settings of a node; the port 0 selects a free one.
+    """The settings of a node; the port 0 selects a free port.
 
-    `options` names the data directory. Only a broker has the last three fields. `port` is its port
-    for clients. `incarnation` is larger at each start of a broker. `image` is the metadata image
-    with which the broker starts: it decides which logs on the disk the broker keeps.
+    `options` names the data directory. Only a broker has `port`, `incarnation` and `image`. `port`
+    is the broker's port for clients. `incarnation` is larger at each start of a broker. `image` is
+    the metadata image with which the broker starts: the image decides which logs on the disk the
+    broker keeps.
     """
 
     options: ServeOptions
