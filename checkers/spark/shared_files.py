@@ -4,9 +4,8 @@ A task's kernels (functions from a batch of rows to a table) hold arrays that ea
 computed: gigabytes for a large history. The driver writes them to a file once. The tasks map this
 file into memory, so all tasks share one copy of the arrays, and none passes through Java.
 
-The arrays are read-only in a task. The file has the pickled object first, and then its buffers.
-
-Source: PEP 574 (pickle protocol 5 with out-of-band data).
+The arrays are read-only in a task. The file has the pickled object first, and then its buffers, as
+out-of-band data of pickle protocol 5.
 """
 
 from __future__ import annotations
