@@ -6,14 +6,14 @@
 These are 604,800,000 records, appended as fast as possible. Their timestamps advance by one
 millisecond per record, so they cover a week.
 
-    large batches           batches of 10,000 records, as of a producer with a large linger.ms
-    large, with retention   the same; retention.bytes keeps about one day
-    small batches           batches of 100 records, as of a producer that sends ten times a second
+    large batches           10,000 records in a batch, as if producers had a large linger.ms
+    large, with retention   10,000 records in a batch; retention.bytes keeps about one day
+    small batches           100 records in a batch, as if a producer sent ten times a second
 
 Each run has one broker, one partition and 10 idempotent producers. A run measures the broker 56
-times: its memory (RSS), its CPU time, the longest response time since the last measurement, and the
-bytes and number of files in the data directory. At the end the broker restarts, and the time until
-it is ready is measured. The result is in benchmarks/results/week.json.
+times: its memory (RSS), its CPU time, the longest response time since the previous measurement, and
+the bytes and number of files in the data directory. At the end the broker restarts, and the time
+until it is ready is measured. The result is in benchmarks/results/week.json.
 """
 
 from __future__ import annotations

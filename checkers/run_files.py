@@ -1,4 +1,4 @@
-"""The names of the files that every run folder has, and of the store next to the folders."""
+"""The names of the files in a run folder, and of the store of verdicts next to the run folders."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The state machines that the abstract specs contain.
 
-The module `state_machines` adds them to its table.
+The module `state_machines` adds these state machines to those of the other specs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A state machine inside a spec, as a table that can be drawn.
+"""A state machine inside a spec: a table of states and transitions that can be drawn.
 
-A state of this table is the state of one part of the spec, such as a replica or a transaction. The
-field `of` names this part.
+A state of this table is a state of one part of the spec, such as a replica or a transaction. The
+field `of` names the part.
 """
 
 from __future__ import annotations

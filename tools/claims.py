@@ -64,8 +64,9 @@ SIDES: Final = ("inside", "outside")
 def by_suite(suite: Suite, sides: Collection[str], profile: Profile) -> Iterator[Decided]:
     """Yields the verdicts on the suite's claims.
 
-    A claim has a condition. The side `inside` tries settings that satisfy it, `outside` those that
-    do not.
+    A claim is tried in settings, which are named configurations of the suite. The side `inside` has
+    settings in which the claims must hold. The side `outside` has settings in which the claims
+    should break.
     """
     if "inside" in sides:
         for setting in dict.fromkeys(side.setting for side in suite.inside):

@@ -45,9 +45,10 @@ class _Scene:
 class Injection:
     """Injects anomalies into a synthetic history, and computes the violations that they cause.
 
-    Each anomaly is injected `each` times, as a small example history with a key of its own. In
-    addition, the start of `each` sends is moved: to a time after another send to the same key
-    completed with a higher offset. And `each` observed end offsets are lowered.
+    Each anomaly is injected as small example histories with keys of their own; `each` is their
+    number. In addition, `each` is the number of sends whose start is moved to a later time. By
+    then, another send to the same key has completed with a higher offset. Finally, `each` is the
+    number of observed end offsets that are lowered.
     """
 
     each: int = 0
@@ -116,7 +117,8 @@ class Injection:
     def alter(self, window: Operations, first_op: int) -> None:
         """Changes some correct operations of this window, so that each violates a real-time rule.
 
-        A window is one period of the generated history. The changes are spread evenly over all
+        A real-time rule compares an operation with the operations that completed before it began. A
+        window is one period of the generated history. The changes are spread evenly over all
         windows.
         """
         places = np.flatnonzero(window.of_operation["process"] >= FIRST_SCENE)

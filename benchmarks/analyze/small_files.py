@@ -68,7 +68,10 @@ def main() -> None:
 
 
 def keep(facts: dict[str, Any]) -> Path:
-    """Adds the measurement to the result file; it replaces one of the same number of files."""
+    """Adds the measurement to the result file.
+
+    An earlier measurement with the same number of files is replaced.
+    """
     file = RESULTS / f"{RESULT}.json"
     sizes = json.loads(file.read_text())["sizes"] if file.exists() else []
     others = [one for one in sizes if one["files"] != facts["files"]]

@@ -18,7 +18,10 @@ from benchmarks.pairs import pairing, write_results
 
 
 def main() -> None:
-    """Measures runs with two threads and with one, alternately; prints and writes the figures."""
+    """Explores the model with two threads and with one thread, alternately.
+
+    Prints and writes the ratios of the CPU times and of the wall times.
+    """
     two, one = ours(LARGE, threads=2), ours(LARGE)
     one.run()  # compiles the spec
     spent: list[tuple[Measurement, Measurement]] = []

@@ -105,9 +105,10 @@ def _process(errors: IO[str]) -> subprocess.Popen[str]:
 
 
 def campaign(frames: int, connections: int, seed: int) -> dict[str, Any]:
-    """Runs the campaign; returns its figures as JSON.
+    """Sends hostile frames to a server, and returns the measurements as JSON.
 
-    They are frame counts by result, latencies before and during the attack, CPU time, and memory.
+    The measurements are frame counts by result, latencies before and during the attack, CPU time,
+    and memory.
     """
     with served() as server:
         quiet, _ = measured(server, lambda: time.sleep(QUIET_S))

@@ -67,8 +67,9 @@ def check_command(
     urteil check replication --set replicas=5 --simulate --weight '*shrink*=3' --budget 60s
     urteil check replication --engine spark --master spark://HOST:7077 --budget 1000M-states
 
-    With --simulate, take random walks instead. With --kafka, check the rules and the bugs of the
-    release and, for each violated claim, the version that fixes it; without SPEC, check all specs.
+    With --simulate, take random walks instead. With --kafka, check the version that models the
+    release, and the bugs that the release has. For each violated claim, also check the version that
+    fixes the violation. Without SPEC, --kafka checks all specs.
     """
     from checkers.explicit.vacuity import vacuous
 

@@ -304,9 +304,10 @@ def _finished(run: Run, code: int) -> int:
 
 
 def keep_in_store(run: Run) -> None:
-    """Adds the run to the store of runs, if it has a folder.
+    """Adds the run to the store of runs, if the run has a folder.
 
-    If that fails, the run prints a note, and `urteil runs` adds the run later, from its folder.
+    If the store is unusable, the run prints a note. The command `urteil runs` later adds the run
+    from its folder.
     """
     if run.folder is None or run.folder not in run.reporters:
         return

@@ -129,8 +129,10 @@ def replay_command(
 
 
 def _on_real_brokers(file: Path, on: str, meta: Mapping[str, Any]) -> str:
-    """Returns the error text for `--on` with a spec's trace, which names the reproduction of its
-    bug.
+    """Returns the error text for a spec's trace with `--on`: real brokers cannot replay the trace.
+
+    If the bug of the trace has a reproduction on real brokers, the text has the command for this
+    reproduction.
     """
     from checkers.reproduce.catalogue import REPRODUCTIONS
 

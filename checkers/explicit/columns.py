@@ -326,9 +326,10 @@ class Columns(FiniteTerms):
     ) -> tuple[list[tuple[Code, int]], Code]:
         """Returns the columns of the map `variable` that `keys` may select, each with a condition.
 
-        A key may have different values in different states, and then selects different columns. A
-        column's condition is true in the states where the keys select the column. Also returns a
-        mask of the states in which a key is undefined.
+        A map has one column for each of its keys. A term in `keys` may have different values in
+        different states, and then selects different columns. A column's condition is true in the
+        states where the terms select the column. Also returns a mask of the states in which one of
+        the terms is undefined.
         """
         block = self.at.blocks[variable.name]
         found: list[tuple[Code, int]] = [(1, block.start)]

@@ -23,7 +23,10 @@ LARGEST: Final = 2**63  # elements of a sort whose elements are only values
 
 
 def scope_ranges(spec: Spec, text: str) -> Ranges:
-    """Returns the elements of each sort (finite type): those in `text`, otherwise the spec's own.
+    """Returns the elements of each sort (a finite type of the spec).
+
+    The text has numbers of elements, such as `Replica=3,Offset=4`. A sort that is not in the text
+    has its default number of elements.
 
     Raises InputFault for an unknown sort or an unusable number of elements.
     """

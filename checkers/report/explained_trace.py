@@ -57,7 +57,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedTrace:
-    """A trace of one subject, such as a partition: each line has the actions that explain it."""
+    """A trace of one subject, such as a topic partition.
+
+    Each line is an event of the run, with the actions of the spec that explain the event.
+    """
 
     subject: str
     spec: str

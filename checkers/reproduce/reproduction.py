@@ -41,7 +41,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One of a reproduction's two cases: the brokers, their settings, and the list of steps."""
+    """One of a reproduction's two cases: the case that shows the defect, or the control experiment.
+
+    A case has the brokers, their settings, and the list of steps.
+    """
 
     about: str  # how this case differs from the other one, in a few words
     steps: tuple[Step, ...]

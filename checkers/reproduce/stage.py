@@ -133,7 +133,7 @@ class Stage:
 
     @property
     def place(self) -> tuple[str, int]:
-        """The topic partition that all steps use."""
+        """The topic and the index of the partition that all steps of the reproduction use."""
         return self.topic.name, self.index
 
     @property

@@ -68,10 +68,11 @@ def _faults_as_rows(
 
 @cache
 def prepare_worker(modules: int) -> None:
-    """Makes this worker keep freed memory, and excludes its objects from garbage collection.
+    """Makes this worker keep freed memory, and excludes the worker's objects from garbage
+    collection.
 
-    Both save CPU time in later tasks. `modules` is the number of imported modules. The result is
-    cached: for a number that was passed before, the function does nothing.
+    Both measures save CPU time in later tasks. The argument `modules` is the number of imported
+    modules. The function acts once for each number: after further imports, it acts again.
     """
     del modules
     keep_freed()

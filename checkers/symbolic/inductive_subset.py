@@ -63,9 +63,10 @@ def inductive_subset(
 ) -> InductiveSubset:
     """Returns the largest inductive set of claims that the solver can prove.
 
-    `conditions` has a condition for each action and claim, with the solver's verdict. For these
-    verdicts, all claims were assumed before the action. A claim is dropped if the verdict on one of
-    its conditions is refuted or unknown.
+    `conditions` has a condition for each action and claim, with a verdict of the solver that
+    assumes all claims. If a verdict is refuted or unknown, the claim of its condition is dropped.
+    Then `again` decides the conditions that assumed a dropped claim, until no further claim is
+    dropped.
     """
     dropped = _failed(conditions)
     decided_again: list[Condition] = []

@@ -1,7 +1,8 @@
 """A spec whose sorts (types) are finite, for decidable queries of Z3 and for concrete states.
 
-Every sort is an enumeration of its elements, and all quantifiers are expanded. A model
-that Z3 finds becomes a state of the interpreter of specs, which can then perform actions from it.
+Every sort is an enumeration of its elements, and all quantifiers are expanded. A model that Z3
+finds becomes a state of the interpreter of specs. From this state, the interpreter can perform
+actions.
 """
 
 from __future__ import annotations

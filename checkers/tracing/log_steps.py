@@ -1,4 +1,4 @@
-"""Checks the logged events of a replica's log against the spec: appends, truncations and flushes.
+"""Checks the events in a broker's log lines against the spec: appends, truncations and flushes.
 
 Source: UnifiedLog.append, truncateTo and flush.
 """

@@ -43,7 +43,7 @@ class TopicPartition(Sort):
 
 
 class Generation(Ordered):
-    """A generation of the group; the least one is before the first rebalance."""
+    """A generation of the group; the smallest value means that there is no generation."""
 
 
 class Group(Record):

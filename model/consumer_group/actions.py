@@ -73,9 +73,9 @@ class ConsumerGroupActions(ConsumerGroupState):
         s.target = owner
 
     def closes_empty_group(s) -> Bool:
-        """True: when the last member leaves, the assignment epoch grows with the group epoch.
+        """True: when the last member leaves, the new group epoch is also the new assignment epoch.
 
-        Only the variant `leaves-empty-group-open` makes this false. It breaks the claim
+        Only the variant `leaves-empty-group-open` makes this false. The variant breaks the claim
         `an_empty_group_is_settled` in 2 steps (KAFKA-20442).
         """
         return true

@@ -65,8 +65,10 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @invariant
     def owners_may_commit(s) -> Bool:
-        """The coordinator accepts the commits of a consumer that believes it owns the partition,
-        if the coordinator records it as the owner.
+        """The coordinator accepts the commits of the partition's owner.
+
+        An owner is a consumer that reads the partition, that the coordinator records as the owner,
+        and whose heartbeats the coordinator accepts.
         """
         return forall(
             implies(

@@ -84,9 +84,11 @@ class WantsExactEpoch(AbstractConsumerGroup):
 
 @bug("commits-in-any-epoch", breaks="one_member_commits", steps=7, in_force=UNRELEASED)
 class CommitsInAnyEpoch(AbstractConsumerGroup):
-    """The coordinator accepts a commit of a partition that is not assigned to the member.
+    """The coordinator accepts a member's commit even for a partition that is not assigned to the
+    member.
 
-    Two members commit offsets of the partition. The claim `one_member_commits` breaks.
+    The coordinator only checks that the epoch of the commit is at most the member's epoch. So two
+    members commit offsets of the partition. The claim `one_member_commits` breaks.
     """
 
     def accepts_commit(s, m: Member, p: TopicPartition) -> Bool:

@@ -118,10 +118,11 @@ class RefusesRepeatedMarkers(AbstractCoordinator):
     in_force=kafka("4.0", "4.2"),
 )
 class FenceKeepsId(AbstractCoordinator):
-    """When a fence uses up the last epoch, the producer keeps its producer id (KAFKA-20090).
+    """When a fence uses the largest possible epoch, the producer keeps its producer id
+    (KAFKA-20090).
 
-    The fenced instance requests the abort, and receives the last epoch. Its next transaction can
-    never end. The action `fence` breaks the lemma `the_log_has_no_last_epoch`.
+    The fenced instance requests the abort, and receives the largest possible epoch. Its next
+    transaction can never end. The action `fence` breaks the lemma `the_log_has_no_last_epoch`.
     """
 
     def fence_needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:

@@ -106,7 +106,10 @@ class Coordinator(AbstractCoordinatorState):
     def empty(
         s, i: TransactionalId, producer_id: ProducerId, producer_epoch: ProducerEpoch, known: Bool
     ) -> Metadata:
-        """Returns a record without an open transaction; `known` is false for a tombstone."""
+        """Returns metadata of the transactional id `i` without an open transaction.
+
+        If `known` is false, the metadata is a tombstone: the coordinator does not know the id.
+        """
         return Metadata(
             is_known=known,
             is_ongoing=false,
@@ -224,7 +227,9 @@ class Coordinator(AbstractCoordinatorState):
         return m.producer_epoch < marker_epoch
 
     def needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
-        """True if the producer must get another producer id: its epochs run out."""
+        """True if the markers of a commit or abort have the largest possible epoch, so the
+        producer gets another producer id.
+        """
         return marker_epoch == s.last_epoch
 
     def next_epoch(s, marker_epoch: ProducerEpoch, another: Bool) -> ProducerEpoch:
@@ -315,7 +320,8 @@ class Coordinator(AbstractCoordinatorState):
         return m.is_ongoing
 
     def fence_needs_another_id(s, marker_epoch: ProducerEpoch) -> Bool:
-        """True if a fence must give the producer another producer id, because the epochs run out.
+        """True if the markers of a fence have the largest possible epoch, so the producer gets
+        another producer id.
 
         Without this rule, the variant `fence-keeps-id` breaks the claim
         `no_instance_has_the_last_epoch` in 9 steps (KAFKA-20090).
@@ -348,8 +354,8 @@ class Coordinator(AbstractCoordinatorState):
 
         Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
         sees in the partitions' logs which partitions have a marker. A marker that an earlier
-        coordinator sent counts too. Without the guard that the log has prepared a commit or abort,
-        the claim `a_decision_survives` breaks in 14 steps.
+        coordinator sent counts too. Without the guard that the log's newest record is a prepared
+        commit or abort, the claim `a_decision_survives` breaks in 14 steps.
         """
         m = s.log[i]
         when(m.is_prepared, s.may_complete(m))

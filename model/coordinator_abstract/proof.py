@@ -115,10 +115,10 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def the_log_has_no_last_epoch(s) -> Bool:
-        """Each record of the coordinator's log has a producer epoch below the last possible epoch.
+        """Each record of the coordinator's log has a producer epoch below the largest possible
+        epoch.
 
-        True because the coordinator changes the producer id when it commits or aborts with markers
-        of the last epoch.
+        True because a commit or abort whose markers have the largest epoch changes the producer id.
         """
         return forall(
             all_of(

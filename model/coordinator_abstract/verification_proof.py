@@ -274,8 +274,8 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def the_last_decision_is_unconfirmed(s) -> Bool:
-        """While requests and markers arrive in order, the log has the decision of a current
-        transaction that is decided and lacks its response.
+        """While requests and markers arrive in order, the log has the decision of each current
+        transaction that is decided and whose client has no response yet.
         """
         return s.disordered | forall(
             implies(

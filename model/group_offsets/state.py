@@ -62,7 +62,9 @@ class Entry(Record):
 
     @classmethod
     def plain(cls, offset: Offset | Nothing, ends_group: Bool = false) -> Entry:
-        """Returns a record outside transactions: a commit with its offset, or a tombstone."""
+        """Returns a record outside transactions: a commit of `offset`, or a tombstone if
+        `offset` is nothing.
+        """
         return cls(
             offset=offset,
             in_transaction=false,
@@ -75,7 +77,11 @@ class Entry(Record):
     def of_transaction(
         cls, producer: Member, offset: Offset | Nothing, commits: Bool = false
     ) -> Entry:
-        """Returns a record of a transaction: a commit with its offset, or a marker."""
+        """Returns a record of a transaction: a commit of `offset`, or a marker if `offset` is
+        nothing.
+
+        The argument `commits` is true for a COMMIT marker, and false for an ABORT marker.
+        """
         return cls(
             offset=offset,
             in_transaction=true,

@@ -112,7 +112,11 @@ class IdempotenceClaims(IdempotenceActions):
 
     @invariant
     def knowledge_is_of_the_log(s) -> Bool:
-        """A leader's producer state agrees with its log: epoch, last sequence and batch offsets."""
+        """A leader's producer state agrees with the leader's log.
+
+        The producer epoch and the last sequence number in this state are those of the newest batch.
+        Each batch in the state is at the same offset in the log, with the same sequence number.
+        """
         return forall(
             all_of(
                 s.leader_knows[p].is_known == (s.log[p].end_offset > 0),

@@ -52,10 +52,10 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
         return sequence.is_next_after(s.stamp[latest].sequence)
 
     def may_lead_with(s, end: Offset) -> Bool:
-        """True if a log that ends at `end` has every committed record, so its replica may lead.
+        """True if a new leader's log that ends at `end` has every committed record.
 
-        Without this rule, the variant `unclean-election` breaks the claim `acknowledged_is_durable`
-        in 5 steps.
+        Without this rule (an unclean election), the variant `unclean-election` breaks the claim
+        `acknowledged_is_durable` in 5 steps.
         """
         return s.high_watermark <= end
 

@@ -291,7 +291,8 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def a_batch_has_one_number(s) -> Bool:
-        """A batch has at most one current number: a producer, a producer epoch and a sequence.
+        """A batch has at most one current number, which consists of a producer, a producer epoch
+        and a sequence.
 
         When the client gives a batch a new number, the old number is replaced, and is not current
         any more.

@@ -47,8 +47,10 @@ Env = Mapping[int, Value]  # uid of a parameter or bound variable -> its value
 
 
 def joined(before: State, after: State) -> State:
-    """Joins the states before and after a step; each variable has two entries, under its own name
-    and its `after` name.
+    """Joins the states before and after a step: each variable has two entries.
+
+    The variable's name has the value before the step. The name with the suffix `'` has the value
+    after the step.
     """
     return {**before, **{(f"{name}{t.AFTER}", keys): v for (name, keys), v in after.items()}}
 

@@ -50,8 +50,9 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def markers_leave_nothing(s) -> Bool:
-        """After the output's marker, no output record of the transaction is pending; after the
-        group coordinator's marker, no offset is pending.
+        """After the output has a transaction's marker, no output record of the transaction is
+        pending. After the group coordinator has the marker, no offset of the transaction is
+        pending.
 
         True because a committed or aborted transaction gets neither output records nor offsets.
         """

@@ -95,8 +95,8 @@ class IdPerPartition(Pipeline):
 
     @lemma
     def only_the_id_has_content(s) -> Bool:
-        """Only the transactional id of a partition has output records and pending offsets of the
-        partition.
+        """For each partition, only the partition's own transactional id has output records and
+        pending offsets.
 
         True because only instances that use this id read the partition.
         """

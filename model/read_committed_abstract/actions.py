@@ -174,9 +174,9 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
             s.unreplicated[x] = s.unreplicated[x] & (mark <= s.marker_offset[x])
 
     def may_lead_with(s, end: Offset) -> Bool:
-        """True if a log that ends at `end` has every replicated record.
+        """True if a new leader's log that ends at `end` has every record below the high watermark.
 
-        Without this rule, the variant `unclean-election` breaks the claim
+        Without this rule (an unclean election), the variant `unclean-election` breaks the claim
         `only_committed_is_delivered` in 4 steps.
         """
         return s.high_watermark <= end

@@ -256,7 +256,8 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def members_keep_what_they_acknowledged(s) -> Bool:
-        """A member of an epoch keeps the records that it acknowledged, until it leaves the epoch.
+        """A replica in the ISR or ELR of an epoch keeps the records that it acknowledged in this
+        epoch, until the replica enters a later epoch.
 
         The same is true of a replica that the newest leader proposes to add to the ISR.
         """

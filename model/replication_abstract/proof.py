@@ -161,9 +161,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def what_an_epoch_committed_is_committed(s) -> Bool:
-        """Every record below the high watermark of an epoch's leader is committed.
+        """The variable `committed` has every record below the high watermark of an epoch's leader.
 
-        This leader, or the leader of an earlier epoch, committed the record.
+        The leader of this epoch, or the leader of an earlier epoch, committed the record.
         """
         return forall(
             implies(

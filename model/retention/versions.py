@@ -36,10 +36,10 @@ class Kafka43(Retention):
     """Kafka 4.3: a follower joins the ISR at the high watermark, whatever its log start is.
 
     A new follower asks the leader for the end offset of an old epoch, and truncates its log to this
-    offset. If the leader has deleted that epoch, the leader answers with its log start. So the
-    follower keeps records below that offset, even uncommitted ones, until it learns the leader's
-    log start. If the follower becomes leader before that, consumers read these records. No report
-    of this failure is known outside this project. This version breaks the claim
+    offset. If the leader has deleted that epoch, the leader answers with its own log start. So the
+    follower keeps records below the leader's log start, even uncommitted ones, until it learns the
+    leader's log start. If the follower becomes leader earlier, consumers read these records. No
+    report of this failure is known outside this project. This version breaks the claim
     `latest_values_are_kept`.
     """
 

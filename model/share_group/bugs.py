@@ -107,8 +107,8 @@ class StartOffsetWaits(MovesStartAfterWrites):
 class AcquiresInTransition(ShareGroup):
     """A member acquires a record whose release is still being written (KAFKA-18084).
 
-    When the write ends, the leader removes the new member's lock. This bug breaks the claim
-    `one_member_at_a_time`.
+    When the write ends, the leader removes the lock of the member that has acquired the record.
+    This bug breaks the claim `one_member_at_a_time`.
     """
 
     def may_acquire(s, x: Offset) -> Bool:

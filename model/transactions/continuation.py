@@ -60,16 +60,16 @@ class Continuation(Transactions):
     # ---- the coordinator's log
 
     def is_appending(s) -> Bool:
-        """True if the coordinator has appended a record to its log that is not committed.
+        """True if the coordinator has appended a record that is not committed yet.
 
-        The record may repeat the last one.
+        The appended record may be equal to the newest committed record. So the coordinator is also
+        appending while an instance waits for a response.
         """
         return super().is_appending() | (s.answering != nothing)
 
     def write(s, metadata: Metadata, answering: Instance | Nothing) -> None:
-        """Appends metadata. It keeps the previous producer id and epoch only if it has a decision.
-
-        A decision is a commit or an abort.
+        """Appends metadata without the previous producer id and epoch, unless the metadata has a
+        commit or an abort.
         """
         super().write(metadata, answering)
         s.keep_last(false)

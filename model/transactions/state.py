@@ -237,8 +237,8 @@ class State(Spec):
         return (stamp.producer_id == i) & (stamp.producer_epoch == producer_epoch)
 
     def is_current(s, k: Transaction) -> Bool:
-        """True if the transaction's producer id and epoch are those in the coordinator's
-        metadata.
+        """True if the coordinator's metadata has the producer id and the producer epoch of the
+        transaction.
         """
         return s.is_stamped(k, s.metadata.producer_id, s.metadata.producer_epoch)
 

@@ -208,13 +208,14 @@ class TwoPhaseCommit(Transactions):
     def complete_prepared(s, k: Transaction, i: Instance) -> None:
         """A new instance commits or aborts the transaction that it keeps, as the database decided.
 
-        Kafka: KIP-939, completeTransaction of the producer. Simplified: to read the database and to
-        end the transaction are one step. If only the producer ids are compared, the variant
-        `ignores-prepared-epoch` breaks the claim `the_client_decides` in 16 steps. The epoch was
-        raised for the new instance, and is raised again. Otherwise a retry of the old instance
-        looks as if it had succeeded: the variant `raises-epoch-once` breaks the claim
-        `no_two_instances_are_one` in 9 steps. Without the guard that the instance has the newest
-        epoch, the claim `states_follow_the_table` breaks in 10 steps.
+        Kafka: KIP-939, completeTransaction of the producer. Simplified: the instance reads the
+        database and ends the transaction in one step. If only the producer ids are compared, the
+        variant `ignores-prepared-epoch` breaks the claim `the_client_decides` in 16 steps. The
+        coordinator raised the epoch for the new instance, and the commit or abort raises the epoch
+        again. Without the second raise, a retry of the old instance looks as if its own request had
+        succeeded: the variant `raises-epoch-once` breaks the claim `no_two_instances_are_one` in 9
+        steps. Without the guard that the instance has the newest epoch, the claim
+        `states_follow_the_table` breaks in 10 steps.
         """
         when(s.kept[i] == k, ~s.is_busy(), s.has_newest_epoch(i))
         outcome = ite(s.matches(k), COMMIT, ABORT)

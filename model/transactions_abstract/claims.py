@@ -158,10 +158,10 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
         """A partition with a pending record of a transaction has neither the transaction's marker
         nor a larger epoch of the producer.
 
-        True in transaction version 2: a marker ends the pending records, and its epoch is larger
-        than theirs. So the partition refuses later records of the transaction. False in version 1
-        (the variant `v1`): a marker has the same epoch as the records. So the partition accepts a
-        record after the marker, and the transaction hangs.
+        True in transaction version 2: a marker ends the pending records, and the marker's epoch is
+        larger than the epoch of the records. So the partition refuses later records of the
+        transaction. False in version 1 (the variant `v1`): a marker has the same epoch as the
+        records. So the partition accepts a record after the marker, and the transaction hangs.
         """
         return forall(
             all_of(

@@ -122,9 +122,10 @@ def aborted_values(history: History) -> frozenset[KeyValue]:
 
 @remembered
 def committed_sends(history: History) -> dict[KeyValue, int]:
-    """Maps each log and value to the first operation that sent it and surely took effect.
+    """Maps each key and value to an operation that sent the value and surely took effect.
 
-    Values without such an operation are left out.
+    If several operations did, the result has the one with the lowest number. Values without such an
+    operation are left out.
     """
     read = committed_reads(history)
     writers: dict[KeyValue, int] = {}

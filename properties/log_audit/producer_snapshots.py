@@ -32,7 +32,7 @@ UNKNOWN: Final = -2  # the log does not show the value
 class SnapshotFault(Location):
     """A value in a producer snapshot that contradicts the log.
 
-    The location is that of the producer's last batch below the snapshot's offset.
+    The location is the location of the producer's newest batch below the snapshot's offset.
     """
 
     snapshot_offset: int

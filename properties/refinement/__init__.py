@@ -1,6 +1,6 @@
 """Refinement: a larger system takes only steps of a small spec, so the spec's proof covers it.
 
-Each row has a larger system, a small spec that it refines, and the module that checks this:
+Each row has a larger system, a small spec that the system refines, and the module with the check:
 
     simulated reference broker  ->  replication-abstract   (`broker_replication`)
                                 ->  idempotence-abstract   (`broker_idempotence`)
@@ -22,6 +22,6 @@ Each row has a larger system, a small spec that it refines, and the module that 
 
 A *detailed* spec is close to Kafka's code and is explored; an *abstract* spec is small enough to be
 proved. Runs of the broker are validated event by event (`trace_validation`). For a detailed spec, a
-mapping assigns a state of the abstract spec to each of its states. Every explored transition must
-then be one or more actions of the abstract spec, or change nothing.
+mapping assigns an abstract state to each detailed state. Every explored transition must then be one
+or more actions of the abstract spec, or leave the abstract state unchanged.
 """

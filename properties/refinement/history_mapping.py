@@ -195,9 +195,10 @@ class HistoryMapping(ABC, Generic[R]):
             yield Transition(action.name, values, before, after)
 
     def _explained(self, step: Transition, abstract: State) -> Explained:
-        """Returns the abstract actions that explain the step, and the state after them.
+        """Returns abstract actions for the step, and the abstract state after these actions.
 
-        If they do not explain it, an `Unexplained` stands in place of the state.
+        If the actions do not lead to the state after the step, the second value is an
+        `Unexplained`, which has the reason.
         """
         calls = self.calls(step, abstract)
         reached = self._taken(abstract, calls)

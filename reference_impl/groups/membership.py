@@ -1,9 +1,9 @@
 """The membership of classic groups: join, leave, session expiry, and the rebalances that follow.
 
 A rebalance ends once every member has joined, or when its time is up. The first rebalance of a
-group also waits for group.initial.rebalance.delay.ms, so that later members need no second one.
-A member that has joined must send SyncGroup within the longest rebalance timeout of a member.
-Otherwise the coordinator removes this member.
+group also waits for group.initial.rebalance.delay.ms. So members that join shortly afterwards need
+no second rebalance. A member that has joined must send SyncGroup in time; the time limit is the
+longest rebalance timeout of all members. Otherwise the coordinator removes this member.
 
 Source: KIP-62, KIP-134, KIP-345, KIP-394; KAFKA-8500; docs/kafka-rules.md E1.
 """

@@ -70,8 +70,9 @@ def check_and_append(
 ) -> StepResult[Leader]:
     """Appends a producer's batch, acknowledges a duplicate, or rejects an invalid batch.
 
-    If the batch needs a verification of its transaction, this must have succeeded before.
-    `verification` is None, except for the first batches of a transaction.
+    The first batches of a transaction need a verification: the transaction's coordinator confirms
+    that the transaction contains the partition. The caller must wait for this confirmation, and
+    passes `verification`. For other batches `verification` is None.
     """
     facts = _facts(leader, request, batch)
     error, records = _error(leader, context, request, batch, facts)

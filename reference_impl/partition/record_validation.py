@@ -109,7 +109,8 @@ def batch_error(
 def appendable(batch: Batch, facts: RecordFacts, config: LogConfig) -> bytes | None:
     """Returns the bytes that the leader appends for a valid batch.
 
-    Returns None if the batch is rebuilt and is then larger than max.message.bytes.
+    The leader rebuilds a batch that needs another codec or other offset deltas (`recompression`).
+    Returns None if the rebuilt batch is larger than max.message.bytes.
 
     Kafka: LogValidator.assignOffsetsNonCompressed and validateMessagesAndAssignOffsetsCompressed;
     UnifiedLog.append.

@@ -1,6 +1,7 @@
-"""Runs the fuzzer in a process of its own, and writes what it did to `benchmarks/results`.
+"""Runs the fuzzer in a process of its own, and writes its results to `benchmarks/results`.
 
-libFuzzer ends the process in which it runs. So another process starts it, and reads its log:
+libFuzzer ends the process in which it runs. So this module starts the fuzzer as a child process,
+and reads the log of libFuzzer:
 
     #13046305 NEW    cov: 396 ft: 1226 corp: 247/38Kb lim: 4096 exec/s: 3623 rss: 126Mb ...
     Done 13046325 runs in 3601 second(s)

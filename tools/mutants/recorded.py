@@ -1,7 +1,9 @@
-"""Stores each test's CPU time and calls without a mutant, outside git in `build/mutants`.
+"""Stores the results of the tests on the code without a mutant, outside git in `build/mutants`.
 
-There is one file for each test file. Its name is a digest of the test file, of the product and of
-the modules that tests import. If one of these changes, the test is recorded again.
+The results are the CPU time of each test, and the functions that each quick test calls. There is
+one file of results for each test file. The name of the file is a digest of the test file, of the
+product and of the modules that tests import. If one of these changes, the test file is recorded
+again.
 """
 
 from __future__ import annotations

@@ -94,9 +94,10 @@ Explored = tuple[Constants, Spec, Exploration]
 def _smallest(variant: Variant) -> Explored:
     """Returns the constants to compare with, the spec with these constants, and its exploration.
 
-    The variant's own constants come first, then the spec's default ones. If the explorer cannot
-    visit every state with them, or if there are many, `SMALLER` has others. Among these, the first
-    at which the variant breaks its property is chosen, if there is one.
+    The function first tries the variant's own constants. If the explorer does not finish with them,
+    the function tries the spec's default constants. If the explorer does not finish again, or
+    visits more than `SOON` states, the function tries the constants in `SMALLER`. Of these, the
+    function prefers the first at which the variant breaks its property.
     """
     own = _explored(variant, dict(variant.at))
     if variant.at and own[2].why_stopped not in ("exhausted", "all decided"):

@@ -53,7 +53,8 @@ class Decided:
     def key(self) -> tuple[str, str, str, Place, str]:
         """The key of a row of `record.json`: system, suite, claim, side and setting.
 
-        The side is `inside` if the claim must hold in the setting, otherwise `outside`.
+        A setting is a named configuration of the suite. The side is `inside` if the claim must hold
+        in this setting, otherwise `outside`.
         """
         return self.system, self.suite, self.claim, self.side, self.setting
 

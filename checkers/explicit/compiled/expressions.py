@@ -46,10 +46,10 @@ class Expressions(FiniteTerms):
         return " + ".join([*parts, str(block.start)] if block.start or not parts else parts)
 
     def in_sort(self, value: t.Node, env: Env) -> str:
-        """Returns C code for the key of a map, or for an assigned value.
+        """Returns C code for the key of a map, or for a value that is assigned to a variable.
 
-        If the value may be outside its type, such as 5 in 0..4, the code checks the value. For a
-        value outside its type, the code marks the state as undefined.
+        If the value may be outside its type, such as 5 in 0..4, the code checks the value. If the
+        check fails, the code marks the state as one in which a term is undefined.
         """
         code = self.code(value, env)
         return f"inside(w, {code}, {self.at.size(value.sort)})" if self.may_leave(value) else code

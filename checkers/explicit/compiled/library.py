@@ -193,8 +193,9 @@ class Library:
         return self.key_of_stored(self.stored(state))
 
     def key_of_stored(self, stored: bytes) -> bytes:
-        """Returns the key of a state; `stored` is the state's stored form.
+        """Returns the key by which a search recognizes the state with the compact form `stored`.
 
+        The key is the compact form, or a hash of the compact form if the search uses fingerprints.
         `stored` may end with additional zero bytes, which are ignored.
         """
         if not self.fingerprints:

@@ -136,7 +136,7 @@ class Compiled:
         self.c.search_judge(self.search, len(rows))
 
     def add_broken(self, rows: Rows, broken: Broken) -> None:
-        """Adds to `broken` the first violation of each claim that `broken` lacks.
+        """Adds to `broken` the first violation of each claim that has no violation in `broken` yet.
 
         The violations are in the states `rows`, or in steps from them.
         """

@@ -118,7 +118,9 @@ def _are_numbers(found: object) -> bool:
 
 
 def _number(found: object) -> int | None:
-    """Returns the value of an int or long of Avro; None if it has another type or more bits."""
+    """Returns the value of an int or long of Avro; None for another type or a number over 64
+    bits.
+    """
     return found if isinstance(found, int) and found.bit_length() < 64 else None
 
 

@@ -340,7 +340,10 @@ def _explained(place: Remote) -> Generator[None]:
 
 
 def refused(place: Remote, error: Exception) -> UnreadableLocation:
-    """Returns an object store's error as UnreadableLocation: one line with address and fix."""
+    """Returns an object store's error as UnreadableLocation.
+
+    The message is one line with the address and the next step for the user.
+    """
     text = " ".join(str(error).split())
     key = place.scheme[:4]
     if _NO_BUCKET.search(text):

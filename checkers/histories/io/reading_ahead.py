@@ -1,8 +1,8 @@
 """Reads the files of a history in order; several threads read small files in advance.
 
-A small file costs more to open than to decode, and in a store it waits for the network. So while
-one file is used, the next ones are read. A large file is read only when it is its turn, because its
-tables may not fit into memory.
+Opening a small file takes longer than decoding it. In an object store, each opening waits for the
+network. So while the caller uses one file, the threads read the files after it. A large file is
+read only when the caller reaches it, because its tables may not fit into memory.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ UNKNOWN_OFFSET: Final = -(2**63)  # of a record whose offset the history does no
 class DerivedColumns(Protocol):
     """A cache of integer columns, computed from the rows of one partition of the history.
 
-    A later pass over the same partition reads them from the cache.
+    A later stage of the query plan that reads the same partition gets the columns from the cache.
     """
 
     def cached_ints(self, name: str, compute: Callable[[], Ints]) -> Ints:

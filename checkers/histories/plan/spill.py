@@ -147,10 +147,10 @@ def shrunk(table: pa.Table) -> pa.Table:
 
 
 def shrunk_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Returns the column in one chunk, with its integers in the narrowest type that fits.
+    """Returns the column in one chunk, with integers in the narrowest type that fits.
 
-    For a dictionary-encoded column, these are the dictionary indices. A column of integers with
-    nulls keeps its type.
+    In a dictionary-encoded column, the dictionary indices become narrower. A column of integers
+    with nulls keeps its type.
     """
     if pa.types.is_dictionary(column.type):
         whole = column.unify_dictionaries().combine_chunks()

@@ -123,7 +123,8 @@ class TopicReader:
 def reading(topic: Topic, config: ClientConfig, group: str) -> Generator[TopicReader]:
     """Yields a reader of the topic; a group.id of the client configuration replaces `group`.
 
-    Raises InputFault if there is no such topic or if no broker answers. Raises BadClientConfig.
+    Raises InputFault if there is no such topic or if no broker answers. Raises BadClientConfig if
+    the client library rejects the configuration.
     """
     last = ["no broker answers"]
     common = {"error_cb": lambda error: last.__setitem__(0, error.str())}

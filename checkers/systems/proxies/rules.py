@@ -120,7 +120,11 @@ class Match:
         return wanted in (None, topic)
 
     def selects_occurrence(self, number: int) -> bool:
-        """Returns True if the fault rule acts on the matching request with this number, from 1."""
+        """Returns True if the fault rule acts on the matching request with the number `number`.
+
+        The matching requests are numbered 1, 2, 3, and so on, from the moment when the rule is
+        added.
+        """
         last = None if self.count is None else self.first + self.count - 1
         return number >= self.first and (last is None or number <= last)
 

@@ -98,10 +98,11 @@ class Controller(Brokers):
         return ~s.broker[r].stopped_cleanly
 
     def begins_epoch(s, moves: Bool) -> Bool:
-        """True if a new leader epoch begins: the leader changes, or the partition loses its leader.
+        """True if a change of the partition begins a new leader epoch.
 
-        `moves` is this condition; the caller has computed it. The variant `keeps-epoch` lacks this
-        rule, and breaks the claim `one_leader_per_epoch` in 2 steps.
+        The argument `moves` is true if the leader changes, or if the partition loses its leader.
+        The variant `keeps-epoch` lacks this rule, and breaks the claim `one_leader_per_epoch` in 2
+        steps.
         """
         return moves
 

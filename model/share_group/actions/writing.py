@@ -128,12 +128,12 @@ class Writes(Deliveries):
         return s.write[w].leader_epoch == s.leader_epoch
 
     def complete(s, w: Slot, *, succeeds: bool) -> None:
-        """The leader learns the result of a write, and moves its start offset.
+        """The leader learns the result of a write, and moves the share partition's start offset.
 
         After a failed write of an acknowledgement, the record is acquired by the same member as
-        before, unless its lock has timed out. The leader forgets the records below the start
-        offset, except those that a member still has. Kafka: InFlightState.completeStateTransition,
-        SharePartition.maybeUpdateCachedStateAndOffsets.
+        before, unless the member's lock has timed out. The leader forgets the records below the
+        start offset, except the records that a member still has. Kafka:
+        InFlightState.completeStateTransition, SharePartition.maybeUpdateCachedStateAndOffsets.
         """
         x, by = s.write[w].offset, s.write[w].member
         ends = s.is_from_leader(w) & (by != nothing)

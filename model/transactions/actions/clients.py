@@ -199,9 +199,9 @@ class Clients(Markers):
         """A client receives the answer that its transaction was committed or aborted, as requested.
 
         The client also receives its new producer epoch. Kafka: EndTxnResponse v5 and
-        TransactionManager. Simplified: if an answer is lost, the client learns the end in a later
-        step. Without the guard `is_done`, a client may receive this answer although the coordinator
-        has not committed or aborted: the claim `answers_are_true` breaks in 5 steps.
+        TransactionManager. Simplified: if an answer is lost, the client learns the outcome in a
+        later step. Without the guard `is_done`, a client may receive this answer although the
+        coordinator has not committed or aborted: the claim `answers_are_true` breaks in 5 steps.
         """
         when(
             s.owner[k] == i,

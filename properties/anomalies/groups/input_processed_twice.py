@@ -57,9 +57,11 @@ def _rewound(history: History, offset: int, first: Step, second: Step) -> bool:
 
 
 def inputs_processed_twice(history: History) -> tuple[InputProcessedTwice, ...]:
-    """Returns one violation per input record and two successive transactions that consumed it.
+    """Returns one violation per input record and two successive transactions that consumed this
+    record.
 
-    There is no violation if another commit between the two may have moved the group's offset back.
+    There is no violation if another commit between the two transactions may have moved the group's
+    offset back.
     """
     return tuple(
         sorted(

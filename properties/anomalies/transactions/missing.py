@@ -107,8 +107,9 @@ def _bound(history: History, key: str, in_log_ns: int) -> tuple[int, int] | None
     """Returns the highest offset that a record can have, and the operation that proves this bound.
 
     The record of the topic partition `key` was in the log at the time `in_log_ns`; its offset is
-    unknown. An offset that a send or an end-offset request returned after this time is above it.
-    Returns None if no operation gives a bound.
+    unknown. If a send began after this time, its offset is above the record's offset. The same
+    holds for an end offset that an operation at read_uncommitted returned. Returns None if no
+    operation gives a bound.
     """
     bounds = [
         (micro.offset - 1, number)

@@ -3,10 +3,10 @@
     spec and variant                bug of the broker              claim
     classic-group adds-instances    static-replaced-when-stable    one_member_of_an_instance
 
-The harness is one group of a group coordinator, and two processes that join the group. During a
-rebalance, the group does not respond to their JoinGroup requests. The harness identifies a member
-by this open JoinGroup request. The claim depends only on the members, the joining processes and the
-group.instance.id of each process.
+The harness has one group of the reference broker, and two processes that join the group. During a
+rebalance, the group does not respond to JoinGroup requests. The harness identifies a member by the
+JoinGroup request that has no response yet. The claim depends only on the members, the joining
+processes and the group.instance.id of each process.
 """
 
 from __future__ import annotations

@@ -84,9 +84,9 @@ class Replay(Generic[HarnessT]):
     def run(self, actions: Iterable[Action], *, defective: bool) -> HarnessT:
         """Carries out the actions on a new harness, and returns the harness.
 
-        The harness runs the part of the broker that carries out the actions. Raises KeyError for an
-        action that is neither in `effects` nor in `by_itself`, the actions that the broker takes
-        without help.
+        The harness runs the part of the broker that carries out the actions. The broker performs
+        the actions in `by_itself` without help, so they are skipped. Raises KeyError for any other
+        action that is not in `effects`.
         """
         harness = self.start(self.defect if defective else SOUND)
         times: Counter[str] = Counter()

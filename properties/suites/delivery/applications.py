@@ -122,7 +122,11 @@ def committing_in_background(at: Instance) -> Program:
 
 
 def handing_over(at: Instance) -> Program:
-    """Polls again before earlier records are processed, as if another thread processed them."""
+    """Polls again before earlier records are processed, like a program that processes in another
+    thread.
+
+    So the committed position may be above a record that is not processed yet.
+    """
     while True:
         at.waiting += (record.value for record in (yield from at.consumer.poll()))
         yield from at.consumer.commit_due(AUTO_COMMIT_MS)

@@ -96,7 +96,9 @@ class ElectionsMachine(ReplicationMachine):
     @precondition(lambda self: self.loses_power)
     @rule(count=st.integers(1, 2))
     def send_and_lose_power(self, count: int) -> None:
-        """Sends values; once they are acknowledged, all hosts lose power, the leader's first."""
+        """Sends values; after their acknowledgement, all hosts lose power, first the host of the
+        leader.
+        """
         self.send_and_await(count)
         leader = self.cluster.leader()
         for broker in sorted(self.cluster.broker_ids, key=lambda broker: broker != leader):

@@ -1,1 +1,5 @@
-"""The handlers of requests: each splits a request, calls the broker and joins the responses."""
+"""The handlers of Kafka's requests.
+
+A handler splits a request into parts, such as one for each topic partition. The handler calls the
+broker for each part, and joins the responses.
+"""

@@ -177,15 +177,16 @@ def unreported_steps(batch: Batch) -> pa.Table:
 def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table:
     """Returns the transactional commits that raise a group's committed offset of a topic partition.
 
-    A commit shows that the group skipped each lower input that is in no poll. A transaction is
-    *unreported* if its polls are not in the history: it may have consumed any input. So a commit
-    shows this only if it ended before its group's first unreported transaction began. Then the
-    column `good` is 1, otherwise 0. The first unreported transaction of the group `groups[i]` began
-    at `unreported_ns[i]`; other groups have none.
+    Such a commit shows which inputs the group skipped: each input below the committed offset that
+    no poll returned. A transaction is *unreported* if its polls are not in the history: it may have
+    consumed any input. So a commit proves skipped inputs only if the commit ended before its
+    group's first unreported transaction began. Then the column `good` is 1, otherwise 0. The first
+    unreported transaction of the group `groups[i]` began at `unreported_ns[i]`; other groups have
+    none.
 
-    Of consecutive commits with the same `good`, only the last one is returned. For example, the
-    commits of 3, 5 and 9 have `good` 1, and the commit of 12 has `good` 0: the result has the
-    commits of 9 and 12.
+    Of consecutive commits with the same `good`, only the commit with the highest offset is
+    returned. For example, the commits of 3, 5 and 9 have `good` 1, and the commit of 12 has `good`
+    0: the result has the commits of 9 and 12.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))

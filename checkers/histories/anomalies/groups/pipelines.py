@@ -7,9 +7,9 @@
 A pipeline transaction polls inputs, sends outputs and commits the offsets of its inputs. An input
 is skipped if a transaction committed a higher offset, but no member of the group polled the input.
 
-A transaction that ended `info` and has no recorded poll may have consumed any input of its group.
-So a commit proves a skipped input only if the commit ended before the group's first such
-transaction began.
+A transaction is *unreported* if it ended `info` and has no recorded poll. It may have consumed any
+input of its group. So a commit proves a skipped input only if the commit ended before the group's
+first unreported transaction began.
 
 Source: `properties.anomalies.groups.pipelines`, `input_processed_twice`, `input_skipped`.
 """

@@ -107,9 +107,12 @@ def _torn_transactions(of: TransactionReads, context: Context) -> Plan[Finding]:
 
 
 def _unconfirmed_reads(of: TransactionReads) -> Counter[int]:
-    """Returns, for each transaction with several sends, how many unconfirmed values were read.
+    """Counts, for each transaction, the unconfirmed values that the transaction sent and readers
+    polled.
 
-    A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
+    A value is unconfirmed if it was polled at an offset where no send of the value was
+    acknowledged. The keys of the result are operation numbers. Only transactions that have several
+    sends and did not fail are counted.
     """
     return Counter(
         entry.writer

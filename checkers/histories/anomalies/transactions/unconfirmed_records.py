@@ -26,9 +26,10 @@ Record = tuple[int, int]  # key, value
 
 @dataclass(slots=True)
 class UnconfirmedRecord:
-    """An unconfirmed value's senders with their outcomes, its readers, and its offsets.
+    """The operations that sent or polled an unconfirmed value, and the offsets of the value.
 
-    A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
+    A value is unconfirmed if it was polled at an offset where no send of the value was
+    acknowledged.
     """
 
     sent_by: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # op, role

@@ -189,7 +189,8 @@ class Described(NamedTuple):
 def create_topic_fields(configs: Iterable[Any]) -> dict[str, Any]:
     """Returns the settings as fields of CreateTopic.
 
-    Raises ValueError, which names the invalid setting, or two that contradict each other.
+    Raises ValueError if a setting is invalid, or if two settings contradict each other. The error
+    names the setting, or both settings.
     """
     found = dict(_read(setting.name, setting.value) for setting in configs)
     of_topic, of_log = parted(found)
