@@ -56,8 +56,9 @@ class Rounds(Protocol):
         ...
 
     def visit(self, title: str, level: int, send: Send) -> list[bytes]:
-        """Runs `send` on one level of the data; returns the reports that it sends to the driver.
+        """Runs `send` on each partition of one level; returns the reports that `send` sends to the
+        driver.
 
-        `level` is the number of this level. All other data that `send` sends is ignored.
+        Level 0 is the first level. Data that `send` sends to partitions is ignored.
         """
         ...

@@ -1,8 +1,10 @@
 """Compares the time in which this project's engines and SPIN explore the same model.
 
-The model is KIP-320 on three brokers with epochs 0..2, for SPIN in Promela. All engines check the
-same two invariants. Each run is a separate process. Times are CPU seconds, with the start of Python
-but without the compilation of C. `python -m benchmarks.explore.hundred_million` measures memory.
+The model is KIP-320 on three brokers with the leader epochs 0 to 2. SPIN gets the model in Promela.
+All engines check the same two invariants. Each run is a separate process. Times are CPU seconds,
+with the start of Python but without the compilation of C.
+
+`python -m benchmarks.explore.hundred_million` measures memory.
 """
 
 from __future__ import annotations

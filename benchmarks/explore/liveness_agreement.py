@@ -1,9 +1,10 @@
 """Compares compiled liveness with plain Python on every variant of a spec with liveness claims.
 
-Both must find the same verdicts and the same counterexamples, also with transitions in files. A
-variant with more than `MOST` states is left out. This benchmark takes ten minutes of one core, and
-is not part of `make bench`: `python -m benchmarks.explore.liveness_agreement [--seconds N]
-[--again]`. It continues where it ended; with `--again`, it compares every variant again.
+The compiled engine and plain Python must find the same verdicts and the same counterexamples. The
+compiled engine runs twice: with transitions in memory, and with transitions in files. A variant
+with more than `MOST` states is left out. This benchmark takes ten minutes of one core, and is not
+part of `make bench`: `python -m benchmarks.explore.liveness_agreement [--seconds N] [--again]`. A
+second run compares only variants without a result; with `--again`, it compares every variant.
 """
 
 from __future__ import annotations

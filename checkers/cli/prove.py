@@ -147,11 +147,11 @@ def prove_command(
 
 
 def _refuse_integers(variant: Variant, spec: Spec) -> None:
-    """Raises InputFault for a built-in spec that uses integers: its abstract spec is to be proved
-    instead.
+    """Raises InputFault for a built-in spec that uses integers, because a proof cannot use them.
 
-    In a user's file, the proof leaves out all that uses integers, and the verdicts name the first
-    type of integers.
+    The error names the command to run instead, such as a proof of the abstract spec. A user's file
+    with integers is accepted: the proof leaves out everything that uses integers, and the verdicts
+    name the first such type.
     """
     from model.specs import SPECS
 

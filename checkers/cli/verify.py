@@ -193,7 +193,7 @@ def suite(run: Run) -> None:
 
 
 def histories(run: Run) -> None:
-    """Record and analyze histories of six brokers, five of them with a bug, and one of Jepsen."""
+    """Record histories of six brokers, five with a bug; analyze them and one in Jepsen's format."""
     from checkers.spark.session import session
 
     with session():  # shared: starting Spark takes longer than an analysis
@@ -238,7 +238,8 @@ def verify_command(run: Run, only: tuple[str, ...], kafka: str | None) -> None:
     urteil verify --only model --only proof
     urteil verify --kafka 4.3
 
-    It also runs variants with bugs, which must be violated. Exits 1 if a verdict is unexpected.
+    It also runs variants with bugs, in which a claim must be violated. Exits 1 if a verdict is
+    unexpected.
     """
     parts = PARTS if kafka is None else parts_of(kafka)
     for name in only:

@@ -1,6 +1,8 @@
-"""Checks of a single log: its bytes, offsets, leader epochs and end.
+"""Checks one log: its bytes, its offsets, its leader epochs, and its log end offset.
 
-Source: `properties.log_audit`, which defines the checks that are computed here.
+The checks are computed on the columns of a log.
+
+Source: `properties.log_audit`, which defines the checks.
 """
 
 from __future__ import annotations

@@ -121,7 +121,9 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """True if every claim is true in every reachable state, for any number of replicas etc."""
+        """True if the proof succeeded: every claim is true in every reachable state, at every
+        scope.
+        """
         return not self.reason
 
     @property

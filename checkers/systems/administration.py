@@ -91,7 +91,8 @@ class Administration:
     def configure(self, kind: int, resource: str, name: str, value: str) -> None:
         """Sets one configuration of a topic or of a broker.
 
-        The request for a broker's configuration must go to this broker.
+        A broker accepts only changes to its own configuration, so `call` must send the request to
+        it.
         """
         changed = {
             "resource_type": kind,

@@ -188,7 +188,7 @@ class Broker:
 
     @property
     def pids(self) -> dict[int, int]:
-        """The process id of each broker that runs in a process of its own; empty otherwise."""
+        """The process id of each broker; empty if the brokers have no processes of their own."""
         brokers = self.call("GET", "/")["brokers"]
         return {one["id"]: one["pid"] for one in brokers if "pid" in one}
 

@@ -142,7 +142,10 @@ class RealTimeCluster(WatchedTopics):
 
     @property
     def inflicted(self) -> tuple[Inflicted, ...]:
-        """The faults injected since the trial (test run) began, including those of other trials."""
+        """The faults that were injected since the trial (test run) began.
+
+        Trials that run at the same time share the brokers, so the result has all faults of brokers.
+        """
         of_brokers = [one for one in self._brokers.inflicted if one.at_ns >= self._pace.began_ns]
         return tuple(sorted((*self._inflicted, *of_brokers), key=lambda one: one.at_ns))
 

@@ -13,7 +13,7 @@ The spec has these actions and those of the version `kip-1228`. No action is fai
 Source: KIP-360; TransactionCoordinator.prepareInitProducerIdTransit and
 TransactionMetadata.prepareIncrementProducerEpoch of Apache Kafka 4.3.
 Simplified: the coordinator compares the producer id and the epoch as a pair; Kafka compares each on
-its own. If the response has a new producer id, Kafka repeats it only once.
+its own. Kafka repeats a response with a new producer id only once.
 """
 
 from __future__ import annotations

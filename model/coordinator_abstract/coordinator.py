@@ -141,9 +141,9 @@ class Coordinator(AbstractCoordinatorState):
         """An instance requests a larger epoch, or another producer id with the least epoch.
 
         Kafka: TransactionCoordinator.handleInitProducerId. Simplified: an instance does not
-        request an epoch while a transaction is ongoing; the coordinator must abort that first.
-        Without the guard that no transaction is ongoing, the
-        claim `no_hanging_transaction` breaks in 8 steps.
+        request an epoch while a transaction is ongoing; the coordinator must first abort this
+        transaction. Without the guard that no transaction is ongoing, the claim
+        `no_hanging_transaction` breaks in 8 steps.
         """
         m = s.log[i]
         fresh = ~m.is_known | s.is_exhausted(m.producer_epoch)

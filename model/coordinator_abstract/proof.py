@@ -231,8 +231,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def a_decision_raises_the_epoch(s) -> Bool:
         """The markers of a transaction have a larger epoch than its records.
 
-        While the producer id is kept, no epoch of the coordinator's log is below that of these
-        markers, and no epoch of a later transaction that the log commits or aborts.
+        While the log keeps the producer id, the log's epoch is not below the marker epoch. If the
+        log has a later decision for this id, the epoch before that decision is not below it either.
         """
         return forall(
             implies(

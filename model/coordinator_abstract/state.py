@@ -196,5 +196,8 @@ class AbstractCoordinatorState(Spec):
         )
 
     def is_exhausted(s, producer_epoch: ProducerEpoch) -> Bool:
-        """True if the only larger epoch is the last one; no instance may receive the last epoch."""
+        """True if an instance with this epoch needs another producer id.
+
+        At most one epoch is larger: `last_epoch`, which no instance may receive.
+        """
         return ~exists((producer_epoch < e) & (e < s.last_epoch) for e in ProducerEpoch)

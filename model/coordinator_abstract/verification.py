@@ -141,7 +141,7 @@ class VerificationActions(AbstractCoordinator):
 
     @action
     def prepare_commit(s, x: Transaction, marker_epoch: ProducerEpoch, next_id: ProducerId) -> None:
-        """The coordinator decides to commit the ongoing transaction under the same epoch.
+        """The coordinator decides to commit the ongoing transaction, and keeps the producer epoch.
 
         The method of Kafka, the simplifications and the guards are those of the version `kip-1228`.
         One guard is added: the epoch does not change.
@@ -152,7 +152,7 @@ class VerificationActions(AbstractCoordinator):
 
     @action
     def prepare_abort(s, x: Transaction, marker_epoch: ProducerEpoch, next_id: ProducerId) -> None:
-        """The coordinator decides to abort the ongoing transaction under the same epoch.
+        """The coordinator decides to abort the ongoing transaction, and keeps the producer epoch.
 
         The method of Kafka, the simplifications and the guards are those of the version `kip-1228`.
         A client cannot abort a transaction without partitions.

@@ -27,8 +27,10 @@ class Verification(VerificationLemmas):
 
     @invariant
     def atomic(s) -> Bool:
-        """While requests and markers arrive in order, no transaction is committed on one
-        partition and aborted on another, if none of its records was late on these partitions.
+        """While requests and markers arrive in order, no transaction without late records is
+        committed on one partition and aborted on another.
+
+        A late record counts only on one of these two partitions.
         """
         return s.disordered | forall(
             any_of(

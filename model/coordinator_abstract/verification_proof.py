@@ -312,8 +312,11 @@ class VerificationLemmas(VerificationActions):
         )
 
     def is_covered(s, x: Transaction, t: TopicPartition) -> Bool:
-        """True if the log has an open transaction of this stamp with this partition, and the
-        partition lacks its marker.
+        """True if the coordinator's log has an open transaction with the partition `t` and the
+        stamp of `x`.
+
+        A stamp has a producer id and an epoch. The partition also lacks the marker of this open
+        transaction.
         """
         m = s.metadata_of(x)
         return all_of(

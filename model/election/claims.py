@@ -304,8 +304,8 @@ class ElectionClaims(Controller):
 
     @witness
     def a_request_is_pending(s) -> Bool:
-        """Reachable: the controller has added a member to the ISR, and the leader does not know it
-        yet.
+        """Reachable: the controller has added a member to the ISR, but the leader does not know
+        the new ISR yet.
         """
         return exists(
             all_of(

@@ -74,7 +74,7 @@ class PartitionState(Record):
 
 
 class Registration(Record):
-    """The state of a broker at the controller."""
+    """The broker epoch with which a broker is registered, and whether the broker is fenced."""
 
     broker_epoch: BrokerEpoch
     fenced: Bool

@@ -63,7 +63,11 @@ class IdempotenceActions(IdempotenceState):
         return o < s.log[p].end_offset
 
     def is_duplicate(s, p: TopicPartition, b: Batch) -> Bool:
-        """True if the leader detects the batch as a duplicate: its window still has the batch."""
+        """True if the leader detects the batch as a duplicate.
+
+        The batch is then in the leader's window: the newest batches that the leader has from the
+        producer's present epoch.
+        """
         known = s.leader_knows[p]
         return all_of(
             known.is_known,

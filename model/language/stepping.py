@@ -69,7 +69,10 @@ class Stepper:
 
     @classmethod
     def of(cls, spec: Spec, ranges: Ranges) -> Stepper:
-        """Returns a stepper for the spec; `ranges` has the elements of each type (`ranges_of`)."""
+        """Returns an object that computes the steps of the spec.
+
+        `ranges` has the elements of each type; the function `ranges_of` returns it.
+        """
         variables = {v.name: v for v in spec.variables}
         return cls(ranges, variables, {a.name: a for a in spec.actions}, Interpreter(ranges))
 

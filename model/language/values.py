@@ -58,7 +58,10 @@ class Writer:
         return "".join(re.findall("[A-Z]", sort)).lower()
 
     def value(self, value: Value, sort: t.SortInfo) -> str:
-        """Returns a value as text: `b0`, `-1`, `true`, `nothing`, or a label of its type."""
+        """Returns a value as text: `b0`, `-1`, `true`, `nothing`, or a label.
+
+        Some types name their values by labels, such as `COMMIT`.
+        """
         if value is None:
             return "nothing"
         if sort.flavour == "bool":

@@ -1,4 +1,6 @@
-"""The versions of the KRaft quorum: a proposed rule for commits, Kafka 4.3, and Kafka 3.9."""
+"""The versions of the KRaft quorum: Kafka 4.3 with a proposed rule for commits, Kafka 4.3, and
+Kafka 3.9.
+"""
 
 from __future__ import annotations
 

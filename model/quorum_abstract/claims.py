@@ -1,4 +1,4 @@
-"""The claims about the abstract quorum."""
+"""Claims about the abstract quorum: leaders, logs and committed records."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from model.quorum_abstract.state import Epoch, Offset, Replica
 
 
 class AbstractQuorum(AbstractQuorumActions):
-    """The abstract quorum with its claims, but without the lemmas that prove them."""
+    """The abstract spec of KRaft's quorum with its claims, but without the lemmas that prove
+    them.
+    """
 
     # ---- claims
 

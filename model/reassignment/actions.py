@@ -114,8 +114,9 @@ class Reassignments(ReassignedPartition):
         """Changes the ISR and the ELR, and elects another leader if the present one is not eligible
         any more.
 
-        The new leader is one of the replicas. `reassigns` is true if the set of replicas changes,
-        `removes` if a replica is removed. Kafka: PartitionChangeBuilder.build.
+        The new leader is in `replicas` and in `alive`. Brokers in `unclean` leave the ELR.
+        `reassigns` is true if the set of replicas changes, `removes` if a replica is removed.
+        Kafka: PartitionChangeBuilder.build.
         """
         super().change_partition(
             isr,

@@ -75,9 +75,10 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def the_last_to_join_ends_an_epoch(s) -> Bool:
-        """An epoch for which `joined_last` has a replica had a leader, and is not the newest epoch.
+        """If a broker joined the ISR in the step that ended an epoch, the epoch had a leader and is
+        not the newest epoch.
 
-        This replica joined the ISR in the step that ended the epoch.
+        `joined_last` has these brokers for each epoch.
         """
         return forall(
             implies(s.joined_last[e][r], s.led[e].begun & (e != s.newest))
@@ -340,11 +341,12 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_members_log_is_complete(s) -> Bool:
-        """A member of an epoch (`is_member`) lacks a leader's record only if that leader cannot
-        commit it now.
+        """If a member of an epoch (`is_member`) lacks a record of a leader, that leader cannot
+        commit the record yet.
 
-        Either that leader can never commit it (`is_blocked`), or this member must acknowledge it
-        first.
+        The leader is of this epoch or an older one, and the member has moved to no newer epoch.
+        Either the leader can never commit the record (`is_blocked`), or the member must acknowledge
+        it first.
         """
         return forall(
             implies(

@@ -75,7 +75,7 @@ class BrokerState(Record):
 
 
 class AbstractPartitionState(Spec):
-    """The variables of the abstract partition, and predicates over them."""
+    """The state variables of an abstract partition, and predicates over them."""
 
     brokers: Annotated[int, range(1, 10)] = 3
     leader_epochs: Annotated[int, range(1, 10)] = 2

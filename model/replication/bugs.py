@@ -49,8 +49,9 @@ class TruncatesOnEitherSide(TruncateToHighWatermark):
 class CountsOldEpochs(Kip320):
     """To commit a record, the leader also counts followers that are in an older leader epoch.
 
-    An epoch in between may have another leader. When the follower learns of that leader, the
-    follower may truncate the committed record. This bug breaks the claim `strong_isr`.
+    Another leader may lead in an epoch between the follower's epoch and the leader's epoch. When
+    the follower learns of that other leader, the follower may truncate the committed record. This
+    bug breaks the claim `strong_isr`.
     """
 
     def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:

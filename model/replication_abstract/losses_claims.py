@@ -76,5 +76,7 @@ class ReplicationWithLosses(LossyReplication):
 
     @witness
     def a_record_is_lost_as_it_is_committed(s) -> Bool:
-        """Reachable: a deposed leader commits records that a newer leader lacked when it began."""
+        """Reachable: a deposed leader commits records after a newer leader has begun to lead
+        without them.
+        """
         return exists(Offset.least() < s.late[e] for e in LeaderEpoch)

@@ -26,8 +26,11 @@ class ShareGroup(ShareGroupClaims):
 
 
 class MovesStartAfterWrites(ShareGroup):
-    """The leader looks for a new start offset only when a write succeeds or a lock has timed
-    out.
+    """The leader looks for a new start offset after a write to the coordinator succeeds, or after a
+    lock has timed out.
+
+    After a failed acknowledgement, or after the topic has deleted records, the leader does not look
+    for a new start offset.
     """
 
     def moves_start(s, w: Slot, *, succeeds: bool) -> Bool:

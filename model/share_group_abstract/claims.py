@@ -1,4 +1,6 @@
-"""The claims about an abstract share partition: locks, acknowledgements, counts, start offsets."""
+"""The claims about an abstract share partition: locks, acknowledgements, delivery counts, start
+offsets.
+"""
 
 from __future__ import annotations
 

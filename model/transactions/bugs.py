@@ -1,4 +1,4 @@
-"""Bugs of transactions: each class replaces a rule of a version and so breaks a claim.
+"""Bugs of transactions: each class changes a version of the spec so that a claim breaks.
 
 The decorator of the class names the claim.
 
@@ -73,7 +73,7 @@ class KeepsGuard(Verification):
     in_force=unreleased("4.0.0, the first release of version 2, compares the epoch"),
 )
 class OngoingById(LaxMarkers):
-    """A leader appends a record if any transaction of its producer id is open.
+    """A leader appends a record if any transaction of the record's producer id is open.
 
     While the marker of one transaction is in flight, a record of the next transaction may arrive.
     The leader appends the record as if it belonged to the first transaction (KAFKA-18575,

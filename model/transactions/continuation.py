@@ -146,8 +146,9 @@ class Continuation(Transactions):
             s.is_continuing[i] = True
 
     def expects_last(s, i: Instance) -> Bool:
-        """True if the instance has the previous producer id and epoch of the coordinator's
-        metadata.
+        """True if the coordinator's previous producer id and epoch are those of the instance.
+
+        Only then may the coordinator answer a repeated InitProducerId request of this instance.
         """
         m, own = s.metadata, s.producer[i]
         return (own.producer_id == m.previous_id) & any_of(

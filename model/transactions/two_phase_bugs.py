@@ -1,4 +1,4 @@
-"""Bugs of two-phase commit (KIP-939): each class replaces a rule of the version `kip-939`.
+"""Bugs of two-phase commit: each class changes the version `kip-939` so that a claim breaks.
 
 No release has KIP-939, so these bugs are not reported anywhere. They are what the rules prevent.
 

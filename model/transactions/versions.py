@@ -104,8 +104,9 @@ class Version1(Transactions):
         return false
 
     def epoch_of_decision(s) -> ProducerEpoch:
-        """Returns the producer's present epoch: in version 1, a commit or abort does not change
-        it.
+        """Returns the producer epoch after a commit or abort.
+
+        In transaction version 1, a commit or abort does not change the producer epoch.
         """
         return s.metadata.producer_epoch
 

@@ -100,7 +100,12 @@ class VerificationRefinement(HistoryMapping[Transactions]):
         return self.states.calls(Step(**step._asdict()))
 
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
-        """Yields each variable of the abstract spec that the detailed state determines."""
+        """Yields (name, expected value, value in `abstract`) for the variables of the abstract
+        spec.
+
+        The expected value is computed from the detailed state. The variables in `FORGOTTEN` are
+        left out, because the detailed state does not determine them.
+        """
         expected = self.states.abstraction(detailed)
         for (name, keys), theirs in abstract.items():
             if name not in FORGOTTEN:

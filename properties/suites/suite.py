@@ -25,7 +25,9 @@ Outcome = Literal["holds", "violated", "undecided"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """An expected verdict on one claim: in one setting, with or without seeded bugs."""
+    """An expected verdict on one claim in one setting (a named configuration), with or without
+    seeded bugs.
+    """
 
     claim: str
     setting: str
@@ -46,7 +48,8 @@ def inside(claim: str, setting: str, because: str) -> Side:
 def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
     """Returns an expected verdict: some run violates the claim.
 
-    The setting or the seeded bugs violate the condition under which the claim holds.
+    The reason (`because`) is that the setting or the seeded bugs violate the condition under which
+    the claim holds.
     """
     return Side(
         claim=claim, setting=setting, bugs=frozenset(bugs), expected="violated", because=because

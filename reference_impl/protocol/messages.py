@@ -259,9 +259,10 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsets:
-    """Request: return the latest offset, the earliest one, or that of a timestamp.
+    """Request: return the latest offset, the earliest offset, or the offset for a timestamp.
 
-    The offset of a timestamp (in ms) is that of the first record with this time or a later one.
+    The offset for a timestamp (in ms) is the offset of the first record with this timestamp or a
+    later one.
     """
 
     topic_partition: TopicPartition

@@ -56,9 +56,10 @@ NO_DEFAULTS: Final = TopicDefaults()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterDefaults:
-    """Request: change the named defaults of all topics; a broker forwards it to the controller.
+    """Request: change the named defaults of all topics; a broker forwards the request to the
+    controller.
 
-    Topics without the setting get the new default.
+    A topic that does not set one of these settings itself gets the new default.
     """
 
     defaults: TopicSettings  # None for a default that is removed

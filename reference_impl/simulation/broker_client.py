@@ -1,9 +1,9 @@
-"""A simulated program's requests to leaders and coordinators: discovery and retries.
+"""The requests of a simulated program to leaders and coordinators, with discovery and retries.
 
 `BrokerClient` caches leaders and coordinators. If a request gets no response, or an error that
 allows a retry (`RETRIABLE`), the client discovers the leader or coordinator again and repeats the
 request. It sends the request at most `attempts` times. The caller decides whether a retry is
-harmless. The result None means that the last request has no response, so the outcome is unknown.
+harmless. If the last attempt gets no response, the result is None, and the outcome is unknown.
 
 Source: the Java client's NetworkClient and ConsumerCoordinator.
 """

@@ -1,4 +1,4 @@
-"""A simulated program's producer: one record at a time, idempotent or not.
+"""The producer of a simulated program: it sends one record at a time, and may be idempotent.
 
 A retry keeps the sequence number. The outcome of a send is `ok` with an offset, `fail` if the
 record was certainly not written, otherwise `info`.

@@ -23,7 +23,9 @@ RETURNS_AFTER: Final = 400  # requests to the others, while one broker is down
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """A topic to create for a scenario: its name is the scenario's topic name and `suffix`."""
+    """A topic to create for a scenario; its name is the scenario's topic name, followed by
+    `suffix`.
+    """
 
     suffix: str = ""
     partitions: int = 1

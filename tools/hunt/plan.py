@@ -68,9 +68,10 @@ class Plan:
 
 
 def drawn(seed: int, versions: Sequence[str] = VERSIONS) -> Plan:
-    """Returns a random plan, which depends only on `seed`; its version is one of `versions`.
+    """Returns the random plan of a seed; its version is one of `versions`.
 
-    All else in the plan (settings, workload, faults, changes) is the same for any `versions`.
+    For one seed, another choice of `versions` can change only the version and the features. Before
+    Kafka 4.0, a plan has no features.
     """
     version = random.Random(f"version {seed}").choice(list(versions))
     rng = random.Random(f"hunt {seed}")

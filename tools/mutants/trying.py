@@ -2,14 +2,14 @@
 
     killed    an assertion of a test failed, or the test called `pytest.fail`; a line of a test such
               as `(row,) = rows` asserts the number of rows
-    crash     tests failed only by other exceptions, or by assertions in the product's own code;
+    crash     tests failed only by other exceptions, or by assertions in Urteil's own code;
               or the process died
     timeout   a test used too much processor time, or all tests together took too long
     survived  every test passed
 
 Only `killed` means that the tests notice the mutant.
 
-The process is forked from one that has imported the large libraries and nothing of the product.
+The process is forked from one that has imported the large libraries, but no code of Urteil.
 Hypothesis draws the same examples each time, stores no example, and does not shrink a failure.
 """
 

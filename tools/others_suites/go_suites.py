@@ -85,7 +85,10 @@ def run_kfake(only: Sequence[str]) -> Iterator[Result]:
 
 
 def build_kgo(folder: Path) -> Program:
-    """Builds kgo's tests; raises InputFault if they can't be fetched or built."""
+    """Builds the tests of kgo, franz-go's client package.
+
+    Raises InputFault if the package cannot be fetched or built.
+    """
     sources = _module(FRANZ_GO, f"v{version_of(FRANZ_GO)}") / "pkg" / "kgo"
     program = folder / "kgo.test"
     _go(sources, "test", "-c", "-o", str(program), ".")

@@ -30,7 +30,7 @@ from tools.seeds.record import KEPT, Row, Searched, keep, kept
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the searches without a result in the record; writes the record and its page.
+    """Runs each search that has no result in the record yet; writes the record and docs/seeds.md.
 
     Returns the exit code.
     """

@@ -134,7 +134,7 @@ class _Groups:
 def group_administration(draw: Draw) -> tuple[Topic, ...]:
     """Extends the list `draw.steps` by requests that describe, list and delete groups.
 
-    Returns the topics that must exist before: none, because the requests need no topic.
+    Returns no topics, because the requests need no topic of their own.
     """
     it = _Groups(draw)
     draw.repeat(

@@ -54,7 +54,7 @@ class Files:
         self.delete()
 
     def delete(self) -> None:
-        """Closes and deletes all files; new ones can be opened."""
+        """Closes and deletes all files; afterwards, `opened` can open new files."""
         self._open.close()
 
     def opened(self, name: str) -> int:

@@ -106,8 +106,8 @@ class Definitions(Prepared):
 
         `in_spec` has the names that the spec gives to terms. `params` has the variables that the
         terms may use; other free variables of a term become parameters of its definition.
-        Until the method `start` is called, the writer writes the names of the definitions in place
-        of these terms.
+        From now on, the writer writes the name of a definition in place of its term, until `start`
+        forgets these names.
         """
         taken = self.writer.taken | set(names.values())
         constants = list(self.lifting.atoms.values())

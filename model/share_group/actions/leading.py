@@ -47,9 +47,9 @@ class ShareGroupActions(Writes):
     def elect(s) -> None:
         """Another broker becomes leader; it does not know the states of the records yet.
 
-        The old leader's writes are still on their way, and it may still answer its members. Kafka:
-        SharePartitionManager.SharePartitionListener. Simplified: the old leader delivers nothing
-        any more, and accepts no acknowledgement.
+        The old leader's writes are still on their way, and the old leader may still answer members.
+        Kafka: SharePartitionManager.SharePartitionListener. Simplified: the old leader delivers
+        nothing any more, and accepts no acknowledgement.
         """
         when(s.leader_epoch < s.max_leader_epoch)
         s.leader_epoch = s.leader_epoch + 1

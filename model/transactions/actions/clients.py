@@ -215,7 +215,10 @@ class Clients(Markers):
         s.take_next_epoch(i)
 
     def take_next_epoch(s, i: Instance) -> None:
-        """Gives the instance the epoch that follows a commit or abort."""
+        """Gives the instance the producer id and epoch that it has after a commit or abort.
+
+        The epoch is 0 if the coordinator has chosen another producer id.
+        """
         m = s.metadata
         s.producer[i].producer_id = m.next_id
         s.producer[i].producer_epoch = ite(

@@ -169,8 +169,8 @@ class Coordinator(Partitions):
         return unused
 
     def next_stamp(s, fresh: Bool) -> Stamp:
-        """Returns the next epoch of the producer id; or epoch 0 of an unused id, if `fresh` is
-        true.
+        """Returns the present producer id with its next epoch, or an unused id with epoch 0 if
+        `fresh` is true.
         """
         m, unused = s.metadata, s.take_producer_id(fresh)
         return Stamp(
@@ -217,10 +217,9 @@ class Coordinator(Partitions):
         producer_epoch: ProducerEpoch,
         previous_id: ProducerId | None = None,
     ) -> Metadata:
-        """Returns metadata with this transaction state, producer id and epoch, and without
-        partitions.
+        """Returns metadata with this state, producer id and epoch, and without partitions.
 
-        The previous producer id is the same id, unless `previous_id` is another one.
+        If `previous_id` is None, the previous producer id is `producer_id`.
         """
         return Metadata(
             state=state,

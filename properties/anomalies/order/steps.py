@@ -155,8 +155,9 @@ def sends_within(history: History, declared: Declarations = NOTHING_DECLARED) ->
 
 @remembered
 def polls_between(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Step, ...]:
-    """Returns one step for every two successive operations of a process that polled the same log.
+    """Returns a step for each two successive operations in which one process polled the same log.
 
+    The step leads from the last record of the first operation to the first record of the second.
     For example, polls of the offsets 3, 4 and then 7, 8 give the step from 4 to 7.
     """
     return tuple(_located(history, declared, _between(history, Poll)))
@@ -164,7 +165,7 @@ def polls_between(history: History, declared: Declarations = NOTHING_DECLARED) -
 
 @remembered
 def sends_between(history: History, declared: Declarations = NOTHING_DECLARED) -> tuple[Step, ...]:
-    """Returns one step for every two successive operations of a process that sent to the same log.
+    """Returns a step for each two successive operations in which one process sent to the same log.
 
     The step leads from the last record of the first operation to the first record of the second.
     For example, sends at the offsets 3, 4 and then 7, 8 give the step from 4 to 7.

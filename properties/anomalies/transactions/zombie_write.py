@@ -110,8 +110,8 @@ def _writes_of_replaced(history: History) -> Iterator[tuple[int, str, int, int]]
     """Yields each write whose commit or abort was requested after a newer producer had replaced the
     writer.
 
-    The items are (operation, transactional id, the writer's `init_producer`, the newer producer's
-    `init_producer`). Each operation is its number in the history.
+    The items are (operation, transactional id, `init_producer` of the writer, `init_producer` of
+    the newer producer). Each operation is a number: its index in the history.
     """
     # A write counts even if it had no effect.
     for number, name, made in _instances(history):

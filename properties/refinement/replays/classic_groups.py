@@ -53,7 +53,7 @@ class ClassicGroupHarness:
         self.group, _ = join(self.group, context, Requester(PROCESSES[m], 0), request)
 
     def is_member(self, m: int) -> bool:
-        """True if process `m` is a member that waits for the response to its JoinGroup."""
+        """True if a member of the group waits for the response to a JoinGroup of process `m`."""
         return any(
             member.joining is not None and member.joining.node_id == PROCESSES[m]
             for member in self.group.members.values()

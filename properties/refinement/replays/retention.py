@@ -161,7 +161,10 @@ class RetentionHarness:
         self._clean(r)
 
     def compact(self, r: int, _offset: int) -> None:
-        """Appends a record to replica `r`, which closes its last segment; then compacts its log."""
+        """Appends a record to replica `r`, and then compacts the log of `r`.
+
+        Compaction leaves out the active segment, so the append closes this segment first.
+        """
         self.produce(r, 1)
         self._clean(r)
 

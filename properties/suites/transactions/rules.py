@@ -47,7 +47,7 @@ class TransactionsMachine(OneIdMachine):
     @precondition(lambda self: "records" in self.setting.late)
     @rule()
     def send_late(self) -> None:
-        """Sends a record and aborts; the record reaches its leader only after the abort marker."""
+        """Sends a record and aborts; the record reaches the leader only after the abort marker."""
         self.calm_down()
         self._delay(_requests("Produce", count=SEND_ATTEMPTS), 400)
         self.send(1)

@@ -49,7 +49,8 @@ class Connection(asyncio.Protocol):
         answer    with a request frame; returns the response frame, or None if there is no response
         begin     once, when the connection is open
         use       before each request, so that the owner knows the least recently used connection
-        hold      with the connection's bytes in memory while they exceed 64 KiB, then once with 0
+        hold      with the number of the connection's bytes in memory, when it changes above 64 KiB;
+                  then once with 0
         end       once, with the exception that ended the connection, or None
 
     The owner may replace `answer` and `max_frame_bytes` between two frames.

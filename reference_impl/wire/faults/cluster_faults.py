@@ -105,9 +105,10 @@ def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
 
 
 def check_rule(rule: Rule, brokers: tuple[BrokerId, ...], *, processes: bool, at: str = "") -> None:
-    """Raises BadFault if the fault rule or a later one (`then`) cannot happen in the cluster.
+    """Raises BadFault if the fault of the rule cannot happen in the cluster.
 
-    `processes` is true if each node has a process of its own.
+    Also checks the rule that follows this rule (`then`). `processes` is true if each node has a
+    process of its own. The error's place begins with `at`.
     """
     fault = rule.fault
     if isinstance(fault, LosePower) and processes:

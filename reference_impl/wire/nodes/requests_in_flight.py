@@ -1,6 +1,6 @@
-"""The requests of clients that wait for the response of a node.
+"""The requests of clients to the nodes of one process, until the nodes respond.
 
-For each request there is a future, which gets the response, or an error if the broker dies first.
+Each request has a future. The future gets the node's response, or an error if the node dies first.
 """
 
 from __future__ import annotations

@@ -29,7 +29,8 @@ _ALLOWED: Final = {"int64": _NUMBER, "int32": _NUMBER, "string": _TEXT}
 def tables(path: Place, *, known_only: bool = True) -> Iterator[pa.Table]:
     """Yields the tables of a container file; with `known_only`, an unknown field is an error.
 
-    Otherwise, an unknown field becomes a column with True for each of its values, for counting.
+    Otherwise, an unknown field becomes a column that is True in each row with a value of this
+    field. The caller counts these rows.
     """
     try:
         with path.open("rb") as file:

@@ -52,7 +52,10 @@ class LeaderHints:
         return {"current_leader": leader}
 
     def endpoints(self) -> dict[str, Any]:
-        """Returns the response field with the addresses of the named leaders; {} without any."""
+        """Returns the response field `node_endpoints`, with the address of each named leader.
+
+        Returns {} if no leader is named, or if no address of a named leader is known.
+        """
         if not self.states:
             return {}
         leaders = sorted({state.leader for state in self.states.values()} & self.addresses.keys())

@@ -51,7 +51,10 @@ class Channel:
     _running: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def open(self, end: socket.socket) -> None:
-        """Takes this end of the socket pair; `serve` then reads from it."""
+        """Makes `end`, one end of a socket pair, this process's end of the channel.
+
+        `serve` then reads from this socket.
+        """
         self._reader, self._writer = await asyncio.open_connection(sock=end)
 
     async def call(self, name: str, *args: Any) -> Any:

@@ -25,7 +25,11 @@ class ClusterPlaces:
     _split: set[frozenset[NodeId]] = field(default_factory=set)
 
     def found(self, node: NodeId, clients: Address | None, link: Address) -> None:
-        """Stores the addresses of a node: for other nodes and, if it has any, for clients."""
+        """Stores the address of a node for other nodes (`link`), and the address for clients
+        (`clients`).
+
+        For the controller, `clients` is None.
+        """
         self._links[node] = link
         if clients is not None:
             self._clients[BrokerId(node)] = clients
