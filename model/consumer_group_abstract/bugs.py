@@ -87,8 +87,8 @@ class CommitsInAnyEpoch(AbstractConsumerGroup):
     """The coordinator accepts a member's commit even for a partition that is not assigned to the
     member.
 
-    The coordinator only checks that the epoch of the commit is at most the member's epoch. So two
-    members commit offsets of the partition. The claim `one_member_commits` breaks.
+    The member must have joined, and the epoch of the commit must be at most the member's epoch. So
+    two members commit offsets of the partition. The claim `one_member_commits` breaks.
     """
 
     def accepts_commit(s, m: Member, p: TopicPartition) -> Bool:
