@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 DECLINED = "declined"
 MILLION = 1_000_000
-CVC5_LIMIT_MS = 20_000  # it has no limit that is the same on every machine
 PROVED = "proved"  # the folder of the cache
 
 
@@ -74,7 +73,7 @@ DEFAULTS = ProofOptions()
     "--limit-ms",
     default=DEFAULTS.limit_ms,
     show_default=True,
-    help="Wall time for each condition, in milliseconds: a last resort. cvc5: at most 20,000.",
+    help="Wall time for each condition, in milliseconds: a last resort.",
 )
 @click.option(
     "--smtlib",
@@ -270,8 +269,7 @@ def for_other_solvers(
     def progress(one: Compared, number: int, of: int) -> None:
         run.progress(f"{title}: cvc5, {number} of {of} conditions: {one.script.title}")
 
-    limit_ms = min(options.limit_ms, CVC5_LIMIT_MS)
-    return agreement(conditions, limit_ms=limit_ms, progress=progress)
+    return agreement(conditions, limit_ms=options.limit_ms, progress=progress)
 
 
 def verdict_on(

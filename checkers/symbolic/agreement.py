@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from checkers.symbolic.counterexample import EnginesDisagree
-from checkers.symbolic.second_solver import Opinion, opinion
+from checkers.symbolic.limits import LIMIT_MS
+from checkers.symbolic.second_solver import UNITS, Opinion, opinion
 from checkers.symbolic.smtlib import Script
 
 NAMED: Final = 5  # unknown conditions whose names a text has
@@ -81,21 +82,27 @@ CompareProgress = Callable[[Compared, int, int], None]
 
 
 def agreement(
-    conditions: Sequence[Script], *, limit_ms: int, progress: CompareProgress | None = None
+    conditions: Sequence[Script],
+    *,
+    units: int = UNITS,
+    limit_ms: int = LIMIT_MS,
+    progress: CompareProgress | None = None,
 ) -> Agreement:
     """Decides each condition of a proof a second time, with cvc5, and compares the verdicts.
 
     A condition says that an action preserves a claim. After Ctrl-C the result has the conditions
-    that were compared. Raises EnginesDisagree if one solver proves a condition that the other
+    that were compared. `units` limits the work of cvc5 for one condition, and `limit_ms` its wall
+    time. Raises EnginesDisagree if one solver proves a condition that the other
     refutes.
     """
     compared: list[Compared] = []
     interrupted = False
     try:
         for script in conditions:
-            compared.append(Compared(script=script, second=opinion(script, limit_ms=limit_ms)))
+            second = opinion(script, units=units, limit_ms=limit_ms)
+            compared.append(Compared(script=script, second=second))
             if compared[-1].disagrees:
-                first, second = script.condition.verdict, compared[-1].second
+                first = script.condition.verdict
                 raise EnginesDisagree(
                     f"{script.title}: {first} by Z3, {second.verdict} by cvc5 ({second.how})"
                 )

@@ -46,11 +46,11 @@ class Effort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The result of a Z3 query, with the reason if the result is `unknown`."""
+    """The result of a query to Z3 or cvc5, with the reason if the result is `unknown`."""
 
     verdict: Literal["unsat", "sat", "unknown"]
     seconds: float
-    units: int = 0  # of Z3's work
+    units: int = 0  # of the solver's work
     reason: str = ""
 
 

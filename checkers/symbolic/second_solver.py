@@ -7,6 +7,10 @@ methods, until one decides it:
 - E-matching instantiates quantifiers at terms that match a trigger.
 - Enumerative instantiation also tries all terms, which needs no trigger.
 - Finite model finding searches for a model with few elements, so it also refutes conditions.
+
+The limit counts cvc5's own units of work (its option `rlimit-per`), so the load of the machine
+changes no verdict. cvc5 does 30,000 to a million units in a second of CPU time. Wall time is a last
+resort, because its effect depends on the machine.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final, Literal
 
-from checkers.symbolic.limits import Answer
+from checkers.symbolic.limits import LIMIT_MS, Answer
 from checkers.symbolic.smtlib import Script
 from model.faults import InputFault
 
@@ -31,13 +35,15 @@ except ModuleNotFoundError as missing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """A configuration of cvc5, and the share of the remaining time that it may use."""
+    """A configuration of cvc5, and the share of the remaining work that it may do."""
 
     name: str
     options: Mapping[str, str]
     part: float
 
 
+UNITS: Final = 1_000_000  # for one condition; queries that decide one needed at most 50,000
+UNITS_USED: Final = "resource::resourceUnitsUsed"  # a statistic of cvc5
 ENUMERATIVE: Final = {"full-saturate-quant": "true"}
 OF_FINITE_MODELS: Final = {"finite-model-find": "true"}
 METHODS: Final = (  # briefly first, because most conditions need only one of them
@@ -58,13 +64,17 @@ class Opinion:
     seconds: float
 
 
-def opinion(script: Script, *, limit_ms: int) -> Opinion:
-    """Decides a condition of a proof with cvc5: `unknown` if `limit_ms` is too short."""
-    spent, remarks = 0.0, list[str]()
+def opinion(script: Script, *, units: int = UNITS, limit_ms: int = LIMIT_MS) -> Opinion:
+    """Decides a condition of a proof with cvc5: `unknown` if it needs more work or wall time."""
+    worked, spent, remarks = 0, 0.0, list[str]()
     for method, text, settles in _attempts(script):
-        left_ms = limit_ms - spent * 1000
-        answer = check(text, method.options, limit_ms=int(left_ms * method.part))
-        spent += answer.seconds
+        answer = check(
+            text,
+            method.options,
+            units=int((units - worked) * method.part),
+            limit_ms=int(limit_ms - spent * 1000),
+        )
+        worked, spent = worked + answer.units, spent + answer.seconds
         if answer.verdict in settles:
             verdict: Literal["proved", "refuted"] = (
                 "proved" if answer.verdict == "unsat" else "refuted"
@@ -86,14 +96,17 @@ def _attempts(script: Script) -> Iterator[tuple[Method, str, frozenset[str]]]:
         yield method, script.text, decides
 
 
-def check(text: str, options: Mapping[str, str], *, limit_ms: int) -> Answer:
+def check(
+    text: str, options: Mapping[str, str], *, units: int = UNITS, limit_ms: int = LIMIT_MS
+) -> Answer:
     """Returns the answer of cvc5 to the script: sat, unsat, or unknown with the reason.
 
-    Ctrl-C takes effect after the answer, so at most `limit_ms` milliseconds later.
+    Ctrl-C takes effect after the answer.
     """
     terms = cvc5.TermManager()
     solver = cvc5.Solver(terms)
-    solver.setOption("tlimit-per", str(max(1, limit_ms)))  # for cvc5, 0 is no limit
+    solver.setOption("rlimit-per", str(max(1, units)))  # for cvc5, 0 is no limit
+    solver.setOption("tlimit-per", str(max(1, limit_ms)))
     for name, value in options.items():
         solver.setOption(name, value)
     parser = cvc5.InputParser(solver)
@@ -102,8 +115,9 @@ def check(text: str, options: Mapping[str, str], *, limit_ms: int) -> Answer:
         command.invoke(solver, parser.getSymbolManager())
     started = time.perf_counter()
     result = solver.checkSat()
-    seconds = time.perf_counter() - started
-    if result.isUnknown():
-        reason = result.getUnknownExplanation().name.lower()
-        return Answer(verdict="unknown", seconds=seconds, reason=reason)
-    return Answer(verdict="unsat" if result.isUnsat() else "sat", seconds=seconds)
+    seconds, worked = time.perf_counter() - started, solver.getStatistics()[UNITS_USED]["value"]
+    verdict: Literal["sat", "unsat", "unknown"] = (
+        "unsat" if result.isUnsat() else "sat" if result.isSat() else "unknown"
+    )
+    reason = result.getUnknownExplanation().name.lower() if verdict == "unknown" else ""
+    return Answer(verdict=verdict, seconds=seconds, units=worked, reason=reason)

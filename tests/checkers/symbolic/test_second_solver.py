@@ -28,8 +28,6 @@ from tests.checkers.symbolic.test_inductive_subset import UnfencesAnyBroker
 from tests.checkers.symbolic.test_majorities import OneVoteDecides, Votes
 from tests.checkers.symbolic.test_proof import Round
 
-LIMIT_MS = 20_000
-
 
 @cache
 def conditions(make: Callable[[], Spec]) -> tuple[Script, ...]:
@@ -47,7 +45,7 @@ def verdicts(found: Agreement) -> dict[str, tuple[str, str]]:
 
 @pytest.mark.parametrize("proved", [Transactions, Votes, Round])
 def test_both_solvers_prove_every_condition(proved: Callable[[], Spec]) -> None:
-    found = agreement(conditions(proved), limit_ms=LIMIT_MS)
+    found = agreement(conditions(proved))
     assert set(verdicts(found).values()) == {("proved", "proved")}
     assert str(found).startswith(f"agrees on {found.agreed} of {len(found.compared)} conditions, ")
 
@@ -62,7 +60,7 @@ def test_both_solvers_prove_every_condition(proved: Callable[[], Spec]) -> None:
     ],
 )
 def test_both_solvers_refute_the_conditions_of_a_bug(bug: Callable[[], Spec], refuted: str) -> None:
-    found = verdicts(agreement(conditions(bug), limit_ms=LIMIT_MS))
+    found = verdicts(agreement(conditions(bug)))
     assert found[refuted] == ("refuted", "refuted")
     assert set(found.values()) == {("refuted", "refuted"), ("proved", "proved")}
 
@@ -75,7 +73,7 @@ def test_a_verdict_that_differs_is_an_error() -> None:
     with pytest.raises(
         EnginesDisagree, match=r"^write_marker preserves atomic: proved by Z3, refuted by cvc5"
     ):
-        agreement(wrong, limit_ms=LIMIT_MS)
+        agreement(wrong)
 
 
 def test_a_condition_that_cvc5_leaves_unknown_is_counted_and_named(
@@ -83,7 +81,7 @@ def test_a_condition_that_cvc5_leaves_unknown_is_counted_and_named(
 ) -> None:
     e_matching = replace(METHODS[0], part=1.0)  # which refutes nothing
     monkeypatch.setattr(second_solver, "METHODS", (e_matching,))
-    found = agreement(conditions(Version1), limit_ms=LIMIT_MS)
+    found = agreement(conditions(Version1))
     assert found.agreed == 47
     assert len(found.unknown) == 4
     assert str(found).startswith(
@@ -97,7 +95,7 @@ def test_a_condition_that_only_cvc5_decides_is_counted_apart() -> None:
         replace(script, condition=replace(script.condition, verdict="unknown"))
         for script in conditions(Round)
     ]
-    found = agreement(open_still, limit_ms=LIMIT_MS)
+    found = agreement(open_still)
     assert (found.agreed, len(found.unknown), len(found.alone)) == (0, 0, len(open_still))
 
 
@@ -107,8 +105,8 @@ class TooSmall(Round):
 
 def test_a_model_of_a_slice_refutes_nothing() -> None:
     (script,) = (s for s in conditions(TooSmall) if s.of_slice)
-    assert check(script.of_slice, OF_FINITE_MODELS, limit_ms=LIMIT_MS).verdict == "sat"
-    assert second_solver.opinion(script, limit_ms=LIMIT_MS).verdict == "proved"
+    assert check(script.of_slice, OF_FINITE_MODELS).verdict == "sat"
+    assert second_solver.opinion(script).verdict == "proved"
 
 
 def too_small(spec: Spec) -> Iterator[tuple[str, str]]:
@@ -120,7 +118,7 @@ def too_small(spec: Spec) -> Iterator[tuple[str, str]]:
     for name, claim in induction.using:
         goal = induction.goal(actions[name], claims[claim])
         text = text_of(goal, goal.facts[0], sorts)
-        if check(text, OF_FINITE_MODELS, limit_ms=2_000).verdict == "sat":
+        if check(text, OF_FINITE_MODELS, units=400_000).verdict == "sat":
             yield name, claim
 
 
@@ -132,9 +130,9 @@ def test_no_slice_of_the_replication_proof_is_too_small() -> None:
 
 def test_a_model_refutes_nothing_if_a_claim_has_no_formula() -> None:
     (script,) = (s for s in conditions(OneVoteDecides) if s.name == "one_decision-follows")
-    refutes = second_solver.opinion(script, limit_ms=LIMIT_MS)
+    refutes = second_solver.opinion(script)
     assert refutes.verdict == "refuted"
-    partly = second_solver.opinion(replace(script, lacks_claims=True), limit_ms=LIMIT_MS)
+    partly = second_solver.opinion(replace(script, lacks_claims=True))
     assert partly.verdict == "unknown"
     assert "finite model finding: sat" in partly.how
 
@@ -150,9 +148,23 @@ WITHOUT_FINITE_MODELS = """
 """
 
 
-def test_a_limit_ends_a_query() -> None:
+def test_a_limit_of_work_ends_a_query_at_the_same_point_each_time() -> None:
+    first, second = (check(WITHOUT_FINITE_MODELS, OF_FINITE_MODELS, units=20_000) for _ in range(2))
+    assert (first.verdict, first.reason) == ("unknown", "resourceout")
+    assert 20_000 <= first.units == second.units < 21_000
+
+
+def test_wall_time_ends_a_query_as_a_last_resort() -> None:
     answer = check(WITHOUT_FINITE_MODELS, OF_FINITE_MODELS, limit_ms=100)
     assert (answer.verdict, answer.reason) == ("unknown", "timeout")
+
+
+def test_the_limit_of_work_is_for_all_methods_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    (script,) = (s for s in conditions(Version1) if s.name == "write_marker-atomic")
+    assert second_solver.opinion(script).verdict == "refuted"
+    few = second_solver.opinion(script, units=10_000)
+    assert few.verdict == "unknown"
+    assert few.how.count("resourceout") == len(METHODS)
 
 
 def test_an_interruption_keeps_what_was_compared() -> None:
@@ -160,7 +172,7 @@ def test_an_interruption_keeps_what_was_compared() -> None:
         if number == 2:
             raise KeyboardInterrupt
 
-    found = agreement(conditions(Round), limit_ms=LIMIT_MS, progress=interrupt)
+    found = agreement(conditions(Round), progress=interrupt)
     assert (found.interrupted, len(found.compared)) == (True, 2)
     assert str(found).startswith("agrees on 2 of 7 conditions, ")
     assert str(found).endswith(": interrupted")
