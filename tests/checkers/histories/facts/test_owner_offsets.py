@@ -65,6 +65,7 @@ def test_the_union_of_batches_is_the_union_of_their_offsets(
     twice = {row for row in everything if everything.count(row) > 1}
     assert rows_of(made) == set(everything)
     assert rows_of(made, repeated=True) == twice
+    assert {*made.repeated_in[made.repeated == 0].tolist()} <= {-1}
     assert count(made.bits) == len(set(everything))
     assert made.has(*columns(wanted)).tolist() == [row in everything for row in wanted]
     for owner in (-1, 0, 1):

@@ -38,7 +38,10 @@ from tests.checkers.histories.plans import result_of, shuffled
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Draws a history: transactions of one to three records, and readers that may skip records."""
+    """Draws a history: transactions of one to three records, and readers that may skip records.
+
+    Some transactions send to both logs in turn.
+    """
     rng = random.Random(draw(st.integers(0, 1 << 40)))
     made: list[Operation] = []
     log: dict[str, list[tuple[int, str]]] = {"k": [], "j": []}
@@ -65,11 +68,13 @@ def histories(draw: st.DrawFn) -> History:
         ended: Outcome = "ok" if outcome == "ok" else "info" if outcome == "info" else "fail"
         if rng.random() < 0.4:
             sent: list[MicroOperation] = []
+            keys = rng.choice([key, key, "kj"])
             for part in range(rng.choice([1, 3])):
-                offset = len(log[key]) + (rng.random() < 0.1)
-                log[key].append((offset, f"{number}.{part}"))
+                to = rng.choice(keys)
+                offset = len(log[to]) + (rng.random() < 0.1)
+                log[to].append((offset, f"{number}.{part}"))
                 observed = offset if ended != "fail" and rng.random() < 0.9 else None
-                sent.append(Send(key, f"{number}.{part}", observed))
+                sent.append(Send(to, f"{number}.{part}", observed))
             add(100 + number, rng.choice(["txn", "txn", "send"]), ended, sent)
             continue
         process, did = rng.choice([5, 6]), list[MicroOperation]()

@@ -65,6 +65,21 @@ def test_an_assignment_in_another_batch_separates_steps_of_the_key_it_leaves_out
     assert analysed(h, ("poll-skip",), NOTHING_DECLARED, at).decisions[0].count == skips
 
 
+@pytest.mark.parametrize("at", [[], [1], [2]])
+@pytest.mark.parametrize(("rebalanced", "wrong"), [("", 4), ("~k", 2), ("~j", 2), ("~k ~j", 0)])
+def test_a_rebalance_during_a_poll_separates_the_polls_of_its_key(
+    at: list[int], rebalanced: str, wrong: int
+) -> None:
+    h = history(f"""
+        p1  send k=a k=b k=c j=d j=e j=f  -> ok @0 @1 @2 @0 @1 @2
+        c1  poll  -> ok k=a@0 j=d@0 k=c@2 j=f@2 k=a@0 j=d@0 {rebalanced}
+        c1  poll  -> ok k=b@1 j=e@1
+    """)
+    assert_agrees(h, ANOMALIES, NOTHING_DECLARED, at)
+    inside = ("int-poll-skip", "int-nonmonotonic-poll")
+    assert sum(d.count for d in analysed(h, inside, NOTHING_DECLARED, at).decisions) == wrong
+
+
 @pytest.mark.parametrize("at", [[], [1], [2], [1, 2]])
 @pytest.mark.parametrize(("declared", "count"), [(NOTHING_DECLARED, 0), (JEPSEN, 1)])
 def test_in_jepsen_a_failed_send_ranks_where_its_value_was_acknowledged_later(

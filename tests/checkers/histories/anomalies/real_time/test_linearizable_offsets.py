@@ -223,13 +223,22 @@ def test_a_group_exceeds_an_offset_if_one_of_its_rows_did_in_time(
         ]
 
 
-def test_the_highest_witness_is_found_in_any_batch() -> None:
-    text = """
-        p1  send k=a  -> ok @4
-        p2  poll      -> ok k=b@5 k=c@6
-        p1  send k=d  -> ok @2
-        p3  poll      -> ok k=c@6
-        p1  send k=e  -> ok @0
-    """
+HIGHEST_IN_ANOTHER_BATCH = """
+    p1  send k=a  -> ok @4
+    p2  poll      -> ok k=b@5 k=c@6
+    p1  send k=d  -> ok @2
+    p3  poll      -> ok k=c@6
+    p1  send k=e  -> ok @0
+"""
+ONLY_ONE_BEFORE_THE_BATCH = """
+    p1  send k=a  -> ok @5
+    c1  poll      -> ok
+    p1  send k=b  -> ok @4
+    p1  send k=c  -> ok @2
+"""
+
+
+@pytest.mark.parametrize("text", [HIGHEST_IN_ANOTHER_BATCH, ONLY_ONE_BEFORE_THE_BATCH])
+def test_the_highest_witness_is_found_in_any_batch(text: str) -> None:
     for rows_per_partition in range(1, 7):
         assert_agrees(history(text), NOTHING_DECLARED, rows_per_partition, 1)
