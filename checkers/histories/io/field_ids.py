@@ -21,8 +21,9 @@ import pyarrow.parquet as pq
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.sorting import Mask
 from checkers.histories.io.deleted_values import DeletedValues, TypedColumn
-from checkers.histories.io.locations import Place, readable
+from checkers.histories.io.locations import Place
 from checkers.histories.io.recorded import UnreadableHistory, reading_parquet
+from checkers.histories.io.small_files import content_or_file
 from checkers.histories.io.unreadable_tables import COPY
 
 ROWS_AT_ONCE: Final = 200_000
@@ -58,7 +59,7 @@ class FieldIds:
         deleted, by_value = self.deleted.get(path, _NONE), self.deleted_values.get(path, ())
         compared = [column for values, _ in by_value for column in values.columns]
         columns = dict(self.columns) | {column.number: column.name for column in compared}
-        with reading_parquet(path), pq.ParquetFile(readable(path)) as file:
+        with reading_parquet(path), pq.ParquetFile(content_or_file(path)) as file:
             names = names_by_id(file.schema_arrow, path)
             self._refuse_incomplete(names, columns, path)
             _refuse_beyond(deleted, file.metadata.num_rows, path)

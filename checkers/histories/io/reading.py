@@ -27,12 +27,13 @@ from checkers.histories.io.locations import (
     version,
 )
 from checkers.histories.io.parquet_layout import write_part
-from checkers.histories.io.reading_ahead import FILES_AT_ONCE, SMALL_FILE_BYTES, read_in_order
+from checkers.histories.io.reading_ahead import FILES_AT_ONCE, read_in_order
 from checkers.histories.io.recorded import (
     SCHEMA,
     reading_parquet,
 )
 from checkers.histories.io.row_rules import cast, odd_rows, refuse
+from checkers.histories.io.small_files import SMALL_FILE_BYTES
 from checkers.histories.io.sources import FORMATS, ROWS_AT_ONCE, Reader, sources
 from checkers.histories.plan.batch import Batch
 

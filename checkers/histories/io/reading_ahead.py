@@ -17,9 +17,9 @@ from typing import Final
 import pyarrow as pa
 
 from checkers.histories.io.locations import Place, Remote, Version, refuse_changed, version
+from checkers.histories.io.small_files import SMALL_FILE_BYTES
 from checkers.histories.io.sources import Reader
 
-SMALL_FILE_BYTES: Final = 1 << 20
 FILES_AT_ONCE: Final = 16  # of a store, where each waits for the network
 LOCAL_FILES_AT_ONCE: Final = 2
 _AHEAD: Final = 4  # files that are read ahead, for each thread

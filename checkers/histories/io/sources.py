@@ -36,6 +36,7 @@ from checkers.histories.io.recorded import (
     as_table,
     reading_parquet,
 )
+from checkers.histories.io.small_files import content_or_file
 from checkers.run_files import DESCRIPTION, HISTORY
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def _parquet(path: Place) -> Iterator[pa.Table]:
 
 def parquet(path: Place, *, known_only: bool = True) -> Iterator[pa.Table]:
     """Yields the tables of a Parquet file; with `known_only`, an unknown column is an error."""
-    with reading_parquet(path), pq.ParquetFile(readable(path)) as file:
+    with reading_parquet(path), pq.ParquetFile(content_or_file(path)) as file:
         schema = file.schema_arrow
         if known_only:
             check_columns(schema.names, path)

@@ -21,10 +21,14 @@ KEY_ID, SECRET = "AKIDTEST", "hunter2-the-secret"
 
 @dataclass
 class Store:
-    """The objects of each bucket by key, and the address of the server."""
+    """The objects of each bucket by key, the address of the server, and the requests for objects.
+
+    A request is kept as its method and key, such as `GET h/part-0.parquet`.
+    """
 
     endpoint: str = ""
     buckets: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    requests: list[str] = field(default_factory=list)
 
     def put(self, bucket: str, key: str, source: Path) -> None:
         """Stores a file under the key, or each file of a folder under `key/`."""
@@ -53,6 +57,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
         bucket, _, key = unquote(parts.path).strip("/").partition("/")
+        self.store.requests.append(f"{self.command} {key}")
         query = {name: some[0] for name, some in parse_qs(parts.query).items()}
         if f"Credential={KEY_ID}/" not in self.headers.get("Authorization", ""):
             self.fail(403, "InvalidAccessKeyId")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from checkers.histories.analysis import analyze
-from checkers.histories.io import delta, iceberg, locations, reading
+from checkers.histories.io import delta, iceberg, locations, reading, small_files
 from checkers.histories.io.converting import convert
 from checkers.histories.io.locations import FileSet, Remote, UnreadableLocation, location
 from checkers.histories.io.partitions import row_groups
@@ -201,6 +202,18 @@ def test_a_store_gives_the_same_verdicts(store: Store, tmp_path: Path) -> None:
     for address in ("s3://b/dates", "s3://b/dates/date=*", "s3://b/**/part-0.parquet"):
         assert whole(location(address)).drop_columns(["f"]).num_rows >= TABLE.num_rows
     assert whole(location("s3://b/dates")).equals(TABLE)
+
+
+@pytest.mark.parametrize(("small_bytes", "is_one"), [(1 << 20, True), (0, False)])
+def test_a_small_object_is_read_by_one_request(
+    store: Store, tmp_path: Path, small_bytes: int, is_one: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.put("b", "dates", by_date(tmp_path / "h"))
+    monkeypatch.setattr(small_files, "SMALL_FILE_BYTES", small_bytes)
+    assert whole(location("s3://b/dates")).equals(TABLE)
+    gets = Counter(one for one in store.requests if one.endswith(".parquet") and "GET" in one)
+    assert len(gets) == 2
+    assert ({*gets.values()} == {1}) is is_one
 
 
 def test_a_delta_table_in_a_store_is_read_at_its_version(store: Store, tmp_path: Path) -> None:
