@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from checkers.verdicts import Verdict
-from model.language.interpreter import State
+from model.language.interpreter import State, Undefined
 from model.language.scope import Ranges, Scope
 from model.language.spec import Claim, Liveness, Spec
+from model.language.values import Writer
 
 EngineName = Literal["compiled", "numpy", "python"]  # the fastest first
 
@@ -194,6 +195,11 @@ class IllDefined:
     where: str
     what: str
     trace: Trace
+
+    @classmethod
+    def of(cls, fault: Undefined, writer: Writer, trace: Trace) -> IllDefined:
+        call = f"{writer.call(*fault.call)}, " if fault.call else ""
+        return cls(where=f"{call}{fault.where}", what=fault.what, trace=trace)
 
     def __str__(self) -> str:
         return f"{self.where}\n  {self.what}"

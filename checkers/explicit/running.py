@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from checkers.explicit.exploration import IllDefined, Progress, Stop, Task, Trace
 from checkers.explicit.instance import Instance
 from model.language.interpreter import Undefined
+from model.language.values import Writer
 
 
 @dataclass
@@ -47,5 +48,5 @@ class RunningSearch:
         """
         if fault is None:
             raise AssertionError("the interpreter finds no undefined term where the engine did")
-        self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=trace)
+        self.ill_defined = IllDefined.of(fault, Writer(self.task.spec, self.at.ranges), trace)
         return Stop("ill-defined")

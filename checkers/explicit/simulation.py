@@ -29,6 +29,7 @@ from checkers.explicit.exploration import (
 )
 from checkers.explicit.instance import Instance, Packed
 from model.language.interpreter import Undefined
+from model.language.values import Writer
 
 LENGTH = 200  # steps of a walk
 Weights = Mapping[str, float]  # a pattern of action names -> their relative weight
@@ -131,7 +132,8 @@ class _Simulation:
             term = (
                 diagnose_claim(self.at, claims, state) or diagnose_action(self.at, state) or fault
             )
-            self.ill_defined = IllDefined(where=term.where, what=term.what, trace=self._trace(way))
+            writer = Writer(self.task.spec, self.at.ranges)
+            self.ill_defined = IllDefined.of(term, writer, self._trace(way))
 
     def _chosen(
         self, moves: Sequence[tuple[int, Packed]], here: Counter[str]

@@ -43,6 +43,7 @@ from model.language.spec import Action, Guard, Spec
 Value = int | bool | None
 Cell = tuple[str, tuple[int, ...]]  # the name of a variable, and its keys
 State = Mapping[Cell, Value]
+Call = tuple[Action, Sequence[int]]  # an action, and the values of its parameters
 Env = Mapping[int, Value]  # uid of a parameter or bound variable -> its value
 
 
@@ -56,11 +57,15 @@ def joined(before: State, after: State) -> State:
 
 
 class Undefined(Exception):
-    """The error for a value outside its type; `where` names the action, line and conjunct."""
+    """The error for a value outside its type.
 
-    def __init__(self, what: str, where: str = "") -> None:
+    `where` has the line and the conjunct of an action, and `call` has the action with the values of
+    its parameters. If the value is in a claim, `where` is the claim's name.
+    """
+
+    def __init__(self, what: str, where: str = "", call: Call | None = None) -> None:
         super().__init__(f"{where}: {what}" if where else what)
-        self.what, self.where = what, where
+        self.what, self.where, self.call = what, where, call
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +189,8 @@ class Interpreter:
                 if not self.holds(guard.formula, state, env):
                     return guard
             except Undefined as fault:
-                where = f"{called(action, values)}, line {guard.line}: when {guard}"
-                raise Undefined(fault.what, where) from fault
+                where = f"line {guard.line}: when {guard}"
+                raise Undefined(fault.what, where, (action, values)) from fault
         return None
 
     def step(self, action: Action, state: State, values: Sequence[int] = ()) -> State | None:
@@ -201,8 +206,8 @@ class Interpreter:
                         after[cell] = self.kept(write.value, state, env)
             except Undefined as fault:
                 text = show_write(write, action.names)
-                where = f"{called(action, values)}, line {write.line}: {text}"
-                raise Undefined(fault.what, where) from fault
+                where = f"line {write.line}: {text}"
+                raise Undefined(fault.what, where, (action, values)) from fault
         return after
 
     def calls(self, action: Action) -> list[tuple[int, ...]]:
@@ -225,8 +230,3 @@ class Interpreter:
         }
         states = (self.step(spec.initial, blank, values) for values in self.calls(spec.initial))
         return list({tuple(s.items()): s for s in states if s is not None}.values())
-
-
-def called(action: Action, values: Sequence[int]) -> str:
-    arguments = (f"{p.name}={v}" for p, v in zip(action.params, values, strict=True))
-    return f"{action.name}({', '.join(arguments)})"

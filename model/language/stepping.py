@@ -24,7 +24,7 @@ from typing import TypeAlias, assert_never
 
 from model.language import terms as t
 from model.language.actions import Action, Guard
-from model.language.interpreter import Interpreter, Undefined, Value, called
+from model.language.interpreter import Interpreter, Undefined, Value
 from model.language.narrowing import Free, Narrowed, is_defined, narrowed
 from model.language.rows import Held, Row, RowState
 from model.language.scope import Ranges
@@ -86,8 +86,8 @@ class Stepper:
                 if not holds(state, env):
                     return guard
             except Undefined as fault:
-                where = f"{called(action, values)}, line {guard.line}: when {guard}"
-                raise Undefined(fault.what, where) from fault
+                where = f"line {guard.line}: when {guard}"
+                raise Undefined(fault.what, where, (action, values)) from fault
         return None
 
     def step(self, action: Action, state: RowState, values: Sequence[int] = ()) -> RowState | None:
@@ -99,8 +99,8 @@ class Stepper:
                 self._assign(one, state, env, after)
             except Undefined as fault:
                 text = show_write(one.write, action.names)
-                where = f"{called(action, values)}, line {one.write.line}: {text}"
-                raise Undefined(fault.what, where) from fault
+                where = f"line {one.write.line}: {text}"
+                raise Undefined(fault.what, where, (action, values)) from fault
         return RowState(after, state.starts)
 
     def _assign(self, one: _Write, state: RowState, env: Env, after: dict[str, Held]) -> None:

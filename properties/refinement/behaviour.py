@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Self
 
 from model.language.actions import Action, Guard
-from model.language.interpreter import Undefined, Value, called
+from model.language.interpreter import Undefined, Value
 from model.language.rows import RowState
 from model.language.spec import Spec
 from model.language.stepping import Stepper
@@ -49,7 +49,9 @@ class Refusal(NamedTuple):
     conjunct: Guard | str  # text if a term of the action is undefined
 
     def __str__(self) -> str:
-        return f"{called(self.action, self.arguments)} is not allowed: it needs {self.conjunct}"
+        values = zip(self.action.params, self.arguments, strict=True)
+        arguments = ", ".join(f"{parameter.name}={value}" for parameter, value in values)
+        return f"{self.action.name}({arguments}) is not allowed: it needs {self.conjunct}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

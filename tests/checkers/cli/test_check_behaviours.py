@@ -114,6 +114,7 @@ def test_an_undefined_term_of_an_action_is_named_with_the_next_move(call: Any, l
     lease.write_text(LEASE.replace("s.term < 2", "s.term < 3"))
     output = call("check", str(lease))
     assert output.exit_code == 2
+    assert " is ill-defined: acquire(c0), line " in output.stderr
     assert "term + 1 is 3, outside of Term, which is 0..2; make the sort larger" in output.stderr
 
 

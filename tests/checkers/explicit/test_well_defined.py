@@ -45,7 +45,7 @@ def test_an_undefined_read_before_its_guarding_conjunct_is_reported() -> None:
             s.end = at
 
     fault = finding(Backwards())
-    assert fault.where.startswith("cut(at=0), line ")
+    assert fault.where.startswith("cut(at 0), line ")
     assert fault.where.endswith("when record[end - 1] <= at")
     assert fault.what == "end - 1 is -1, outside of Offset, which is 0..2"
     assert [step.action for step in fault.trace] == ["init"]

@@ -132,7 +132,10 @@ def test_an_assignment_outside_its_sort_is_undefined() -> None:
     with pytest.raises(Undefined) as caught:
         AT.step(CLAIM, full, (1, 1))
     assert caught.value.what == "end + 1 is 3, outside of Offset, which is -1..2"
-    assert caught.value.where.startswith("claim(a=1, rank=1), line ")
+    assert caught.value.call is not None
+    action, values = caught.value.call
+    assert (action.name, values) == ("claim", (1, 1))
+    assert caught.value.where.startswith("line ")
     assert caught.value.where.endswith(": end = end + 1")
 
 
