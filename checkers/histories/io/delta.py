@@ -78,6 +78,8 @@ class Snapshot:
                     del self.files[path]
             case {"metaData": {"configuration": dict(), "partitionColumns": list()} as metadata}:
                 self.metadata = metadata
+            case {"protocol": {"minReaderVersion": bool(version)}}:
+                raise ValueError(f"protocol.minReaderVersion is {version}, not an integer")
             case {"protocol": {"minReaderVersion": int()} as protocol} if isinstance(
                 protocol.get("readerFeatures") or [], list
             ):

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from checkers.histories.io.field_types import booleans
 from checkers.histories.io.locations import Location, Place, file_in_history
 from checkers.histories.io.recorded import SHOWN, UnreadableHistory
 
@@ -88,6 +89,8 @@ def _steps(path: Place) -> Iterable[Step]:
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         try:
             step = json.loads(line)
+            for odd in booleans(step, ("at_ns", "node")):
+                raise ValueError(odd)
             yield Step(at_ns=int(step["at_ns"]), do=str(step["do"]), node=int(step["node"]))
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             reason = f"{type(error).__name__}: {error}"[:SHOWN]

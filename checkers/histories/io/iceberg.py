@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from checkers.histories.io.field_ids import FieldIds
+from checkers.histories.io.field_types import booleans
 from checkers.histories.io.locations import (
     FileSet,
     Place,
@@ -39,6 +40,16 @@ from checkers.histories.io.unreadable_tables import COPY, REWRITE
 METADATA: Final = re.compile(r"v?(\d{1,18})(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
 FORMATS: Final = (1, 2)
 MAX_METADATA: Final = 256 << 20  # bytes
+_INTEGERS: Final = (
+    "format-version",
+    "current-snapshot-id",
+    "current-schema-id",
+    "snapshot-id",
+    "schema-id",
+    "id",
+    "spec-id",
+    "source-id",
+)
 _GZIP: Final = b"\x1f\x8b"
 _FILE: Final = re.compile(r"file:(?://[^/]*)?(?=/)")
 
@@ -122,8 +133,11 @@ def _metadata(file: Place) -> Mapping[str, Any]:
 
             data = decompress("gzip", data, MAX_METADATA)
         found: Any = json.loads(data)
+        odd = next(booleans(found, _INTEGERS), None)
     except (OSError, ValueError, RecursionError) as error:
         raise UnreadableHistory(f"{file}: {str(error)[:200]}; {COPY}") from error
+    if odd is not None:
+        raise UnreadableHistory(f"{file}: {odd}, and this field needs an integer; {COPY}")
     match found:
         case {"format-version": int(), "location": str()}:
             return {"snapshots": (), **found}

@@ -21,10 +21,12 @@ from uuid import UUID
 
 from checkers.histories.io.avro.containers import Container
 from checkers.histories.io.avro.schemas import AvroFault
+from checkers.histories.io.field_types import booleans
 from checkers.histories.io.locations import Place
 from checkers.histories.io.recorded import UnreadableHistory, shown
 from checkers.histories.io.unreadable_tables import COPY, REWRITE
 
+_INTEGERS: Final = ("status", "sequence_number", "partition_spec_id", "content")
 _VALUES: Final = (str, bytes, bool, int, float, Decimal, date, datetime, time, UUID, type(None))
 
 
@@ -114,7 +116,7 @@ def _partition_value(value: object) -> object:
 
 
 def _are_numbers(found: object) -> bool:
-    return isinstance(found, list) and all(isinstance(one, int) for one in found)
+    return isinstance(found, list) and all(type(one) is int for one in found)
 
 
 def _number(found: object) -> int | None:
@@ -140,10 +142,25 @@ def _obstacles(file: dict[str, Any], kind: str) -> Iterator[tuple[str, str]]:
         yield "it is encrypted", REWRITE
 
 
+def _numbered(record: Any) -> Any:
+    """Returns the fields of a record without the values of partitions, and without metrics."""
+    match record:
+        case {"data_file": {"file_path": _} as file}:
+            ids = {name: file.get(name) for name in ("content", "equality_ids")}
+            return {**record, "data_file": ids}
+        case _:
+            return record
+
+
 def _records(file: Place) -> Iterator[Any]:
     try:
         with file.open("rb") as content:
-            yield from Container(content).records()
+            for record in Container(content).records():
+                for odd in booleans(_numbered(record), _INTEGERS):
+                    raise UnreadableHistory(
+                        f"{file}: {odd}, and this field needs an integer; {COPY}"
+                    )
+                yield record
     except AvroFault as fault:
         raise UnreadableHistory(f"{file}{fault}") from fault
     except FileNotFoundError as error:

@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from checkers.histories.io.columns import unknown_column
+from checkers.histories.io.field_types import PYTHON_TYPES
 from checkers.histories.io.recorded import SHOWN, shown
 from model.histories import COLUMNS
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from checkers.histories.io.locations import Place
 
 LONGEST_LINE: Final = 16 << 20  # bytes; also the size of the blocks that Arrow reads
-_PYTHON: Final = {"int64": int, "int32": int, "string": str}
 
 
 def first_fault(path: Place, otherwise: str) -> str:
@@ -54,7 +54,7 @@ def fault_of(line: bytes) -> str:
             return f": {unknown_column(name)}"
     for name, (kind, _, _) in COLUMNS.items():
         value = row.get(name)
-        if value is not None and type(value) is not _PYTHON[kind]:
+        if value is not None and type(value) is not PYTHON_TYPES[kind]:
             return f": column {name} is {shown(value)}, not of type {kind}; fix that value"
         bits = 32 if kind == "int32" else 64
         if isinstance(value, int) and not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):

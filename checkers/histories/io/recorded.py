@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from checkers.histories.io.field_types import check_types
 from checkers.histories.io.locations import readable
 from model.faults import InputFault
 from model.histories import (
@@ -76,6 +77,10 @@ KINDS: Final[dict[str, type[MicroOperation]]] = {
     "fetch_offset": FetchOffset,
 }
 KIND_OF: Final = {micro: kind for kind, micro in KINDS.items()}
+_OF_LINES: Final = {  # the types of the fields in a tail
+    **dict.fromkeys(("invoked", "completed", "at_ns"), "int64"),
+    **{name: kind for name, (kind, _, _) in COLUMNS.items()},
+}
 _OF_SOME: Final = ("key", "offset", "value")  # fields that some micro-operations lack
 _OF_OPERATION: Final = tuple(name for name in COLUMNS if name in Operation.__dataclass_fields__)
 
@@ -334,6 +339,7 @@ def _tail(path: Place, *, last: bool) -> list[Operation]:
     for number, line in enumerate(lines, 1):
         try:
             event = json.loads(line)
+            check_types(event, _OF_LINES)
             if "invoked" in event:
                 opened[event["invoked"]] = _opened(event)
             elif event["completed"] in opened:
@@ -379,7 +385,10 @@ def _new_fields_of(event: dict[str, Any]) -> dict[str, Any]:
 
 def _did(event: dict[str, Any]) -> tuple[MicroOperation, ...]:
     names = ("kind", "key", "offset", "value")
-    return tuple(_micro(dict(zip(names, micro, strict=True))) for micro in event["did"])
+    rows: list[dict[str, Any]] = [dict(zip(names, micro, strict=True)) for micro in event["did"]]
+    for row in rows:
+        check_types(row, _OF_LINES)
+    return tuple(map(_micro, rows))
 
 
 def _unreadable(path: Place, line: int, fault: str) -> NoReturn:

@@ -24,12 +24,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checkers.client_config import ClientConfig
+from checkers.histories.io.field_types import booleans
 from checkers.histories.io.parquet_layout import write_part
 from checkers.histories.io.recorded import SCHEMA, part_path, reading_parquet
 from checkers.histories.topics.address import Topic
@@ -68,7 +69,7 @@ class TopicCopy:
             raise InputFault(
                 f"{parts[-1]}: has no positions of a topic; delete the folder {self.folder}"
             )
-        self._positions = {int(number): at for number, at in json.loads(kept).items()}
+        self._positions = _positions(parts[-1], kept)
         self._part = int(parts[-1].stem[5:])
         self._held = table.cast(SCHEMA)
         if table.num_rows >= ROWS_PER_PART:
@@ -143,6 +144,16 @@ class TopicCopy:
 
     def _next_part(self) -> None:
         self._part, self._held = self._part + 1, SCHEMA.empty_table()
+
+
+def _positions(part: Path, kept: bytes) -> dict[int, int]:
+    found: Any = json.loads(kept)
+    for odd in booleans(found, found):
+        raise InputFault(
+            f"{part}: in {POSITIONS}, {odd}, and this field needs an integer; delete the folder "
+            f"{part.parent}"
+        )
+    return {int(number): at for number, at in found.items()}
 
 
 @contextmanager
