@@ -1,18 +1,19 @@
 """Parquet files of an Iceberg table, whose columns are found by id instead of name.
 
 A column keeps its id when it is renamed, so an old file may have another name for the column. A
-file lacks the columns that were added later, and may have columns that were dropped. A file also
-has rows that were deleted later; the reader leaves these rows out.
+file lacks the columns that were added later, and may have columns that were dropped. It may also
+lack a column by which it is partitioned: then the table's metadata has the value. A file also has
+rows that were deleted later; the reader leaves these rows out.
 
 Source: the Iceberg table spec, "Column Projection".
-Simplified: no default values, and no values from partitions or from a name mapping.
+Simplified: no default values, and no name mapping.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +30,7 @@ from checkers.histories.io.unreadable_tables import COPY
 ROWS_AT_ONCE: Final = 200_000
 _ID: Final = b"PARQUET:field_id"
 _REWRITE: Final = "rewrite the data files of the table"
+_NULL: Final = pa.scalar(None)
 _NONE: Final[Ints] = np.zeros(0, dtype=np.int64)
 
 
@@ -36,32 +38,35 @@ _NONE: Final[Ints] = np.zeros(0, dtype=np.int64)
 class FieldIds:
     """Reads a Parquet file of an Iceberg table; columns are matched by field id, not by name.
 
-    `columns` has the id and the name of each column of the table. `partitions` has the ids of
-    partition columns, whose values may be only in the metadata of a file. `deleted` has the
-    positions of the deleted rows of a file, ascending. A file without deleted rows has no entry in
-    `deleted`. `deleted_values` has the values by which rows of a file are deleted, and the file's
-    sequence number.
+    `columns` has the id and the name of each column of the table. `of_partitions` has, for a
+    column that a file may lack, the value in each of its rows, or why this is unknown. `deleted`
+    has the positions of the deleted rows of a file, ascending. A file without deleted rows has no
+    entry in `deleted`. `deleted_values` has the values by which rows of a file are deleted, and the
+    file's sequence number.
     """
 
     columns: tuple[tuple[int, str], ...]
-    partitions: frozenset[int] = frozenset()
+    of_partitions: Mapping[Place, Mapping[int, pa.Scalar | str]] = field(
+        default_factory=dict, repr=False
+    )
     deleted: Mapping[Place, Ints] = field(default_factory=dict, repr=False)
     deleted_values: Mapping[Place, tuple[tuple[DeletedValues, int], ...]] = field(
         default_factory=dict, repr=False
     )
 
     def __call__(self, path: Place) -> Iterator[pa.Table]:
-        """Yields the rows of the file; a column that the file lacks is null.
+        """Yields the rows of the file; a column that the file lacks has the value of its partition.
 
-        Raises UnreadableHistory if the file has no field ids, or lacks a column by which the table
-        is partitioned. The values of such a column are then only in the table's metadata.
+        Without such a value the column is null. Raises UnreadableHistory if the file has no field
+        ids, or if it lacks a column and the column's value does not follow from its partition.
         """
+        constants = self.of_partitions.get(path, {})
         deleted, by_value = self.deleted.get(path, _NONE), self.deleted_values.get(path, ())
         compared = [column for values, _ in by_value for column in values.columns]
         columns = dict(self.columns) | {column.number: column.name for column in compared}
         with reading_parquet(path), pq.ParquetFile(content_or_file(path)) as file:
             names = names_by_id(file.schema_arrow, path)
-            self._refuse_incomplete(names, columns, path)
+            _refuse_incomplete(names, columns, constants, path)
             _refuse_beyond(deleted, file.metadata.num_rows, path)
             there = [names[number] for number in columns if number in names]
             first = 0
@@ -69,9 +74,11 @@ class FieldIds:
                 stored = pa.Table.from_batches([batch])
                 kept = _not_deleted(deleted, first, stored.num_rows)
                 for values, sequence in by_value:
-                    compared_values = [_values(stored, names, column) for column in values.columns]
+                    compared_values = [
+                        _values(stored, names, column, constants) for column in values.columns
+                    ]
                     kept &= ~values.are_in(compared_values, sequence)
-                rows = self._renamed(stored, names)
+                rows = self._renamed(stored, names, constants)
                 yield rows if kept.all() else rows.filter(pa.array(kept))
                 first += stored.num_rows
 
@@ -85,25 +92,30 @@ class FieldIds:
         has_names = len(names) == len(schema) and {*names.items()} <= {*self.columns}
         return has_names and path not in self.deleted and path not in self.deleted_values
 
-    def _refuse_incomplete(
-        self, names: dict[int, str], columns: Mapping[int, str], path: Place
-    ) -> None:
-        if not names:
-            raise UnreadableHistory(f"{path}: its columns have no field ids; {_REWRITE}")
-        for number, name in columns.items():
-            if number in self.partitions and number not in names:
-                raise UnreadableHistory(
-                    f"{path}: the file lacks column {name}, whose value is only in the metadata of "
-                    f"its partition; {_REWRITE}"
-                )
-
-    def _renamed(self, stored: pa.Table, names: dict[int, str]) -> pa.Table:
-        nulls = pa.nulls(stored.num_rows)
+    def _renamed(
+        self, stored: pa.Table, names: dict[int, str], constants: Mapping[int, Any]
+    ) -> pa.Table:
         columns = [
-            (name, stored[names[number]] if number in names else nulls)
+            (
+                name,
+                stored[names[number]]
+                if number in names
+                else pa.repeat(constants.get(number, _NULL), stored.num_rows),
+            )
             for number, name in self.columns
         ]
         return pa.table(dict(columns))
+
+
+def _refuse_incomplete(
+    names: dict[int, str], columns: Mapping[int, str], constants: Mapping[int, Any], path: Place
+) -> None:
+    if not names:
+        raise UnreadableHistory(f"{path}: its columns have no field ids; {_REWRITE}")
+    for number, name in columns.items():
+        reason = constants.get(number)
+        if number not in names and isinstance(reason, str):
+            raise UnreadableHistory(f"{path}: the file lacks column {name}, {reason}; {_REWRITE}")
 
 
 def _refuse_beyond(deleted: Ints, rows: int, path: Place) -> None:
@@ -123,9 +135,15 @@ def _not_deleted(deleted: Ints, first: int, rows: int) -> Mask:
     return kept
 
 
-def _values(stored: pa.Table, names: Mapping[int, str], column: TypedColumn) -> pa.ChunkedArray:
+def _values(
+    stored: pa.Table,
+    names: Mapping[int, str],
+    column: TypedColumn,
+    constants: Mapping[int, Any],
+) -> pa.ChunkedArray:
     if column.number not in names:
-        return pa.chunked_array([pa.nulls(stored.num_rows, column.type)])
+        value = constants.get(column.number, _NULL)
+        return pa.chunked_array([pa.repeat(value.cast(column.type), stored.num_rows)])
     return stored[names[column.number]].cast(column.type)
 
 

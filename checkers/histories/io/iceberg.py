@@ -70,6 +70,7 @@ def files_of(table: Place, snapshot: int | None = None) -> FileSet:
     from checkers.histories.io import iceberg_manifests  # late: it imports fastavro
     from checkers.histories.io.iceberg_deletes import deleted_rows
     from checkers.histories.io.iceberg_equality_deletes import deleted_values
+    from checkers.histories.io.iceberg_partitions import partition_specs, values_of_partitions
 
     file = table if METADATA.fullmatch(table.name) else _newest(table)
     folder = _parent(_parent(file.absolute()))
@@ -94,11 +95,12 @@ def files_of(table: Place, snapshot: int | None = None) -> FileSet:
     name = f"{table}, snapshot {wanted['snapshot-id']}"
     if not found:
         raise UnreadableHistory(f"{name}: it has no rows; name another one by --table-version")
+    specs, fields_by_id = partition_specs(metadata), _every_field(metadata)
     reader = FieldIds(
         columns,
-        frozenset(_identity_partitions(metadata)),
+        values_of_partitions(files, specs, fields_by_id, place),
         deleted_rows(files, place),
-        deleted_values(files, _every_field(metadata), _unpartitioned(metadata), place),
+        deleted_values(files, fields_by_id, specs, place),
     )
     return FileSet(name, tuple(map(place, found)), reader)
 
@@ -193,24 +195,6 @@ def _every_field(metadata: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
     schemas = _objects(metadata.get("schemas"), "schema-id")
     in_order = sorted(schemas, key=lambda schema: int(schema["schema-id"]))
     return {field["id"]: field for schema in in_order for field in _fields(schema)}
-
-
-def _unpartitioned(metadata: Mapping[str, Any]) -> dict[int, bool]:
-    """Returns, for each partition spec by its id, True if the spec divides no rows."""
-    return {
-        spec["spec-id"]: all(
-            isinstance(field, dict) and field.get("transform") == "void" for field in spec["fields"]
-        )
-        for spec in _objects(metadata.get("partition-specs"), "spec-id")
-        if isinstance(spec.get("fields"), list)
-    }
-
-
-def _identity_partitions(metadata: Mapping[str, Any]) -> Iterator[int]:
-    for spec in _objects(metadata.get("partition-specs"), "spec-id"):
-        for field in _objects(spec.get("fields"), "source-id"):
-            if field.get("transform") == "identity":
-                yield field["source-id"]
 
 
 def _objects(found: object, number: str) -> list[Mapping[str, Any]]:

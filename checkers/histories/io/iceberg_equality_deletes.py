@@ -13,7 +13,6 @@ columns are refused.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -24,31 +23,17 @@ import pyarrow.parquet as pq
 from checkers.histories.io.deleted_values import DeletedValues, TypedColumn
 from checkers.histories.io.field_ids import names_by_id
 from checkers.histories.io.iceberg_manifests import Content, Partition, TableFile
+from checkers.histories.io.iceberg_partitions import Spec, is_unpartitioned, spec_of
+from checkers.histories.io.iceberg_types import arrow_type
 from checkers.histories.io.locations import Place, readable
 from checkers.histories.io.recorded import UnreadableHistory, reading_parquet, shown
 from checkers.histories.io.unreadable_tables import COPY, REWRITE
-
-# types of the columns that rows may be deleted by; floats are not allowed
-TYPES: Final[Mapping[str, pa.DataType]] = {
-    "boolean": pa.bool_(),
-    "int": pa.int32(),
-    "long": pa.int64(),
-    "date": pa.date32(),
-    "time": pa.time64("us"),
-    "timestamp": pa.timestamp("us"),
-    "timestamptz": pa.timestamp("us", "UTC"),
-    "string": pa.string(),
-    "uuid": pa.binary(16),
-    "binary": pa.binary(),
-}
-_DECIMAL: Final = re.compile(r"decimal\((\d{1,2}),\s*(\d{1,2})\)")
-_FIXED: Final = re.compile(r"fixed\[(\d{1,4})\]")
 
 
 def deleted_values(
     files: Sequence[TableFile],
     fields: Mapping[int, Mapping[str, Any]],
-    is_unpartitioned: Mapping[int, bool],
+    specs: Mapping[int, Spec],
     place: Callable[[str], Place],
 ) -> dict[Place, tuple[tuple[DeletedValues, int], ...]]:
     """Returns, for each data file, the deleted values that apply to its partition.
@@ -57,16 +42,15 @@ def deleted_values(
     deleted value has a sequence number too. It deletes a row of the data file only if its number is
     larger than the file's number. A data file without deleted values is left out.
 
-    `fields` has every field that a schema of the table has or had, by its id. `is_unpartitioned`
-    has, for the id of each partition spec of the table, whether this spec has no fields. `place`
-    maps a file's path in the table's metadata to the location from which the file is read. Raises
-    UnreadableHistory if a delete file is damaged, or if the table has no such column or partition
-    spec.
+    `fields` has every field that a schema of the table has or had, by its id. `specs` has the
+    partition specs of the table, by id. `place` maps a file's path in the table's metadata to the
+    location from which the file is read. Raises UnreadableHistory if a delete file is damaged, or
+    if the table has no such column or partition spec.
     """
     alike: dict[tuple[Partition | None, tuple[int, ...]], list[TableFile]] = {}
     for file in files:
         if file.content is Content.EQUALITY_DELETES:
-            scope = _scope(file, is_unpartitioned)
+            scope = _scope(file, specs)
             alike.setdefault((scope, file.equality_ids), []).append(file)
     by_scope: dict[Partition | None, list[DeletedValues]] = {}
     for (scope, _), some in alike.items():
@@ -80,14 +64,9 @@ def deleted_values(
     return found
 
 
-def _scope(file: TableFile, is_unpartitioned: Mapping[int, bool]) -> Partition | None:
+def _scope(file: TableFile, specs: Mapping[int, Spec]) -> Partition | None:
     """Returns the partition to which a delete file applies; None for all partitions."""
-    number = file.partition.spec_id
-    if number not in is_unpartitioned:
-        raise UnreadableHistory(
-            f"{file.path}: the table's metadata lacks its partition spec {number}; {COPY}"
-        )
-    return None if is_unpartitioned[number] else file.partition
+    return None if is_unpartitioned(spec_of(file, specs)) else file.partition
 
 
 def _values(
@@ -109,24 +88,13 @@ def _columns(file: TableFile, fields: Mapping[int, Mapping[str, Any]]) -> Iterat
                 f"{file.path}: it deletes rows by the column with the id {number}, and no schema "
                 f"of the table has it, except perhaps as a nested column; {_APPLY}"
             )
-        kind = _type(field.get("type"))
+        kind = arrow_type(field.get("type"))
         if kind is None:
             raise UnreadableHistory(
                 f"{file.path}: it deletes rows by the column {field['name']} of type "
                 f"{shown(field.get('type'))}, which cannot be compared; {_APPLY}"
             )
         yield TypedColumn(number, str(field["name"]), kind)
-
-
-def _type(name: object) -> pa.DataType | None:
-    if not isinstance(name, str):
-        return None
-    if found := _DECIMAL.fullmatch(name):
-        precision, scale = map(int, found.groups())
-        return pa.decimal128(precision, scale) if scale <= precision in range(1, 39) else None
-    if found := _FIXED.fullmatch(name):
-        return pa.binary(int(found[1]))
-    return TYPES.get(name)
 
 
 def _rows(file: Place, columns: Sequence[TypedColumn]) -> pa.Table:

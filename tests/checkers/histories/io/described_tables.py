@@ -5,10 +5,11 @@ A table has two schemas. Files with a sequence number up to `OLD` have the first
     first schema     op long, key string, offset int,  gone string
     second schema    op long, key string, offset long, added string
 
-A description becomes a folder with metadata, manifests and Parquet files. `remaining` is the
-literal definition of the rows of a table.
+A data file may lack the column by which its partition spec partitions; then each row has the value
+of the partition. A description becomes a folder with metadata, manifests and Parquet files.
+`remaining` is the literal definition of the rows of a table.
 
-Source: the Iceberg table spec, "Scan Planning".
+Source: the Iceberg table spec, "Scan Planning" and "Column Projection".
 """
 
 from __future__ import annotations
@@ -83,7 +84,10 @@ class File:
     rows: tuple[tuple[Any, ...], ...]
 
     def has(self, values: tuple[Any, ...]) -> dict[int, Any]:
-        return dict(zip(self.ids, values, strict=True))
+        """Returns the values of a row by column, also that of its partition."""
+        field = SPECS[self.spec]
+        of_partition = {field[0]: self.value} if field and field[1] == "identity" else {}
+        return of_partition | dict(zip(self.ids, values, strict=True))
 
 
 Table = tuple[File, ...]
@@ -111,7 +115,7 @@ def deletes(other: File, file: File, place: tuple[int, int], values: tuple[Any, 
             file.sequence < other.sequence
             and applies
             and any(
-                all(row.get(number) == value for number, value in other.has(deleted).items())
+                all(row.get(it) == value for it, value in zip(other.ids, deleted, strict=True))
                 for deleted in other.rows
             )
         )
@@ -135,6 +139,8 @@ def data_files(draw: st.DrawFn, first_op: int) -> File:
     if (field := SPECS[spec]) and spec not in UNPARTITIONED:
         column, _ = field
         value = draw(st.sampled_from(VALUES[column]))
+        if draw(st.booleans()):
+            ids = tuple(number for number in ids if number != column)
     rows = [
         tuple(
             first_op + position

@@ -95,6 +95,12 @@ def test_a_value_that_was_deleted_twice_counts_until_the_later_time(tmp_path: Pa
     assert ops(described.written((row, earlier, later), tmp_path / "t")) == [1]
 
 
+def test_values_of_a_partition_are_compared_with_deleted_values(tmp_path: Path) -> None:
+    rows = described.File(0, 2, 1, "a", (described.OP, described.OFFSET), ((0, 0), (1, 1)))
+    deleted = described.File(2, 3, 1, "a", (described.KEY, described.OFFSET), (("a", 1),))
+    assert ops(described.written((rows, deleted), tmp_path / "t")) == [0]
+
+
 # ---------------------------------------------------------------- as a history
 
 

@@ -1,0 +1,151 @@
+"""The values that the partition of a data file gives to columns that the file lacks.
+
+A partition spec has fields, each with a source column and a transform. All rows of a file have the
+same value of each field, and the file's entry in a manifest has these values. If the transform is
+`identity`, a value of the field is a value of the column. So a file may lack this column, for
+example in a table that was migrated from Hive. From other transforms, such as `bucket[16]`, the
+column's values do not follow:
+
+    fields of the spec   identity(key)   bucket[16](value)
+    partition of a file  "a"             7
+    without key          each row has the key "a"
+    without value        refused
+
+A null of any transform means that the column is null in each row. The transform `void` is the field
+of a column by which the table is no longer partitioned.
+
+Source: the Iceberg table spec, "Column Projection" and "Partition Transforms".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+import pyarrow as pa
+
+from checkers.histories.io.iceberg_manifests import Content, Partition, TableFile
+from checkers.histories.io.iceberg_types import arrow_type
+from checkers.histories.io.locations import Place
+from checkers.histories.io.recorded import UnreadableHistory, shown
+from checkers.histories.io.unreadable_tables import COPY
+
+IDENTITY: Final = "identity"
+VOID: Final = "void"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionField:
+    source: int  # the id of a column
+    transform: str
+
+
+Spec = tuple[PartitionField, ...]
+Values = Mapping[int, pa.Scalar | str]  # by column: the value, or why it does not follow
+
+
+def partition_specs(metadata: Mapping[str, Any]) -> dict[int, Spec]:
+    """Returns the partition specs of a table by id; a malformed spec is left out."""
+    specs = metadata.get("partition-specs")
+    if specs is None:  # version 1 may have only the current spec
+        specs = [{"spec-id": 0, "fields": metadata.get("partition-spec")}]
+    found: dict[int, Spec] = {}
+    for spec in specs if isinstance(specs, list) else ():
+        match spec:
+            case {"spec-id": int(number), "fields": [*fields]} if all(map(_is_field, fields)):
+                found[number] = tuple(
+                    PartitionField(field["source-id"], field["transform"]) for field in fields
+                )
+            case _:
+                pass
+    return found
+
+
+def _is_field(found: object) -> bool:
+    match found:
+        case {"source-id": int(), "transform": str()}:
+            return True
+        case _:
+            return False
+
+
+def spec_of(file: TableFile, specs: Mapping[int, Spec]) -> Spec:
+    """Returns the partition spec of a file; raises UnreadableHistory if the table lacks it."""
+    number = file.partition.spec_id
+    if number not in specs:
+        raise UnreadableHistory(
+            f"{file.path}: the table's metadata lacks its partition spec {number}; {COPY}"
+        )
+    return specs[number]
+
+
+def is_unpartitioned(spec: Spec) -> bool:
+    return all(field.transform == VOID for field in spec)
+
+
+def values_of_partitions(
+    files: Sequence[TableFile],
+    specs: Mapping[int, Spec],
+    fields: Mapping[int, Mapping[str, Any]],
+    place: Callable[[str], Place],
+) -> dict[Place, Values]:
+    """Returns, for each data file, the values of the columns by which it is partitioned.
+
+    A data file without a partition is left out. `fields` has every field that a schema of the table
+    has or had, by its id. `place` maps a path of the table to the location that is read. Raises
+    UnreadableHistory if the table lacks the partition spec of a data file.
+    """
+    by_partition: dict[Partition, Values] = {}
+    found: dict[Place, Values] = {}
+    for file in files:
+        if file.content is not Content.ROWS or not file.partition.values:
+            continue
+        values = by_partition.get(file.partition)
+        if values is None:
+            values = _values(file.partition.values, spec_of(file, specs), fields)
+            by_partition[file.partition] = values
+        found[place(file.path)] = values
+    return found
+
+
+def _values(
+    partition: tuple[object, ...], spec: Spec, fields: Mapping[int, Mapping[str, Any]]
+) -> Values:
+    if len(partition) != len(spec):
+        reason = f"and its partition has {len(partition)} values instead of {len(spec)}"
+        return {field.source: reason for field in spec}
+    found: dict[int, pa.Scalar | str] = {}
+    for field, value in _identity_last(zip(spec, partition, strict=True)):
+        if field.transform == IDENTITY:
+            found[field.source] = _scalar(value, fields.get(field.source, {}).get("type"))
+        elif field.transform != VOID and value is not None:
+            found[field.source] = f"and its partition has only {field.transform} of it"
+    return found
+
+
+def _identity_last(
+    pairs: Iterable[tuple[PartitionField, object]],
+) -> list[tuple[PartitionField, object]]:
+    # of several fields of a column, the one with its value counts
+    return sorted(pairs, key=lambda pair: pair[0].transform == IDENTITY)
+
+
+def _scalar(value: object, name: object) -> pa.Scalar | str:
+    """Returns the value of a partition as a value of the column, or why it is none.
+
+    Avro has a date as days, a time as microseconds, and a decimal as the bytes of an integer.
+    """
+    kind = arrow_type(name)
+    if kind is None:
+        return f"and the value of its partition has the type {shown(name)}"
+    wrong = f"and its partition has {shown(value)}, which is no {name}"
+    if pa.types.is_string(kind) and not isinstance(value, str | None):
+        return wrong
+    if pa.types.is_decimal(kind) and isinstance(value, bytes):
+        value = Decimal(int.from_bytes(value, signed=True)).scaleb(-kind.scale)
+    try:
+        return pa.scalar(value, kind)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return wrong
