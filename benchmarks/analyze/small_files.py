@@ -15,7 +15,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -83,14 +83,26 @@ def written(folder: Path, files: int, rows_per_file: int) -> int:
     """Writes a synthetic history as small files, and returns its number of rows."""
     whole = folder.with_name("whole")
     synthesize(Synthesis(folder=whole, rows=files * rows_per_file))
-    table = pa.concat_tables(map(pq.read_table, sorted(whole.glob("part-*.parquet"))))
+    parts = sorted(whole.glob("part-*.parquet"))
+    rows = sum(pq.read_metadata(part).num_rows for part in parts)
     for day in range(DAYS):
         (folder / f"date=2026-11-{day + 1:02}").mkdir(parents=True)
-    ends = [table.num_rows * number // files for number in range(files + 1)]
-    for number, (first, end) in enumerate(pairwise(ends)):
+    ends = [rows * number // files for number in range(files + 1)]
+    for number, table in enumerate(slices(parts, ends)):
         place = folder / f"date=2026-11-{number * DAYS // files + 1:02}" / f"{number:07}.parquet"
-        write_file(table.slice(first, end - first), place)
-    return int(table.num_rows)
+        write_file(table, place)
+    return rows
+
+
+def slices(parts: list[Path], ends: list[int]) -> Iterator[pa.Table]:
+    """Yields the rows of the parts from each end to the next; one part is in memory at a time."""
+    held = pq.read_table(parts[0]).slice(0, 0)
+    left = iter(parts)
+    for first, end in pairwise(ends):
+        while held.num_rows < end - first:
+            held = pa.concat_tables([held, pq.read_table(next(left))])
+        yield held.slice(0, end - first)
+        held = held.slice(end - first)
 
 
 def write_file(table: pa.Table, place: Path) -> None:
