@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +18,7 @@ from model.faults import InputFault
 from tests.checkers.histories.io.damaged_metadata import damaged_bytes
 from tests.checkers.histories.io.described_tables import remaining
 from tools.fuzz import avro, delta, iceberg
+from tools.fuzz.__main__ import of_valid_input
 
 ROOT = Path(__file__).parents[3]
 TARGETS: list[tuple[ModuleType, ModuleType, str]] = [
@@ -87,3 +89,9 @@ def test_the_valid_inputs_are_the_same_in_each_run() -> None:
 
 def test_the_table_has_the_rows_of_its_description() -> None:
     assert iceberg.operations() == remaining(iceberg.TABLE) == [0]
+
+
+def test_half_of_the_mutated_inputs_are_valid_ones_and_each_is_among_them() -> None:
+    valid = [b"a", b"b", b"c"]
+    chosen = [of_valid_input(b"other", valid, seed) for seed in range(12)]
+    assert Counter(chosen) == {b"other": 6, b"a": 2, b"b": 2, b"c": 2}
