@@ -1,39 +1,53 @@
 """Compares two threads of the compiled engine with one, in CPU seconds and in wall time.
 
 The model is KIP-320 on three brokers with epochs 0..2, 10.8 million states. The ratios of CPU time
-and of wall time are from the same runs. On a machine with other work, the wall time has little
-meaning. The ratio of CPU times still shows what the second thread costs. The result file also has
-the machine's load average before the first pair of runs and after each pair. `make bench` leaves
-out this benchmark; start it with `python -m benchmarks.explore.threads`.
+and of wall time are from the same runs, with the start of Python. On a machine with other work, the
+wall time has little meaning. The ratio of CPU times still shows what the second thread costs. Two
+searches with one thread each also run at the same time. By how much this slows them is the
+machine's own loss, which no division among threads avoids.
+
+The result file also has the machine's load average before the first round of runs and after each
+round. `make bench` leaves out this benchmark; start it with `python -m benchmarks.explore.threads`.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 from benchmarks.explore import LARGE, RUNS
-from benchmarks.explore.contender import Measurement, ours
+from benchmarks.explore.contender import Contender, Measurement, ours
 from benchmarks.pairs import pairing, write_results
 
 
+def at_once(one: Contender) -> Measurement:
+    """Runs two processes at the same time; returns the slower one."""
+    with ThreadPoolExecutor(2) as pool:
+        runs = [pool.submit(one.run) for _ in range(2)]
+        return max((run.result() for run in runs), key=lambda run: run.wall_s)
+
+
 def main() -> None:
-    """Explores the model with two threads and with one thread, alternately.
+    """Explores the model with two threads, with one thread, and twice at once with one thread.
 
     Prints and writes the ratios of the CPU times and of the wall times.
     """
     two, one = ours(LARGE, threads=2), ours(LARGE)
     one.run()  # compiles the spec
-    spent: list[tuple[Measurement, Measurement]] = []
+    spent: list[tuple[Measurement, Measurement, Measurement]] = []
     loads = [os.getloadavg()[0]]
     for _ in range(RUNS):
-        spent.append((two.run(), one.run()))
+        spent.append((two.run(), one.run(), at_once(one)))
         loads.append(os.getloadavg()[0])
-    assert len({run.distinct for pair in spent for run in pair}) == 1
-    cpu, wall = [(a.cpu_s, b.cpu_s) for a, b in spent], [(a.wall_s, b.wall_s) for a, b in spent]
+    assert len({run.distinct for runs in spent for run in runs}) == 1
+    both = f"{one.name}, twice at once"
     pairs = [
-        pairing(f"{two.name}, CPU", f"{one.name}, CPU", cpu),
-        pairing(f"{two.name}, wall", f"{one.name}, wall", wall),
+        pairing(f"{two.name}, CPU", f"{one.name}, CPU", [(a.cpu_s, b.cpu_s) for a, b, _ in spent]),
+        pairing(
+            f"{two.name}, wall", f"{one.name}, wall", [(a.wall_s, b.wall_s) for a, b, _ in spent]
+        ),
+        pairing(f"{both}, wall", f"{one.name}, wall", [(c.wall_s, b.wall_s) for _, b, c in spent]),
     ]
     for pair in pairs:
         sys.stdout.write(f"{pair}\n")

@@ -95,7 +95,7 @@ class Task:
     progress: Callable[[Progress], None] | None = None
     fingerprints: bool = False  # store 64 bits instead of a state, if the engine can
     memory: int | None = None  # bytes; further states go to disk, if the engine can
-    threads: int = 1  # if the engine has them; which of several shortest traces it returns varies
+    threads: int = 1  # if the engine has them; they do not change the result
     coverage: bool = False  # count the conjuncts that disable actions, if the engine can
     symmetry: bool = False  # explore one state of each symmetry class, if the engine can
 

@@ -1,4 +1,4 @@
-/* Arrays that grow, for a shard; `runtime.c` includes this file.
+/* Arrays that grow. A function that fails writes the reason to `failed`.
 
    On Linux an array has its own pages, so it grows without a copy. It begins at a cache line, after a
    line with its size. An array that is read at random places can have huge pages: then the processor
@@ -13,22 +13,22 @@ enum { LINE = 64, HUGE = 1 << 21 }; /* bytes of a cache line and of a huge page 
 
 /* Returns the array with room for so many bytes; it may have moved. The room of a file is on the disk
    before a page is written: a write to a page without room would end the process. */
-static void *grown_in(Shard *w, int file, void *old, uint64_t bytes) {
+static void *grown_in(uint64_t *failed, int file, void *old, uint64_t bytes) {
   uint64_t *line = old ? (uint64_t *)((uint8_t *)old - LINE) : NULL;
   uint64_t size = bytes + LINE;
   if (size >= HUGE) size = (size + HUGE - 1) / HUGE * HUGE;
   int kind = file == MEMORY ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
   int refused = file == MEMORY ? 0 : EINTR;
   while (refused == EINTR) refused = posix_fallocate(file, 0, size); /* a signal interrupts it */
-  if (refused) return w->found.failed = REFUSED + refused, old;
+  if (refused) return *failed = REFUSED + refused, old;
   line = line ? mremap(line, *line, size, MREMAP_MAYMOVE)
               : mmap(NULL, size, PROT_READ | PROT_WRITE, kind, file, 0);
-  if (line == MAP_FAILED) return w->found.failed = NO_MEMORY, old;
+  if (line == MAP_FAILED) return *failed = NO_MEMORY, old;
   *line = size;
   return (uint8_t *)line + LINE;
 }
 
-static void *grown(Shard *w, void *old, uint64_t bytes) { return grown_in(w, MEMORY, old, bytes); }
+static void *grown(uint64_t *failed, void *old, uint64_t bytes) { return grown_in(failed, MEMORY, old, bytes); }
 
 /* Lets the array have huge pages, if the system has them. */
 static void use_huge_pages(void *array) {
@@ -43,15 +43,15 @@ static void dropped(void *array) {
 
 #else
 
-static void *grown(Shard *w, void *old, uint64_t bytes) {
+static void *grown(uint64_t *failed, void *old, uint64_t bytes) {
   void *made = realloc(old, bytes);
-  if (!made) w->found.failed = NO_MEMORY;
+  if (!made) *failed = NO_MEMORY;
   return made ? made : old;
 }
 
-static void *grown_in(Shard *w, int file, void *old, uint64_t bytes) {
+static void *grown_in(uint64_t *failed, int file, void *old, uint64_t bytes) {
   (void)file; /* without mremap, every array is in memory */
-  return grown(w, old, bytes);
+  return grown(failed, old, bytes);
 }
 
 static void use_huge_pages(void *array) { (void)array; }
@@ -60,10 +60,10 @@ static void dropped(void *array) { free(array); }
 
 #endif
 
-/* Moves an array to a file with room for it. A shard that failed moves nothing. */
-static void *moved(Shard *w, int file, void *array, uint64_t used, uint64_t room) {
-  void *made = w->found.failed ? NULL : grown_in(w, file, NULL, room);
-  if (w->found.failed) return array;
+/* Moves an array to a file with room for it. A search that failed moves nothing. */
+static void *moved(uint64_t *failed, int file, void *array, uint64_t used, uint64_t room) {
+  void *made = *failed ? NULL : grown_in(failed, file, NULL, room);
+  if (*failed) return array;
   memcpy(made, array, used);
   dropped(array);
   return made;

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from checkers.explicit.compiled.keyed_steps import KeyedSteps
-from checkers.explicit.compiled.library import Library
+from checkers.explicit.compiled.library import PREFIX_BITS, Library
 from checkers.explicit.compiled.mapped import HAS_FILES, Files
 from checkers.explicit.diagnose import diagnose_init
 from checkers.explicit.exploration import (
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from checkers.explicit.compiled.state_graph import StateGraph
 
 PULSE = 4096  # states between two progress reports
-SHARED = 65_536  # states of each thread between two of them: a round of `runtime.c`
-MOST_THREADS = 16  # SHARDS of `runtime.c`
+SHARED = 65_536  # states of each thread between two of them: a round of `threads.h`
+MOST_THREADS = 16  # THREADS of `search.h`
 NO_PARENT = 0xFFFFFFFF
 GROWTH = 3  # a level has at most so many times the states of the level before it
 
@@ -61,7 +61,7 @@ class Search(RunningSearch):
     """A breadth-first search that is running in generated C."""
 
     hash_bits: int = 64
-    prefix_bits: int = 28
+    prefix_bits: int = PREFIX_BITS
     initial: int = 0  # the number of initial states
     graph: StateGraph | None = None  # for liveness
     graph_memory: int | None = None  # bytes; if they do not suffice, a search for liveness ends
@@ -152,10 +152,9 @@ class Search(RunningSearch):
         self.c.close_broken()
 
     def _stop_if_undefined(self) -> None:
-        for found in self.c.found:
-            if found.undefined:
-                trace = self._trace(found.undefined - 1)
-                raise self.undefined(self.steps.fault(self.task.claims, trace[-1].state), trace)
+        if first := self._first(found.undefined for found in self.c.found):
+            trace = self._trace(first - 1)
+            raise self.undefined(self.steps.fault(self.task.claims, trace[-1].state), trace)
 
     # ---- liveness
 
@@ -261,9 +260,12 @@ class Search(RunningSearch):
         return WitnessResult(claim=witness, states=states, trace=trace)
 
     def _first_trace(self, numbers: Iterable[int]) -> Trace:
-        # Each thread gives the number of its state, counted from 1, or 0 for none. The numbers of
-        # several threads are in no order of depth.
-        return min((self._trace(n - 1) for n in numbers if n), key=len, default=())
+        first = self._first(numbers)
+        return self._trace(first - 1) if first else ()
+
+    def _first(self, numbers: Iterable[int]) -> int:
+        """Returns the least number of a state, counted from 1; 0 if no thread has a state."""
+        return min(filter(None, numbers), default=0)
 
     def _trace(self, number: int) -> Trace:
         keys: list[bytes] = []

@@ -1,4 +1,8 @@
-/* The hash set of a shard: maps hashes to indices of states; `runtime.c` stores the keys.
+/* A part of the hash set: maps hashes to numbers of states, whose keys the store has.
+
+   With several threads each has a part, which only this thread changes; the last bits of a hash decide
+   to which part a state belongs. In a round a new state has no number yet. Its slot has the number of
+   stored states plus the index of the state in `fresh`, until the states of the round are numbered.
 
    A bucket is one cache line. Buckets are ordered by the first bits of the hash (the prefix). A
    state is in the first bucket with room, from its home bucket on, and the last 16 bits of the prefix
@@ -8,9 +12,9 @@
    therefore grows often and stays 79 to 85 % full.
 
    In a small set a tag and a bucket do not determine the prefix, so it is rebuilt from the keys. The
-   prefix has 28 bits at first. Among a billion states four have the same 28 bits, and the search would
-   compare each state with the keys of four others. So a set that is eight times as large gets three
-   more bits, and is rebuilt from the keys once more. */
+   prefix has 28 bits at first, or fewer with several threads. Among a billion states four have the same
+   28 bits, and the search would compare each state with the keys of four others. So a set that is eight
+   times as large gets three more bits, and is rebuilt from the keys once more. */
 
 #ifdef FINGERPRINTS
 #define SLOTS_A_STATE 1.27 /* after a sweep */
@@ -28,72 +32,115 @@ enum {
   SLOTS = 10,  /* per bucket */
   TAG = 16,    /* bits of the prefix that a slot stores */
   REACH = 128, /* a state at this distance from its home bucket is far */
-  BATCH = 64,  /* states that a rebuild inserts together */
+  AHEAD = 12,  /* letters whose buckets are prefetched */
 };
 
-#define NOWHERE UINT32_MAX /* the index of a state that is not in the set */
+#define NOWHERE UINT32_MAX /* the number of a state that is not in the set */
 
-struct Bucket { uint16_t tag[SLOTS]; uint32_t used, index[SLOTS]; };
+typedef struct { uint64_t size; int prefix, swept; } Growth; /* swept: grows without reading keys */
 
-static inline uint64_t prefix_of(const Shard *w, uint64_t h) { return h >> (64 - w->prefix); }
-static inline uint16_t tag_of(uint64_t prefix) { return prefix & ((1 << TAG) - 1); }
-static inline uint64_t home_of(const Shard *w, uint64_t prefix) { return prefix * w->size >> w->prefix; }
+struct Bucket { uint16_t tag[SLOTS]; uint32_t used, number[SLOTS]; };
 
-static inline uint64_t after(const Shard *w, uint64_t bucket) {
-  return bucket + 1 < w->size + REACH ? bucket + 1 : 0;
+INLINE uint64_t part_of(uint64_t h, uint64_t parts) { return (h & 0xffff) * parts >> 16; }
+INLINE uint64_t prefix_of(const Set *set, uint64_t h) { return h >> (64 - set->prefix); }
+INLINE uint16_t tag_of(uint64_t prefix) { return prefix & ((1 << TAG) - 1); }
+INLINE uint64_t home_of(const Set *set, uint64_t prefix) {
+  return prefix * set->size >> set->prefix;
 }
 
-static inline void look_ahead(const Shard *w, uint64_t h) {
-  __builtin_prefetch(w->buckets + home_of(w, prefix_of(w, h)), 1);
+INLINE uint64_t after(const Set *set, uint64_t bucket) {
+  return bucket + 1 < set->size + REACH ? bucket + 1 : 0;
 }
 
-/* Inserts a state that is not in the set into the first bucket with room. */
-static inline void put_in(Shard *w, uint64_t prefix, uint32_t index) {
-  uint64_t bucket = home_of(w, prefix), away = 0;
-  for (; w->buckets[bucket].used == SLOTS; bucket = after(w, bucket)) away++;
-  Bucket *b = w->buckets + bucket;
+INLINE void look_ahead(const Set *set, uint64_t h) {
+  __builtin_prefetch(set->buckets + home_of(set, prefix_of(set, h)), 1);
+}
+
+/* Inserts a state that is not in the set into the first bucket with room; returns the slot. */
+INLINE uint64_t put_in(Set *set, uint64_t prefix, uint32_t number) {
+  uint64_t bucket = home_of(set, prefix), away = 0;
+  for (; set->buckets[bucket].used == SLOTS; bucket = after(set, bucket)) away++;
+  Bucket *b = set->buckets + bucket;
   b->tag[b->used] = tag_of(prefix);
-  b->index[b->used++] = index;
-  w->far |= away >= REACH;
+  b->number[b->used] = number;
+  set->far |= away >= REACH;
+  return bucket * SLOTS + b->used++;
 }
 
-/* Rebuilds the hash set from the keys. */
-static void put_in_all(Shard *w) {
-  memset(w->buckets, 0, (w->size + REACH) * sizeof(Bucket));
-  w->far = 0;
-  for (uint64_t start = 0; start < w->count; start += BATCH) {
-    uint64_t h[BATCH], n = w->count - start < BATCH ? w->count - start : BATCH;
-    for (uint64_t k = 0; k < n; k++) look_ahead(w, h[k] = hash_of_key(w, start + k));
-    for (uint64_t k = 0; k < n; k++) put_in(w, prefix_of(w, h[k]), start + k);
+/* Writes the number of a state into its slot. */
+INLINE void renumber(Set *set, uint64_t slot, uint32_t number) {
+  set->buckets[slot / SLOTS].number[slot % SLOTS] = number;
+}
+
+/* Returns the first prefix of a part: with twice as many parts, a part has half of the states, and needs
+   one bit less. */
+static int first_prefix(uint64_t parts) {
+  int prefix = PREFIX;
+  for (uint64_t k = 1; k < parts && prefix > TAG; k *= 2) prefix--;
+  return prefix;
+}
+
+/* Prefetches what `renumber` needs for a new state. */
+INLINE void look_at_slot_of(const Set *set, Fresh fresh) {
+  __builtin_prefetch(fresh.letter);
+  __builtin_prefetch(set->buckets + fresh.slot / SLOTS, 1);
+}
+
+static void empty(Set *set) {
+  memset(set->buckets, 0, (set->size + REACH) * sizeof(Bucket));
+  set->far = 0;
+}
+
+/* Inserts those states that belong to this part, of `count` states that begin with `first`. */
+static void put_in_hashed(Set *set, const uint64_t *hashes, uint64_t first, uint64_t count) {
+  for (uint64_t start = 0; start < count; start += BATCH) {
+    uint64_t end = count - start < BATCH ? count : start + BATCH, n = 0;
+    uint32_t own[BATCH];
+    for (uint64_t k = start; k < end; k++) {
+      own[n] = k;
+      n += part_of(hashes[k], set->parts) == set->number;
+    }
+    for (uint64_t k = 0; k < n; k++) look_ahead(set, hashes[own[k]]);
+    for (uint64_t k = 0; k < n; k++) put_in(set, prefix_of(set, hashes[own[k]]), first + own[k]);
+  }
+}
+
+/* Rebuilds a part of the hash set from the keys. */
+static void put_in_all(const Store *s, Set *set) {
+  empty(set);
+  for (uint64_t start = 0; start < s->count; start += BATCH) {
+    uint64_t hashes[BATCH], n = s->count - start < BATCH ? s->count - start : BATCH;
+    for (uint64_t k = 0; k < n; k++) hashes[k] = hash_of_key(s, start + k);
+    put_in_hashed(set, hashes, start, n);
   }
 }
 
 /* Reinserts every state of a bucket of the smaller set. A state is less than REACH buckets beyond its
    home, so its prefix is the largest one with its tag whose home is not after this bucket. */
-static void put_again(Shard *w, const Bucket *here, uint64_t bucket, uint64_t smaller) {
-  uint64_t last = (((bucket + 1) << w->prefix) + smaller - 1) / smaller - 1;
+static void put_again(Set *set, const Bucket *here, uint64_t bucket, uint64_t smaller) {
+  uint64_t last = (((bucket + 1) << set->prefix) + smaller - 1) / smaller - 1;
   for (uint32_t k = 0; k < here->used; k++)
-    put_in(w, last - tag_of(last - here->tag[k]), here->index[k]);
+    put_in(set, last - tag_of(last - here->tag[k]), here->number[k]);
 }
 
 /* Moves all states, from the last bucket to the first: a state moves only to buckets that the sweep
    has passed. In the first buckets a state may stay or move back, so these are emptied before. */
-static void sweep(Shard *w, uint64_t smaller) {
-  uint64_t early = (REACH + 2) * w->size / (w->size - smaller) + 2;
+static void sweep(const Store *s, Set *set, uint64_t smaller) {
+  uint64_t early = (REACH + 2) * set->size / (set->size - smaller) + 2;
   Bucket *first = malloc(early * sizeof *first);
   if (!first || early > smaller) {
-    put_in_all(w);
+    put_in_all(s, set);
   } else {
-    memset(w->buckets + smaller + REACH, 0, (w->size - smaller) * sizeof(Bucket));
+    memset(set->buckets + smaller + REACH, 0, (set->size - smaller) * sizeof(Bucket));
     for (uint64_t bucket = smaller + REACH; bucket-- > early;) {
-      Bucket here = w->buckets[bucket];
-      w->buckets[bucket].used = 0;
-      put_again(w, &here, bucket, smaller);
+      Bucket here = set->buckets[bucket];
+      set->buckets[bucket].used = 0;
+      put_again(set, &here, bucket, smaller);
     }
-    memcpy(first, w->buckets, early * sizeof *first);
-    memset(w->buckets, 0, early * sizeof *first);
+    memcpy(first, set->buckets, early * sizeof *first);
+    memset(set->buckets, 0, early * sizeof *first);
     for (uint64_t bucket = 0; bucket < early; bucket++)
-      put_again(w, first + bucket, bucket, smaller);
+      put_again(set, first + bucket, bucket, smaller);
   }
   free(first);
 }
@@ -101,35 +148,49 @@ static void sweep(Shard *w, uint64_t smaller) {
 /* Returns how many buckets a set exceeds if a tag and a bucket determine a prefix of so many bits. */
 static uint64_t least_buckets(int prefix) { return (uint64_t)(REACH + 1) << (prefix - TAG); }
 
-/* Makes room for so many states; returns false if there is no memory. */
-static int has_buckets(Shard *w, uint64_t states) {
-  if (states * 20 <= w->size * SLOTS * 17) return 1;
-  uint64_t smaller = w->size;
-  int can_sweep = smaller > least_buckets(w->prefix) && !w->far;
-  uint64_t size = states / SLOTS * (can_sweep ? SLOTS_A_STATE : 2) + 1024;
-  w->buckets = grown(w, w->buckets, (size + REACH) * sizeof(Bucket));
-  if (w->found.failed) return 0;
-  use_huge_pages(w->buckets);
-  w->size = size;
-  if (w->prefix < MOST_PREFIX && size > least_buckets(w->prefix + WIDER_PREFIX)) {
-    w->prefix += WIDER_PREFIX;
-    can_sweep = 0;
+static int is_full(const Set *set, uint64_t states) { return states * 20 > set->size * SLOTS * 17; }
+
+/* Returns the next size of a part, for so many states. */
+static Growth growth_of(const Set *set, uint64_t states) {
+  Growth next = {.prefix = set->prefix, .swept = set->size > least_buckets(set->prefix) && !set->far};
+  next.size = states / SLOTS * (next.swept ? SLOTS_A_STATE : 2) + 1024;
+  if (next.prefix < MOST_PREFIX && next.size > least_buckets(next.prefix + WIDER_PREFIX)) {
+    next.prefix += WIDER_PREFIX;
+    next.swept = 0;
   }
-  if (can_sweep) sweep(w, smaller);
-  else put_in_all(w);
+  return next;
+}
+
+/* Makes room, without moving a state; returns false if there is no memory. */
+static int grow(Set *set, Growth next) {
+  set->buckets = grown(set->failed, set->buckets, (next.size + REACH) * sizeof(Bucket));
+  if (*set->failed) return 0;
+  use_huge_pages(set->buckets);
+  set->size = next.size, set->prefix = next.prefix;
   return 1;
 }
 
-static uint64_t bytes_of_buckets(const Shard *w) {
-  return w->buckets ? (w->size + REACH) * sizeof(Bucket) : 0;
+/* Makes room for so many states; returns false if there is no memory. */
+static int has_buckets(const Store *s, Set *set, uint64_t states) {
+  if (!is_full(set, states)) return 1;
+  uint64_t smaller = set->size;
+  Growth next = growth_of(set, states);
+  if (!grow(set, next)) return 0;
+  if (next.swept) sweep(s, set, smaller);
+  else put_in_all(s, set);
+  return 1;
+}
+
+static uint64_t bytes_of_buckets(const Set *set) {
+  return set->buckets ? (set->size + REACH) * sizeof(Bucket) : 0;
 }
 
 /* Returns the slots of a bucket with this tag, as a bit set. */
-static inline uint32_t slots_of(const Bucket *b, uint16_t tag) {
+INLINE uint32_t slots_of(const Bucket *b, uint16_t tag) {
   uint32_t same = 0;
 #ifdef __SSE2__
   __m128i wanted = _mm_set1_epi16(tag), half[2];
-  memcpy(half, b, sizeof half); /* and a part of `index`, which is masked out */
+  memcpy(half, b, sizeof half); /* and a part of `number`, which is masked out */
   same = _mm_movemask_epi8(
       _mm_packs_epi16(_mm_cmpeq_epi16(half[0], wanted), _mm_cmpeq_epi16(half[1], wanted)));
 #else
@@ -138,13 +199,29 @@ static inline uint32_t slots_of(const Bucket *b, uint16_t tag) {
   return same & ((1u << b->used) - 1);
 }
 
-/* Returns the index of a state, or NOWHERE. */
-static inline uint32_t index_of(const Shard *w, const Letter *letter) {
-  uint64_t prefix = prefix_of(w, letter->hash);
-  for (uint64_t bucket = home_of(w, prefix);; bucket = after(w, bucket)) {
-    const Bucket *b = w->buckets + bucket;
+/* Returns true if a slot with this number has the state of a letter. */
+INLINE int is_state(const Store *s, const Set *set, uint64_t number, const Letter *letter) {
+  if (number < s->count) return is_key_of(s, number, letter);
+  return same_key(set->fresh[number - s->count].letter, letter);
+}
+
+/* Returns the number of a state, or NOWHERE. */
+INLINE uint32_t number_of(const Store *s, const Set *set, const Letter *letter) {
+  uint64_t prefix = prefix_of(set, letter->hash);
+  for (uint64_t bucket = home_of(set, prefix);; bucket = after(set, bucket)) {
+    const Bucket *b = set->buckets + bucket;
     for (uint32_t may = slots_of(b, tag_of(prefix)); may; may &= may - 1)
-      if (is_key_of(w, b->index[__builtin_ctz(may)], letter)) return b->index[__builtin_ctz(may)];
+      if (is_state(s, set, b->number[__builtin_ctz(may)], letter)) return b->number[__builtin_ctz(may)];
     if (b->used < SLOTS) return NOWHERE;
   }
+}
+
+/* Prefetches what the next letters will read: a bucket, and later the key of a candidate. */
+INLINE void look_beyond(const Store *s, const Set *set, const Letter *letters, uint64_t k, uint64_t n) {
+  if (k + AHEAD < n) look_ahead(set, letters[k + AHEAD].hash);
+  if (k + AHEAD / 2 >= n) return;
+  uint64_t prefix = prefix_of(set, letters[k + AHEAD / 2].hash);
+  const Bucket *b = set->buckets + home_of(set, prefix); /* cached by now */
+  uint32_t may = slots_of(b, tag_of(prefix));
+  if (may) look_at_key(s, b->number[__builtin_ctz(may)]);
 }

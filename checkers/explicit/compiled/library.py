@@ -2,7 +2,7 @@
 
 The C code explores the states of the spec. It numbers the states that it finds, and stores a key
 for each state: the state's compact form (`layout`) or a hash of it. A search may have several
-threads. Each thread has its own part of the states, called a shard.
+threads, which do not change the result.
 """
 
 from __future__ import annotations
@@ -25,18 +25,29 @@ from model.language.spec import Claim
 
 RUNTIME = "runtime.c"
 HEADERS = (
+    "states.h",
+    "search.h",
     "arrays.h",
+    "halves.h",
     "keys.h",
     "hash_set.h",
     "parents.h",
     "edges.h",
+    "store.h",
+    "letters.h",
+    "block.h",
+    "claims.h",
+    "successors.h",
+    "threads.h",
+    "on_disk.h",
     "partition.h",
     "transitions.h",
 )
 WRITTEN = (RUNTIME, *HEADERS)  # C sources that do not depend on the spec
 WHOLE = ctypes.c_uint64
-NO_MEMORY, TOO_MANY, REFUSED = 1, 2, 1 << 16  # why a shard failed, as in `runtime.c`
+NO_MEMORY, TOO_MANY, REFUSED = 1, 2, 1 << 16  # why a search failed, as in `search.h`
 SLOT_BYTES, SLOTS_A_STATE = 6.4, 2  # of the hash set, at most, as in `hash_set.h`
+PREFIX_BITS = 28  # bits of a hash that order the buckets at first, as in `hash_set.h`
 OUT_OF_MEMORY = "the search is out of memory: set --memory, or use --fingerprints"
 
 SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
@@ -46,7 +57,7 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "search_next_level": (WHOLE, (ctypes.c_void_p,)),
     "search_judge": (WHOLE, (ctypes.c_void_p, WHOLE)),
     "search_expand": (WHOLE, (ctypes.c_void_p, WHOLE)),
-    "search_count": (WHOLE, (ctypes.c_void_p, WHOLE)),
+    "search_count": (WHOLE, (ctypes.c_void_p,)),
     "search_queue": (WHOLE, (ctypes.c_void_p,)),
     "search_found": (ctypes.c_void_p, (ctypes.c_void_p, WHOLE)),
     "search_parent": (WHOLE, (ctypes.c_void_p, WHOLE)),
@@ -88,7 +99,7 @@ class Library:
         fingerprints: bool = False,
         coverage: bool = False,
         hash_bits: int = 64,
-        prefix_bits: int = 28,
+        prefix_bits: int = PREFIX_BITS,
     ) -> None:
         spec = at.spec
         self.claims: Sequence[Claim] = (*spec.claims, *spec.action_properties)
@@ -101,7 +112,7 @@ class Library:
         self.fingerprints = fingerprints
         flags = ["-DFINGERPRINTS"] * fingerprints + ["-DCOVERAGE"] * coverage
         flags += [f"-DHASH_BITS={hash_bits}"] * (hash_bits < 64)
-        flags += [f"-DPREFIX={prefix_bits}"] * (prefix_bits < 28)
+        flags += [f"-DPREFIX={prefix_bits}"] * (prefix_bits < PREFIX_BITS)
         try:
             self.file = library_file(texts, RUNTIME, flags)
             self.c = typed(loaded(self.file))
@@ -110,15 +121,15 @@ class Library:
         self.found_type = found_type(Sizes.of(self.source))
 
     @contextmanager
-    def opened(self, shards: int, claims: Iterable[str]) -> Generator[None]:
+    def opened(self, threads: int, claims: Iterable[str]) -> Generator[None]:
         """Opens a search for violations of the named claims, for the `with` block.
 
         The end of the block frees the memory of the search.
         """
-        self.search = self.c.search_open(shards)
+        self.search = self.c.search_open(threads)
         if not self.search:
             raise InputFault(OUT_OF_MEMORY)
-        addresses = [self.c.search_found(self.search, k) for k in range(shards)]
+        addresses = [self.c.search_found(self.search, k) for k in range(threads)]
         self.found = [self.found_type.from_address(address) for address in addresses]
         names = set(claims)
         for found in self.found:
@@ -175,11 +186,8 @@ class Library:
     # ---- states
 
     def count(self) -> int:
-        return sum(self.counts())
-
-    def counts(self) -> list[int]:
-        """Returns the number of states of each shard; a shard has the states of one thread."""
-        return [self.c.search_count(self.search, k) for k in range(len(self.found))]
+        states: int = self.c.search_count(self.search)
+        return states
 
     def queue(self) -> int:
         states: int = self.c.search_queue(self.search)
@@ -246,15 +254,15 @@ class Library:
         return parent
 
 
-def check_memory(shards: Iterable[Any]) -> None:
-    """Raises InputFault if a shard is out of memory, or has too many states to number them.
+def check_memory(results: Iterable[Any]) -> None:
+    """Raises InputFault if a thread is out of memory, or found too many states to number them.
 
-    A shard has the states of one thread; a state number has 32 bits. If the system refused to
-    enlarge a file, raises the error of `cannot_grow`.
+    A state number has 32 bits. If the system refused to enlarge a file, raises the error of
+    `cannot_grow`. `results` has the C structure `Found` of each thread.
     """
-    failed = {found.failed for found in shards}
+    failed = {found.failed for found in results}
     if TOO_MANY in failed:
-        raise InputFault("too many states for numbers of 32 bits: use fewer --threads")
+        raise InputFault("too many states for numbers of 32 bits: use --engine spark")
     if max(failed, default=0) > REFUSED:
         raise cannot_grow(max(failed) - REFUSED)
     if any(failed):

@@ -123,7 +123,7 @@ class Source:
             first_instance = self.first_instances[number]
             out += _ActionText(self.at, action, number, first_conjunct, first_instance).lines()
             first_conjunct += len(action.guards)
-        out.append("static void successors(Shard *w, Bits some) {")
+        out.append("static void successors(Worker *w, Bits some) {")
         out += [f"  action_{number}(w, some);" for number in range(len(self.actions))]
         out.append("}")
         of_states = {k: c for k, c in enumerate(self.claims) if c.about == "states"}
@@ -143,7 +143,7 @@ class Source:
             names = {p.uid: f"values[{k}]" for k, p in enumerate(claim.params)}
             out += [
                 f"// {claim.name}",
-                f"static Bits lively_{number}(Shard *w, Bits some, const int *values) {{",
+                f"static Bits lively_{number}(Worker *w, Bits some, const int *values) {{",
                 f"  {left(formula, names, Expressions(self.at))}",
                 "  return left;\n}",
             ]
@@ -156,12 +156,12 @@ class Source:
             expressions = Expressions(self.at)
             out.append(f"// {claim.name}")
             if kind == "StepClaim":
-                takes = "Shard *w, uint32_t k, const uint8_t *after"
+                takes = "Worker *w, uint32_t k, const uint8_t *after"
                 returned = expressions.code(claim.formula, {})
                 out.append(f"static int {name}_{number}({takes}) {{")
             else:
                 returned = "left"
-                out.append(f"static Bits {name}_{number}(Shard *w, Bits some) {{")
+                out.append(f"static Bits {name}_{number}(Worker *w, Bits some) {{")
                 out.append(f"  {left(claim.formula, {}, expressions)}")
             out.append(f"  return {returned};\n}}")
         names = ", ".join(f"{name}_{k}" if k in claims else "0" for k in range(size))
@@ -187,7 +187,7 @@ class _ActionText:
     def lines(self) -> list[str]:
         self.out = [
             f"// {self.action.name}",
-            f"static void action_{self.number}(Shard *w, Bits some) {{",
+            f"static void action_{self.number}(Worker *w, Bits some) {{",
         ]
         self.expressions = Expressions(self.at)
         self._level(0, {}, 0)

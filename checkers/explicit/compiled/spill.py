@@ -256,11 +256,12 @@ def write(array: NDArray[Any], path: Path) -> None:
 
 
 def letter_type(words: int) -> np.dtype[Any]:
-    """Returns the NumPy type of a successor: its state, its hash and the index of its predecessor.
+    """Returns the NumPy type of a successor: its state, its hash and the number of its predecessor.
 
-    It matches `Letter` in `runtime.c`.
+    It matches `Letter` in `search.h`.
     """
-    return np.dtype([("state", "u1", 8 * words), ("hash", "u8"), ("parent", "u8")])
+    fields = [("state", "u1", 8 * words), ("hash", "u8"), ("parent", "u4"), ("place", "u4")]
+    return np.dtype(fields)
 
 
 def view(address: int, size: int) -> NDArray[np.uint8]:

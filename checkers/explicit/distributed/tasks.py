@@ -121,7 +121,7 @@ class Compiled:
         for rows in self.batches(sent, KEPT):
             self.c.partition_add(self.search, rows.ctypes.data, len(rows))
             check_memory([self.found])
-        count = self.c.search_count(self.search, 0)
+        count = self.c.search_count(self.search)
         known = np.zeros(count, np.uint8)
         for rows in self.batches(earlier, KEPT):
             self.c.partition_mark(self.search, rows.ctypes.data, len(rows), known.ctypes.data)

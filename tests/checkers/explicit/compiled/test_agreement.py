@@ -59,10 +59,6 @@ def test_every_spec_has_equal_results(variant: Variant) -> None:
 
 @pytest.mark.parametrize("variant", DEFAULTS, ids=label)
 def test_fingerprints_on_two_threads_have_equal_results(variant: Variant) -> None:
-    """A search with fingerprints on two threads has the same counts and verdicts as plain Python.
-
-    Its shortest traces may differ, but they have equal lengths.
-    """
     spec, seen, expected = variant.make(variant.at), Levels(), Levels()
     plain = explore(spec, engine="python", budget=ENOUGH, progress=expected)
     found = explore(
@@ -73,6 +69,8 @@ def test_fingerprints_on_two_threads_have_equal_results(variant: Variant) -> Non
     assert seen.upto(both) == expected.upto(both)
     if plain.why_stopped != "states":
         assert results(found) == results(plain)
+        assert found.discoveries == plain.discoveries
+        assert found.witnesses == plain.witnesses
 
 
 def test_coverage_counts_the_conjuncts_that_disable_actions() -> None:

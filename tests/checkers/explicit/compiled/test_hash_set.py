@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from checkers.explicit.compiled.engine import Search
+from checkers.explicit.compiled.library import PREFIX_BITS
 from checkers.explicit.exploration import Task
 from checkers.explicit.search import chosen
 from model.replication.versions import Kip101
@@ -19,5 +20,5 @@ def test_inserted_states_are_found_after_every_sweep(*, fingerprints: bool, thre
     spec = Kip101()
     claims = chosen(spec, ["weak_isr"])
     task = Task(spec=spec, claims=claims, fingerprints=fingerprints, threads=threads)
-    swept, rebuilt = (Search(task, prefix_bits=bits).run() for bits in (SWEPT_SOON, 28))
+    swept, rebuilt = (Search(task, prefix_bits=bits).run() for bits in (SWEPT_SOON, PREFIX_BITS))
     assert (swept.distinct, swept.generated) == (rebuilt.distinct, rebuilt.generated) == ALL

@@ -32,7 +32,6 @@ INTERRUPTED = """
 #include <sys/mman.h>
 
 enum { NO_MEMORY = 1, TOO_MANY, REFUSED = 1 << 16 };
-typedef struct { struct { uint64_t failed; } found; } Shard;
 
 static int signals = 3;
 static int interrupted(int file, off_t start, off_t size) {
@@ -42,10 +41,10 @@ static int interrupted(int file, off_t start, off_t size) {
 #include "arrays.h"
 
 uint64_t failure(int file) {
-  Shard w = {{0}};
-  int *array = moved(&w, file, NULL, 0, 4096);
-  if (!w.found.failed) array[1000] = 1; /* the file has a page for it */
-  return w.found.failed;
+  uint64_t failed = 0;
+  int *array = moved(&failed, file, NULL, 0, 4096);
+  if (!failed) array[1000] = 1; /* the file has a page for it */
+  return failed;
 }
 """
 
@@ -85,8 +84,8 @@ def test_a_key_that_cannot_be_wider_leaves_the_stored_keys_unchanged(tmp_path: P
         size = (tmp_path / "1-keys").stat().st_size
         with largest_file(size), pytest.raises(OSError, match=os.strerror(EFBIG)):
             expand(tight, 8)
-        stored = tight.count() - 1  # without the state whose key did not fit
-        assert stored > 10
+        stored = tight.count()  # without the states of the round whose keys did not fit
+        assert stored > 5
         assert [*map(tight.key, range(stored))] == [*map(roomy.key, range(stored))]
 
 

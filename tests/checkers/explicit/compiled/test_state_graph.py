@@ -222,7 +222,7 @@ def test_a_full_disk_keeps_the_number_of_its_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("failed", "advice"), [(NO_MEMORY, "set --memory"), (TOO_MANY, "use fewer --threads")]
+    ("failed", "advice"), [(NO_MEMORY, "set --memory"), (TOO_MANY, "use --engine spark")]
 )
 def test_a_search_that_cannot_go_on_names_the_next_move(failed: int, advice: str) -> None:
     with graph_of(LEASES) as graph:
