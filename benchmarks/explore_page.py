@@ -145,7 +145,7 @@ def measure() -> dict[str, Any]:
 
 
 def drawn(browser: Chrome, url: str, messages: int) -> dict[str, Any]:
-    """Returns the frame rate, frame times and CPU times while the page moves `messages`
+    """Returns the frame rate, frame times and CPU times while the page animates `messages`
     messages.
     """
     browser.get(url)

@@ -17,11 +17,12 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counterexample:
-    """A shortest trace that violates the claim `breaks`, at the constants of the variant.
+    """A shortest trace that violates a claim, at the constants of the variant.
 
-    `steps` are the actions after the initial state, such as `leader_write(b0)`. If the claim is a
-    liveness property, the steps after step `loop` repeat forever. If no step follows, the last
-    state repeats forever. If the claim is a safety property, `loop` is None.
+    `breaks` is the name of the claim. `steps` are the actions after the initial state, such as
+    `leader_write(b0)`. If the claim is a liveness property, the steps after step `loop` repeat
+    forever. If no step follows, the last state repeats forever. If the claim is a safety property,
+    `loop` is None.
     """
 
     spec: str

@@ -1,4 +1,4 @@
-"""Releases of Apache Kafka, and the ranges of releases in which a rule, a bug or a promise holds.
+"""Releases of Apache Kafka, and the ranges of releases that have a rule, a bug or a claim.
 
 Versions of the protocol, bugs, claims and the rules of docs/kafka-rules.md all have such a range.
 """
@@ -54,7 +54,7 @@ NEWEST_PATCH: Final[Mapping[str, int]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InForce:
-    """The range of Kafka releases that have a rule, a bug or a promise: from `since` to `until`.
+    """The range of Kafka releases that have a rule, a bug or a claim: from `since` to `until`.
 
     `since` or `until` is None if it is unknown. A release without a patch number, such as `2.6`,
     means its first patch release in `since` and its last one in `until`. `fixed_in` lists older

@@ -73,8 +73,8 @@ def measured(
 ) -> Iterator[Cost]:
     """Generates a history, and yields the time and memory of each check in each of the `ways`.
 
-    The ways are Urteil's engines, `in-process` and `spark`, and the same checks in `duckdb` and
-    `polars`. Raises an ExceptionGroup of all failures at the end.
+    A way is one of Urteil's engines, `in-process` or `spark`, or an implementation of the same
+    checks in `duckdb` or `polars`. Raises an ExceptionGroup of all failures at the end.
     """
     failed: list[RuntimeError] = []
     with tempfile.TemporaryDirectory(prefix="urteil-synthetic-") as made:

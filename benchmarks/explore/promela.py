@@ -8,8 +8,8 @@ So it reads only the state before the step.
 Each claim is one more option of the loop. Its guard is true where the claim is false; then an
 assertion fails. So SPIN checks a claim once in each state, and the check adds no step.
 
-Simplified: claims about steps are not translated. Values outside their types are not detected, so
-use it only for a spec that has none.
+Simplified: claims about steps are not translated. The program does not detect values outside their
+types, so translate only specs in which every value stays inside its type.
 """
 
 from __future__ import annotations

@@ -69,7 +69,8 @@ class Send:
     - `note` is the purpose of the request, such as `two batches`.
     - `binds` has names for fields of the answer; later steps use the values under these names.
     - `repeats` is true if the answer may lag behind an earlier change. Then the request is sent
-      again while the two answers differ. Every read is repeated too.
+      again while the two answers differ. Requests that only read (`READS`) are repeated in any
+      case, except a Fetch request in a fetch session.
     - `retries` is true if the request is sent again after every retriable error. Otherwise it is
       sent again only after CONCURRENT_TRANSACTIONS.
     """

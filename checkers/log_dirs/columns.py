@@ -124,7 +124,8 @@ class Log:
     def end(self) -> tuple[int, int, str]:
         """Returns the log end offset, its byte position and its segment file.
 
-        If the log has no batches, this is the base offset of its newest segment, at byte 0.
+        If the log has no batches, the log end offset is the base offset of the newest segment, at
+        byte 0.
         """
         batches = np.flatnonzero(self.is_batch)
         if not len(batches):

@@ -1,8 +1,8 @@
 """The processes of a history: threads that call an unmodified client and record the results.
 
-A process has at most one operation open. After an operation with the outcome `info`, the process
-ends, and its thread continues as a new process. The operation may still take effect, so it must be
-the last one of its process.
+A process begins an operation only after its previous operation has completed. After an operation
+with the outcome `info`, the process ends, and its thread continues as a new process. Such an
+operation may still take effect, so the process must not begin another operation.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Builds the event with the verdict on an anomaly, and writes its violations to a Parquet file.
 
-The anomalies of histories and the checks of log directories are reported with the same events.
+The event has one form for anomalies of histories and for checks of log directories.
 """
 
 from __future__ import annotations

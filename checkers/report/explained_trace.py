@@ -42,8 +42,8 @@ class Step(NamedTuple):
 class Line:
     """One event of a run, and the actions that explain it.
 
-    `steps` are these actions. On the line that the spec forbids, `needs` is the action that would
-    have to come after `steps`, and `why` is the reason that it cannot.
+    `steps` are these actions. On the line that the spec forbids, `needs` is the action that the
+    event requires after `steps`, and `why` is the reason that the spec does not allow the event.
     """
 
     place: str  # such as `broker-1.log:71`

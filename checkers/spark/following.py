@@ -5,8 +5,9 @@ recording has grown when a new part arrives or the tail becomes longer. Structur
 new parts, by a file source. The length of the tail is compared every second.
 
 When a recording has grown, the whole history is analysed, as if the recorder had just been killed:
-open operations have the outcome `info` and come last. All anomalies are decided again, because new
-operations can contradict old ones: a client may now read a record that was sent long ago.
+operations that have not completed have the outcome `info` and come last. All anomalies are decided
+again, because new operations can contradict old ones: a client may now read a record that was sent
+long ago.
 
 Simplified: the stream only signals that parts arrived; tasks read the parts from the files.
 """

@@ -80,7 +80,7 @@ class Followed:
 
 @dataclass(slots=True)
 class Following:
-    """A check of one trace in progress; `start` is the number of the next event."""
+    """A check of one trace in progress; `start` is the number of the event to check next."""
 
     mapping: Mapping
     events: Sequence[Event]

@@ -51,7 +51,7 @@ def read(lines: Iterable[LogLine]) -> Reading:
     """Returns the events of each partition and transactional id, in the order of the clock.
 
     A partition is left out if no line shows its creation. If a line has a known logger but an
-    unknown message, and names one of the partitions, the result lists this line too.
+    unknown message, and names a partition in the result, the result lists this line too.
     """
     found, unknown = Reading(), list[LogLine]()
     for line in lines:

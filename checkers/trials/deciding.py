@@ -92,7 +92,8 @@ class Judged:
         """The reason for the verdict, as text.
 
         The text has the number of trials (test runs), and the faults that were not tried. If a
-        trial was repeated, it says how often the result was the same: `again in 2 of 3 runs`.
+        trial was repeated, the text has the number of repetitions with the result of the trial:
+        `again in 2 of 3 runs`.
         """
         parts = [self.why]
         if self.trials and self.evidence is None:

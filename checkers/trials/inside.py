@@ -34,7 +34,7 @@ class Inside:
         self._begins = {node: _size(self.cluster.trace(node)) for node in self.cluster.nodes}
 
     def look(self) -> None:
-        """Reads the records that are in the log folders of the partition now."""
+        """Adds the present records in the log folders of the partition to `self.contents`."""
         for broker in self.cluster.brokers:
             self.contents.look(broker, self.cluster.log_dir(broker) / self.partition)
 

@@ -50,9 +50,9 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
     def start_static(s, m: Member, instance: Instance) -> None:
         """A consumer process starts with a group.instance.id, as a static member.
 
-        Kafka: group.instance.id (KIP-345). Simplified: a process gets its group.instance.id in a
-        separate step. Without the guard that the process is not joining, the claim
-        `one_member_of_an_instance` breaks in 4 steps.
+        Kafka: group.instance.id (KIP-345). Simplified: a process gets its group.instance.id in this
+        step, and joins the group in a later step. Without the guard that the process is not
+        joining, the claim `one_member_of_an_instance` breaks in 4 steps.
         """
         when(
             s.instance[m] == nothing,

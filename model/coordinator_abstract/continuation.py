@@ -117,8 +117,9 @@ class ContinuationActions(AbstractCoordinator):
     def lose_response(s, i: TransactionalId) -> None:
         """The response to an InitProducerId request is lost.
 
-        Kafka: the connection breaks. Simplified: the response is lost before its record is
-        committed. Every claim also holds without the guard that a request waits for its response.
+        Kafka: the connection breaks. Simplified: the response is lost before the request's record
+        is committed. Every claim also holds without the guard that an instance waits for the
+        response.
         """
         when(s.answering[i] != nothing)
         s.answering[i] = nothing

@@ -6,11 +6,12 @@ of a producer.
 
 Source: KIP-98; KIP-890 part 2; KIP-1228; TransactionMetadata of Apache Kafka 4.3.
 Simplified: all transactional ids are in one partition of `__transaction_state`, and its log keeps
-the last record of each. This record is also the coordinator's memory, because Kafka changes its
-memory when an append is committed. The record of a commit or abort already has the producer id of
-the next transaction. The next epoch is any larger one. InitProducerId has an expected producer id
-and epoch (KIP-360) only in the version `kip-360`. Partitions lose no records. They verify (KIP-890
-part 1) only in the version `kip-890-part-1`, which has transaction version 1.
+only the newest record of each transactional id. This record is also the coordinator's memory,
+because Kafka's coordinator changes its memory when an append is committed. The record of a commit
+or abort already has the producer id of the next transaction. The next epoch is any larger one.
+InitProducerId has an expected producer id and epoch (KIP-360) only in the version `kip-360`.
+Partitions lose no records. They verify (KIP-890 part 1) only in the version `kip-890-part-1`, which
+has transaction version 1.
 """
 
 from __future__ import annotations

@@ -105,8 +105,10 @@ class VerificationActions(AbstractCoordinator):
             s.marked[m.transaction][t] = s.marked[m.transaction][t] & ~m.is_ongoing
 
     def named_by(s, m: Metadata, x: Transaction) -> Transaction:
-        """Returns the transaction of the request: all transactions of an instance have its
-        stamp.
+        """Returns the transaction that the log has after a request of `x` to add a partition: `x`.
+
+        The log may have had another transaction of the same stamp. The coordinator cannot
+        distinguish the two transactions.
         """
         return x
 
@@ -176,10 +178,12 @@ class VerificationActions(AbstractCoordinator):
     # ---- clients
 
     def may_begin(s, i: Instance) -> Bool:
-        """True if the instance has the response to each of its transactions with this stamp.
+        """True if the instance has the response to EndTxn for each transaction that it began with
+        its present stamp.
 
-        Simplified: after a transaction without partitions, the instance begins no other one. In
-        Kafka it does; then a late request to add a partition breaks the claim `faithful`.
+        Simplified: after a transaction without partitions, the instance begins no other transaction
+        of this stamp. In Kafka it may begin one. Then a late request to add a partition breaks the
+        claim `faithful`.
         """
         return forall(
             implies(
@@ -317,9 +321,10 @@ class VerificationActions(AbstractCoordinator):
 
     @action
     def change_leader(s, t: TopicPartition) -> None:
-        """Another replica becomes leader; it has no guards.
+        """Another replica becomes leader; the new leader has no verification guards.
 
-        Kafka: Partition.makeLeader; guards are only in the memory of a ProducerStateManager.
+        Kafka: Partition.makeLeader. The guards of the old leader are lost, because they are only in
+        the memory of its ProducerStateManager.
         Simplified: the new leader has all records.
         """
         for x in Transaction:

@@ -1,13 +1,15 @@
 """The lemmas about transaction version 1 with verification.
 
-The argument: a request is verified, or a record is pending, only while the coordinator's log has an
-open transaction of this stamp with this partition, whose marker the partition does not have yet.
-This marker ends the record and removes the guard, and the coordinator completes the transaction
-only after it. This part does not depend on the order of requests.
+The argument: while a partition has a verified request or a pending record, the coordinator's log
+has an open transaction of the same stamp. This transaction includes the partition, and the
+partition does not have the transaction's marker yet. The marker ends the record and removes the
+request's guard. The coordinator completes the transaction only after the marker is written. This
+argument does not depend on the order of requests.
 
-The claims about single transactions also need this: an instance begins a transaction after it has
-the response for the one before, so only one of them is open. Late requests and late markers break
-this, so these claims and lemmas hold until `disordered` is true.
+The claims about single transactions need a second argument. An instance begins a transaction only
+after it has the response that ends its previous transaction. So at most one transaction of an
+instance is open. A late request or a late marker can break this rule, so these claims and lemmas
+hold only until `disordered` is true.
 """
 
 from __future__ import annotations

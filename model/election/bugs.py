@@ -237,7 +237,8 @@ class MinIsrOfPartition0(Election):
     """The controller treats min.insync.replicas as 1, because the topic's partition 0 has one
     replica.
 
-    The spec is about another partition of this topic, which has more replicas. If one member is
+    Kafka's controller limits the topic's min.insync.replicas to the number of replicas of partition
+    0. The spec is about another partition of this topic, which has more replicas. If one member is
     left in the ISR of that partition, the controller empties the ELR. The brokers use the right
     value, so one member alone commits nothing, and the replicas of the ELR still have every
     committed record. But they can no longer be elected, and a replica without these records may be
@@ -275,8 +276,7 @@ class EligibleForEver(Election):
     in_force=UNRELEASED,
 )
 class FallsBackOnAnyRefusal(Election):
-    """After any refusal of its AlterPartition request, a leader returns to the ISR that it last
-    knew.
+    """After any refusal of its AlterPartition request, a leader drops the ISR that it proposed.
 
     For example, the controller grants a request that adds a replica. The leader has not learnt
     this, and repeats the request. The controller refuses the second request because of its old

@@ -167,7 +167,7 @@ class RestartsActions(RestartsState):
     def append_first(s, producer: Producer, new_epoch: ProducerEpoch, end: Offset) -> None:
         """The leader appends the first batch of a producer epoch.
 
-        The batch is then in the window: the leader detects a retry of the batch as a duplicate.
+        The leader adds the batch to its window, so it detects a retry of the batch as a duplicate.
         Kafka: ProducerStateEntry.addBatch, after a new producer epoch.
         """
         when(s.arrives(producer, new_epoch, Sequence.least()))

@@ -153,10 +153,10 @@ class Spec:
 
     @cached_property
     def variables(self) -> tuple[t.Variable, ...]:
-        """The variables of the state. A variable of a `Record` type counts as one for each field,
-        such as `log.end_offset`.
+        """The variables of the state. Each field of a variable with a `Record` type is a variable
+        of its own, such as `log.end_offset`.
 
-        Each is a total function from its keys to a value.
+        Each variable is a total function from its keys to a value.
         """
         return tuple(v for n, s in self.shapes.items() for v in leaves(s, n))
 

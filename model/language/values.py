@@ -156,9 +156,11 @@ class Writer:
         return list(changed.items())
 
     def _same(self, before: State, after: State) -> Skip:
-        """Returns a function that is true for a part that is the same object in both states.
+        """Returns a function that is true if both states have the same object for a part of the
+        state.
 
-        Its values are equal then, so the comparison of two large states skips this part.
+        A part is a variable or a record, at one combination of keys. The values in the part are
+        then equal, so the comparison of two large states skips the part.
         """
         if not (isinstance(before, RowState) and isinstance(after, RowState)):
             return lambda path, keys: False

@@ -178,9 +178,10 @@ class PipelineActions(PipelineState):
         return s.known_generation[i] == s.generation
 
     def accepts_offset(s, i: Instance, p: TopicPartition) -> Bool:
-        """True if the group coordinator accepts an offset from the instance (KIP-447).
+        """True if the group coordinator accepts an offset from the instance: the instance must have
+        the newest generation (KIP-447).
 
-        Without this rule, the variant `forgets-generation` breaks the claim
+        Without this check, the variant `forgets-generation` breaks the claim
         `each_input_at_most_once` in 16 steps.
         """
         return s.is_current(i, p)

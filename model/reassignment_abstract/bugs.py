@@ -53,10 +53,11 @@ class CountsKnownIsr(PartitionProof):
     in_force=UNRELEASED,
 )
 class FallsBackOnAnyRefusal(PartitionProof):
-    """After any refusal, a leader no longer waits for the replica that it proposed to add.
+    """After any refusal of an AlterPartition request, a leader no longer waits for the replica that
+    it proposed to add.
 
-    The controller may have added the replica before. The action `refuse_member` breaks the lemma
-    `a_leader_that_commits_waits_for_every_member`.
+    The controller may have added the replica before it refused the request. The action
+    `refuse_member` breaks the lemma `a_leader_that_commits_waits_for_every_member`.
     """
 
     def may_drop(s, e: LeaderEpoch) -> Bool:

@@ -68,7 +68,8 @@ class WithElr(Retention):
 
     @action
     def expand_isr(s, r: Replica) -> None:
-        """A follower joins the ISR, which is then large enough; so the ELR becomes empty.
+        """A follower joins the ISR, which then has min.insync.replicas members; so the ELR becomes
+        empty.
 
         Kafka: PartitionChangeBuilder.maybePopulateTargetElr (KIP-966).
         """

@@ -48,8 +48,8 @@ class SkipsGaps(ShareGroup):
         return super().may_acquire(x) & ~s.is_gap(x)
 
     def is_passed(s, x: Offset) -> Bool:
-        """True if the record is acknowledged or archived, or is a gap above the start offset
-        (`is_gap`).
+        """True if the leader may move its start offset past the record: it is acknowledged or
+        archived, or is a gap above the start offset (`is_gap`).
         """
         return s.is_final(x) | ((s.start < x) & s.is_gap(x))
 

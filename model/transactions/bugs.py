@@ -304,10 +304,12 @@ class FenceKeepsId(Transactions):
     in_force=kafka("0.11", "2.5"),
 )
 class ForgetsFailedFence(Version1):
-    """The coordinator raises the producer epoch again for each attempt to log a fence.
+    """The coordinator raises the producer epoch again for each attempt to append a fence.
 
-    If the append fails, the epoch in the coordinator's metadata is larger than that in its log.
-    After many failures no epochs are left (KAFKA-9666). This bug breaks the claim
+    A fence is a record that aborts the open transaction with a raised producer epoch.
+
+    If the append fails, the epoch in the coordinator's metadata is larger than the epoch in its
+    log. After many failures no epochs are left (KAFKA-9666). This bug breaks the claim
     `metadata_is_the_log`.
     """
 

@@ -1,6 +1,6 @@
 """Bugs of two-phase commit: each class changes the version `kip-939` so that a claim breaks.
 
-No release has KIP-939, so these bugs are not reported anywhere. They are what the rules prevent.
+No release has KIP-939, so nobody has reported these bugs. The rules of KIP-939 prevent them.
 
 Source: KIP-939.
 """

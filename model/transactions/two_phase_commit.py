@@ -194,7 +194,7 @@ class TwoPhaseCommit(Transactions):
         return s.stamp[j] == s.stamp[k]
 
     def matches(s, k: Transaction) -> Bool:
-        """True if the newest prepared state in the database is that of the transaction `k`."""
+        """True if the newest prepared state in the database is the state of the transaction `k`."""
         return exists(
             all_of(
                 s.in_database[j],

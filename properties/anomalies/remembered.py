@@ -2,8 +2,8 @@
 
 The literal definition of an anomaly computes what it needs from the whole history, for example the
 sent values and their offsets. Forty definitions compute the same facts. A function that is
-`remembered` computes its result only once, and keeps it for the last history with which it was
-called. The result must depend on nothing but the parameters, and no caller may change it.
+`remembered` computes its result only once, and keeps it until a call with another history. The
+result must depend on nothing but the parameters, and no caller may change the result.
 """
 
 from __future__ import annotations

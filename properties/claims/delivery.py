@@ -147,7 +147,7 @@ def kafka_and_database_not_atomic(run: Delivered) -> tuple[Breach, ...]:
     """Returns the breaches of the claim: every sent value is exactly once in the database and in
     the output topic.
 
-    Kafka and a database do not commit together: the claim's name states this danger. So only an
+    The claim's name states the danger: Kafka and a database do not commit together. So only an
     idempotent application satisfies the claim.
     """
     stored, downstream = Counter(run.stored), Counter(run.downstream)

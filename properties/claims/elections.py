@@ -246,8 +246,8 @@ def writes_to_leader(watched: Watched) -> Iterator[str]:
     """Yields the breaches of the claim: a leader epoch has only one leader and, at each offset,
     only one value.
 
-    Every record that a leader committed is in the log at the end. With acks=1 a leader may commit
-    the last records while the log is being read; these do not count.
+    The claim also requires that every record that a leader committed is in the log at the end. With
+    acks=1 a leader may commit records while this log is being read. Such records do not count.
     """
     led: defaultdict[int, set[int]] = defaultdict(set)
     written: defaultdict[tuple[int, int], set[str]] = defaultdict(set)

@@ -83,8 +83,8 @@ def _owners(run: Grouped) -> Iterator[str]:
 
 
 def position_resumes(run: Grouped) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: a new owner begins at the highest committed position, or
-    higher.
+    """Returns the breaches of the claim: a new owner of a partition begins to consume at the
+    highest committed position, or higher.
 
     Positions that were committed after the owner requested its position do not count.
     """

@@ -180,7 +180,9 @@ class ReplicaLog:
                 yield one, two
 
     def contiguous_runs(self) -> list[list[Batch]]:
-        """Returns the sound batches as contiguous runs; a run ends where data may be missing."""
+        """Returns the sound batches as lists of contiguous batches; a list ends where data may
+        be missing.
+        """
         joined = {
             id(two): one for one, two in self.neighbours() if two.base_offset == one.last_offset + 1
         }

@@ -36,8 +36,8 @@ class Refinement(HistoryMapping[Quorum]):
 
     @cached_property
     def abstract(self) -> QuorumProof:
-        """The abstract spec; its constants allow one epoch more and one offset fewer than the
-        detailed spec's, but at least two offsets.
+        """The abstract spec, with one epoch more and one offset fewer than the detailed spec,
+        but with at least two offsets.
         """
         return QuorumProof(
             replicas=self.detailed.replicas,

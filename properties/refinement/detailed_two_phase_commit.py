@@ -1,13 +1,15 @@
 """The version `kip-939` of `transactions` takes only steps that `transactions-abstract` allows.
 
 So the proof of the abstract spec also covers two-phase commit. The abstract spec has one epoch for
-each producer. The detailed coordinator has two while a transaction is open: that of the transaction
-and that of the new instance. The mapping takes the transaction's epoch until its markers are
-written. So the coordinator changes nothing when it keeps a transaction for a new instance. When it
-completes the transaction, the producer moves to the new instance's next epoch (`init_producer`).
+each producer. While a transaction is open, the detailed coordinator may have two epochs: the epoch
+of the transaction, and the epoch of a new instance. The mapping takes the epoch of the ongoing
+transaction, and then the epoch of the transaction's markers until they are written. So the abstract
+state stays the same when the coordinator keeps a transaction for a new instance. When the
+coordinator completes the transaction, the abstract producer moves to the new instance's next epoch
+(`init_producer`).
 
-The spec `coordinator-abstract` does not allow these steps: its coordinator always fences an ongoing
-transaction before a new instance gets an epoch.
+The spec `coordinator-abstract` does not allow these steps, because its coordinator always fences an
+ongoing transaction before a new instance gets an epoch.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: as in `detailed_transactions`; the database is left out.

@@ -73,10 +73,11 @@ class Unexplained:
 
 
 class Rejected(NamedTuple):
-    """Why the spec rejects an event: what failed for each tried action, the decisive one last.
+    """A rejection of an event by the spec; `why` has the reasons as text, and the last one decides.
 
-    If the event needs an action whose guard is false, `refusal` says why. Otherwise `refusal` is
-    None: for example, the values of the run differ from those of the spec.
+    The other reasons belong to optional actions that the spec refused before. If the event needs an
+    action whose guard is false, `refusal` says why. Otherwise `refusal` is None: for example, the
+    values of the run differ from those of the spec.
     """
 
     why: tuple[str, ...]

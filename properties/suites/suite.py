@@ -41,7 +41,9 @@ class Side:
 
 
 def inside(claim: str, setting: str, because: str) -> Side:
-    """Returns an expected verdict: the claim holds, because the setting satisfies its condition."""
+    """Returns an expected verdict: the claim holds, because the setting satisfies the claim's
+    condition.
+    """
     return Side(claim=claim, setting=setting, expected="holds", because=because)
 
 

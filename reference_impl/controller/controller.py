@@ -119,8 +119,8 @@ class Controller:
         """Returns a controller with the stored metadata, and the timer of its first session check.
 
         This check fences the stored brokers that have neither sent a heartbeat nor registered
-        again within a session timeout. The topic defaults that an earlier start has set are
-        replaced by those of this start.
+        again within a session timeout. The topic defaults in `broker_settings` replace the topic
+        defaults that an earlier start has set.
         """
         expired_ms = now_ms - broker_settings.session_timeout_ms
         known = {state.broker_id: state for state in image.brokers}

@@ -177,10 +177,12 @@ def change_without(
 def with_leader(
     state: PartitionState, broker: BrokerId | None, alive: Alive
 ) -> PartitionState | None:
-    """Returns the registration with another live ISR member as leader, or None if there is none.
+    """Returns the partition's state with another live ISR member as leader, or None if there is
+    none.
 
-    The new leader is `broker`. If `broker` is None, it is the next live member of the ISR after the
-    present leader.
+    The new leader is `broker`. If `broker` is None, the new leader is the first live member after
+    the present leader in the order of the ISR. After its last member, the order continues with its
+    first.
     """
     after = state.isr.index(state.leader) + 1 if state.leader in state.isr else 0
     members = (*state.isr[after:], *state.isr[:after])

@@ -45,7 +45,7 @@ Open = Mapping[ProducerId, Offset]  # the first offset of each open transaction
 
 
 def write(path: Path, segment: Segment, open_before: Open) -> None:
-    """Writes the index files of a segment file, unless they have this content already.
+    """Writes the index files of a segment file, unless they are already on disk and up to date.
 
     `open_before` has the transactions that are open where the segment begins.
     """

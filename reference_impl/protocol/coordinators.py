@@ -30,7 +30,8 @@ class Coordinators:
     """Finds the coordinators of groups and transactional ids in a broker's metadata.
 
     The coordinator is the leader of one partition of an internal topic. For each topic name,
-    `incarnations` counts the deleted topics of this name; topic ids are computed from it.
+    `incarnations` has the number of deleted topics of this name. A topic's id is computed from its
+    name and this number.
     """
 
     leaders: Mapping[TopicPartition, BrokerId] = field(

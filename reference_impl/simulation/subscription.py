@@ -58,11 +58,11 @@ class Subscription:
         return (yield from self.read())
 
     def read(self) -> Steps[tuple[Poll, ...]]:
-        """Returns some records of the owned partitions, without a heartbeat."""
+        """Returns some records of the owned partitions; sends no heartbeat."""
         return (yield from self._read(Reader.poll))
 
     def poll_in_transaction(self) -> Steps[tuple[Poll, ...]]:
-        """Returns some records of the owned partitions, without a heartbeat.
+        """Returns some records of the owned partitions; sends no heartbeat.
 
         In the history the poll is part of the operation in progress, a transaction.
         """

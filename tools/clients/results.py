@@ -58,7 +58,9 @@ def save(row: Row, path: Path = RESULTS) -> None:
 
 
 def save_example(title: str, cell: Cell, path: Path = RESULTS) -> None:
-    """Records the result of an example, replacing its earlier result."""
+    """Records the result of the example with this title; it replaces the example's earlier
+    result.
+    """
     cells = kept_examples(path) | {title: cell}
     _write(path, examples={name: _entry_of_cell(one) for name, one in cells.items()})
 

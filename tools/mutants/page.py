@@ -66,10 +66,11 @@ is no point, and neither is `strict=True`, which asserts that two sequences are 
 
 
 def page(rows: Iterable[Tried], points: Mapping[str, int]) -> str:
-    """Returns the text of docs/mutants.md: scores of the product's parts, and the survivors.
+    """Returns the text of docs/mutants.md: a score for each part of the source code, and the
+    mutants that survived.
 
-    The parts are the keys of `points`, in the order of the page. A value is the number of mutants
-    that the part has.
+    The keys of `points` are the parts, in the order of the page. Each value is the number of
+    mutants that the part has.
     """
     ordered = sorted(rows, key=lambda row: (row.file, row.line, row.id))
     table, survivors = _scores(ordered, points), _survivors(ordered, points)

@@ -244,7 +244,8 @@ class _ActionText:
         self.out.append(f"{pad}emit(w, k, &to, {self._instance(env)});")
 
     def _instance(self, env: Env) -> str:
-        """Returns C code that computes the number of the action with these parameter values.
+        """Returns C code that computes the number that identifies the action with these parameter
+        values.
 
         `env` has the name of each parameter's C variable.
         """

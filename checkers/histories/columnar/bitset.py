@@ -104,8 +104,9 @@ def packed(numbers: Ints) -> pa.Table:
 def repeated(words: pa.Table) -> pa.Table:
     """Returns the bitset of the numbers that are in two or more of the bitsets in `words`.
 
-    The table has the rows of all bitsets, each one as in the result of `packed`. Example: rows of
-    word 0 with the bits `0b101000` and `0b1001` give word 0 with `0b1000`: only 3 is in both.
+    The table `words` has the rows of all bitsets. Each row has the number of a 64-bit word, and the
+    bits of the word, as in the result of `packed`. Example: two rows of word 0 with the bits
+    `0b101000` and `0b1001` give word 0 with `0b1000`, because only the number 3 is in both bitsets.
     """
     order, starts = runs(as_ints(words["word"]))
     bits = as_ints(words["bits"]).view(np.uint64)[order]

@@ -59,7 +59,7 @@ class DeletedValues:
     ) -> DeletedValues | None:
         """Returns the values of `rows`, or None if there are no rows.
 
-        These are the rows of Iceberg's equality delete files, with the columns in the order of
+        `rows` has the rows of Iceberg's equality delete files, with the columns in the order of
         `columns`. `sequences` has, for each row, the sequence number of its delete file.
         """
         if not rows.num_rows:

@@ -122,7 +122,11 @@ class QuorumActions(Elections):
                 )
 
     def flushed_after_fetch(s, f: Replica, end: Offset) -> Offset:
-        """Returns the end of the log: voters and observers flush each record that they fetch."""
+        """Returns the offset up to which a replica's log is flushed after a fetch.
+
+        This is the new end of the log, because voters and observers flush each record that they
+        fetch.
+        """
         return end
 
     @action
@@ -204,7 +208,7 @@ class QuorumActions(Elections):
         s.append_record(r, Map(Replica, lambda v: (v == x) != s.is_voter(r, v)))
 
     def may_change_voters(s, r: Replica) -> Bool:
-        """True if a record of the leader's epoch and the last change of the voters are
+        """True if the newest change of the voters, and a record of the leader's epoch, are
         committed.
         """
         return s.has_committed_in_epoch(r) & s.has_committed_voters(r)

@@ -1,6 +1,6 @@
-"""Anomalies of real time: an operation contradicts an observation made before it began.
+"""Anomalies of real time: an operation contradicts an observation from before its invocation.
 
-All times in a history come from one clock, the recorder's.
+All times in a history come from one clock, the clock of the recorder.
 """
 
 from __future__ import annotations

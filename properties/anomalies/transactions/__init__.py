@@ -1,4 +1,4 @@
-"""Anomalies of transactions: a part of one is visible, or an open or fenced one is visible."""
+"""Anomalies of transactions: a torn, open or fenced transaction is read, or a zombie writes."""
 
 from __future__ import annotations
 

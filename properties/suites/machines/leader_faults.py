@@ -138,7 +138,11 @@ class LeaderFaultsMachine(ClusterMachine):
         self.cluster.resume(leader)
 
     def fail(self, fault: Crash | PowerLoss) -> None:
-        """Applies the fault, if at most `self.failures` brokers are then down or out of sync."""
+        """Applies the fault, unless more than `self.failures` brokers would then be down or out of
+        sync.
+
+        A fault without a broker does nothing.
+        """
         broker = fault.broker
         away = {other for other in self.cluster.broker_ids if not self._is_in_sync(other)}
         if broker != NO_BROKER and len({*away, broker}) <= self.failures:

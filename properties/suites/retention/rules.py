@@ -40,7 +40,7 @@ END_MS: Final = 30_000
 
 
 class RetentionMachine(LeaderFaultsMachine):
-    """A cluster under faults, with a writer and a reader that leaves and returns."""
+    """A cluster under faults, with a writer, and a reader that pauses and later continues."""
 
     ALWAYS = ALWAYS
     SOMETIMES: ClassVar = {}

@@ -69,7 +69,9 @@ class TransactionsMachine(OneIdMachine):
     @precondition(lambda self: "ends" in self.setting.late)
     @rule(commits=st.integers(0, 1))
     def end_late(self, commits: int) -> None:
-        """Delays an EndTxn until its retry has ended the transaction and the next one is open."""
+        """Delays an EndTxn until its retry has ended the transaction, and the next transaction
+        is open.
+        """
         self.calm_down()
         self.send(1)
         self._delay(_requests("EndTxn", topic=None), 300)

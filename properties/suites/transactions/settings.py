@@ -1,7 +1,7 @@
-"""The configurations with which the suite `transactions` runs, by name.
+"""The settings with which the suite `transactions` runs: named configurations.
 
-In some settings the condition of a claim is true, and no run may break the claim. In others it is
-false, and some run breaks the claim.
+A claim has a condition, such as that readers are at read_committed. In a setting that satisfies the
+condition, no run may break the claim. In another setting, some run breaks the claim.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
     accepted -> counted and closable -> TLS handshake -> the connection's frames
 
-asyncio's own `create_server(ssl=...)` announces a connection only after the handshake. With it, the
-broker could neither count nor close a connection that never completes its handshake. So the broker
-accepts the connection first, and then begins the handshake with `start_tls`.
+asyncio's own `create_server(ssl=...)` announces a connection only after the handshake. A broker
+that used this function could neither count nor close a connection that never completes its
+handshake. So the broker accepts the connection first, and then begins the handshake with
+`start_tls`.
 
 Source: SslTransportLayer; Python documentation, "ssl".
 """
@@ -81,8 +82,8 @@ def _check_readable(path: Path, option: str) -> None:
 class TlsHandshake(asyncio.Protocol):
     """An asyncio protocol that performs the TLS handshake of a connection.
 
-    If the handshake succeeds, it calls `encrypted`, and `connection` handles all further bytes. If
-    the handshake fails, the connection ends.
+    After a successful handshake, the protocol calls `encrypted`, and `connection` handles all
+    further bytes. If the handshake fails, the connection ends.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ _NULL_STRUCT: Final = 0xFF  # the marker -1 of an absent struct
 
 
 class FrameRefused(ValueError):
-    """The error for a frame that is shorter than its lengths say, or that exceeds a limit."""
+    """The error for a frame that ends before its length fields say, or that exceeds a limit."""
 
 
 class TooManyElements(FrameRefused):

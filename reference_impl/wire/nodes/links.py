@@ -1,7 +1,7 @@
 """The TCP connections between the nodes of a cluster: a broker's process, the controller's process.
 
-A node that has messages for another node connects to it. Requests and responses of this sender use
-this one connection, so two nodes have two connections, one in each direction:
+A node that has messages for another node connects to it. The node sends all its requests and
+responses over this connection. So two nodes have two connections, one in each direction:
 
     the other node    a random challenge
     the sender        its node id, its own challenge, and a proof that it knows the cluster's secret

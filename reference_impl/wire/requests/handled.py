@@ -22,5 +22,7 @@ class Handled:
 
     @property
     def is_applied(self) -> bool:
-        """True if the request has no batches, or if at least one of its batches was accepted."""
+        """True if the request counts as applied: it has no batches, or at least one batch was
+        accepted.
+        """
         return not self.appended or any(one.is_applied for one in self.appended)

@@ -1,15 +1,16 @@
 """The offsets of the parts of transactions, as one bitset for each key (topic partition).
 
-A *part* is a record of a transaction, except the transaction's last record of the same key. A
-reader at a part still lacks later records of the transaction.
+A *part* is a record of a transaction, except the transaction's last record of the same key. So at
+least one more record of the transaction follows a part in the same key.
 
     p1 txn k=a k=b j=c -> ok @0 @1 @5     a part: a, at offset 0 of k
     c1 poll            -> ok k=a@0
-    c1 poll            -> ok k=d@2        this step begins at a part: it could skip b, and did
+    c1 poll            -> ok k=d@2        c1 continues after the part a, and has skipped b
 
 Most sends have an acknowledged offset. So the parts of most transactions are found in one batch of
 operations. A value is unconfirmed if it was polled at an offset where no send of it was
-acknowledged. If a transaction has an unconfirmed value, the driver finds its parts.
+acknowledged. If a transaction has an unconfirmed value, its sends are collected from all batches,
+and the driver finds the transaction's parts.
 
 Source: `properties.anomalies.cycles.intermediate_read`.
 """

@@ -5,14 +5,15 @@ fetch reads it. Fetches are few, and commits are many. So the first stage collec
 second stage collects only these commits:
 
 - commits of an offset that a fetch returned;
-- for each register, the commit that ended first, and the next one with a different offset;
-- for each fetch, the highest commit before it, if this commit is above the fetched offset.
+- for each register, the commit that ended first, and the first commit of a different offset;
+- for each fetch, the highest commit that ended before the fetch began, if this commit is above the
+  fetched offset.
 
-Such a higher commit contradicts the fetch, unless a commit of the fetched offset took effect after
-it:
+Such a higher commit contradicts the fetch, unless a commit of the fetched offset may have taken
+effect after the higher commit:
 
     commit 7    |-----|
-    commit 3        |-----|             overlaps commit 7, so it may have taken effect later
+    commit 3        |-----|             may have taken effect after commit 7, which it overlaps
     fetch 3                  |--|       legal: commit 7 does not contradict it
 
 For such a fetch, a third stage looks for a higher commit that began after commit 3 ended.
@@ -98,8 +99,8 @@ class FetchedOffsets:
 def fetched_offsets(context: Context) -> Plan[tuple[FetchedOffsets, tuple[Finding, ...]]]:
     """Returns all fetches of group offsets, and the findings of three anomalies about them.
 
-    The anomalies: the offset went backwards; it changed without a commit; it was committed only by
-    failed transactions.
+    The anomalies: the fetched offset went backwards, changed without a commit, or was committed
+    only by failed transactions.
     """
     isolation = context.declared.isolation
     observed = yield from collect(_stage("fetched offsets", FETCHES, partial(fetched, isolation)))

@@ -51,9 +51,9 @@ class LogPositions:
         """Returns the offset of each poll and send in `rows`; UNKNOWN_OFFSET if none is known.
 
         `role` has the kind and outcome of each poll and send, `offset` its recorded offset. The
-        recorded offset of a send counts only if the send took effect. If an offset is missing,
-        `self.values` supplies the offset of the polled or sent value, if it has one. With the
-        option `--jepsen`, these offsets also replace recorded ones.
+        recorded offset of a send counts only if the send took effect. If a recorded offset is
+        missing, the result has the offset that `self.values` has for the polled or sent value, if
+        any. With the option `--jepsen`, the offsets in `self.values` also replace recorded offsets.
         """
         took = np.flatnonzero(role == SEND_INFO)
         took = took[member(batch.ints("op")[rows[took]], self.committed)]

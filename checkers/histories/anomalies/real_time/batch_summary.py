@@ -13,16 +13,17 @@ The tables of a summary:
 
     spans           the first and the last completion in the batch, and the number of checks
     firsts          for each log, the time of its first observation in the batch
-    unopposed       the checks of operations that were invoked no later than this first observation:
-                    the batch cannot contradict these checks. If no other batch has an earlier
-                    observation either, nothing can contradict the check, and it is left out of the
-                    number of checks
+    unopposed       the checks of operations that were invoked no later than this first observation.
+                    No observation in the batch can contradict these checks. If no other batch has
+                    an observation from before the invocation, nothing can contradict the check, and
+                    the number of checks leaves it out
     steps           the observations. The last 1,024 have one row each. The older ones have one row
                     for each key: the highest log end, with the time of the first completion in the
                     batch
     early           the checks of operations that were invoked no later than the first completion in
-                    the batch. Observations of earlier batches may be later than the invocation, so
-                    the plan compares the times of such a check and of the observations
+                    the batch. An observation in an earlier batch may have been made after such an
+                    operation was invoked. So the plan compares the times of the check and of the
+                    observation
     contradicted    the checks that an observation of this batch contradicts, each with the highest
                     such observation
     limits          for each key, the lowest offset of all checks that are neither in `early` nor in

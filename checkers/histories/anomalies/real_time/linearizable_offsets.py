@@ -8,7 +8,7 @@ offset that a client read. An observation contradicts a check of the same key if
 higher, and it was made before the operation of the check was invoked.
 
 If transactions send to a key, an end offset read at `read_committed` is the last stable offset.
-Then only observations at `read_committed` can contradict it.
+Then only observations at `read_committed` can contradict the check of this end offset.
 
 A batch is a part of the history's rows, in the order of completion; it is no record batch.
 

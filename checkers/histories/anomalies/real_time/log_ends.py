@@ -129,12 +129,12 @@ class LogEnds:
         return is_contradicted
 
     def contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask: False for each check that certainly no earlier log end contradicts.
+        """Returns a mask: False for each check that no earlier log end contradicts.
 
         A check compares the offset of an operation with log ends that were observed before the
-        operation was invoked. True is certain if batches do not overlap in time, and the operation
-        was invoked between the first and the last observation of its batch. Otherwise True means
-        that a log end may contradict the check.
+        operation was invoked. True means that a log end may contradict the check. If batches do not
+        overlap in time, and the operation was invoked between the first and the last observation of
+        its batch, True means that a log end surely contradicts the check.
         """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")

@@ -89,8 +89,8 @@ class FetchPartition:
     def keep(self, request: Fetch, answer: Fetched | None, replica: object) -> None:
         """Stores `answer`, a response without records, and the replica from which the broker read.
 
-        If `answer` is None, the earlier response is forgotten. Does nothing if the client has
-        requested other offsets after `request`.
+        If `answer` is None, the stored response is forgotten. Does nothing if a newer request of
+        the client has replaced `request`.
         """
         if request is self._request:
             self.unchanged = answer
