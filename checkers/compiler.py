@@ -31,7 +31,7 @@ class CannotCompile(Exception):
 
 
 def command() -> tuple[str, ...]:
-    """Returns the command that starts the compiler; raises CannotCompile without a compiler."""
+    """Returns the command that starts the C compiler; raises CannotCompile if none can be used."""
     if os.name != "posix":
         raise CannotCompile("C is compiled on POSIX systems only")
     named = os.environ.get("URTEIL_CC")

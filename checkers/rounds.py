@@ -22,7 +22,7 @@ Collect = Callable[[Iterable[bytes], Iterable[bytes]], Iterator[Sent]]
 
 
 class Rounds(Protocol):
-    """Partitioned data, computed level by level on workers, each level from the one before.
+    """Partitioned data, which workers compute level by level; each level depends on earlier levels.
 
     Lost data is computed again, so the functions must be deterministic. The data sent to a
     partition arrives in the order of the partitions that sent it.

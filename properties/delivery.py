@@ -100,7 +100,9 @@ class Repetition:
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Skip:
-    """A record that an application skipped: its send, and the delivery of a later record."""
+    """The evidence that an application skipped a record: the record's send, and the delivery of
+    a later record.
+    """
 
     application: str
     key: str

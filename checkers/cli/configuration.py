@@ -48,7 +48,7 @@ def _table(path: str, outer: object, name: str, file: Path) -> Mapping[str, Any]
 def defaults(
     name: str, commands: Mapping[str, str], load: Callable[[str], click.Command]
 ) -> dict[str, Any]:
-    """Returns the defaults of the command's options that pyproject.toml defines.
+    """Returns the defaults that pyproject.toml defines for the options of the command.
 
     Raises UnknownName for an unknown key, InputFault for a value that the option refuses.
     """

@@ -43,12 +43,13 @@ PROVED = "proved"  # the folder of the cache
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProofOptions:
-    """The options of a proof: the solver's limits for one condition, and two optional outputs.
+    """The options of a proof.
 
-    A proof has a condition for each action and claim: the action preserves the claim. The
-    conditions are written as SMT-LIB to the folder `smtlib`, unless it is None. If `cvc5` is
-    True, the solver cvc5 decides the conditions too. `cache` is the folder of proved conditions;
-    without it, every condition is decided.
+    A proof has a condition for each action and claim: the action preserves the claim. `limit` and
+    `limit_ms` limit the solver's work on one condition. The conditions are written as SMT-LIB to
+    the folder `smtlib`, unless it is None. If `cvc5` is True, the solver cvc5 decides the
+    conditions too. `cache` is the folder of proved conditions; without it, every condition is
+    decided.
     """
 
     limit: int = 100  # millions of units of Z3's work

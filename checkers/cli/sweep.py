@@ -137,7 +137,10 @@ def emit_verdicts(run: Run, swept: Swept, seeds: range, found: Sequence[Judged])
 
 
 def emit_progress(run: Run, swept: Swept, found: Sequence[Judged], judged: str) -> None:
-    """Emits the verdict on progress: `violated` if the cluster did not recover on some seed."""
+    """Emits the verdict on `progress`: once faults have ended, the cluster recovers.
+
+    The verdict is `violated` if the cluster did not recover with some seed.
+    """
     stuck = sorted((it.seed, it.stuck) for it in found if it.stuck)
     why = f"seed {stuck[0][0]}: {stuck[0][1]}; in {len(stuck)} seeds" if stuck else judged
     run.emit(

@@ -51,7 +51,8 @@ class Target:
 
     @classmethod
     def opened(cls, name: str, bootstrap_servers: str, run: str, begun_ms: int) -> Target:
-        """Creates the topics that all sequences share, and returns the cluster with these topics.
+        """Creates the topics that all request sequences share, and returns the cluster with these
+        topics.
 
         Raises NotReady if the cluster is not ready for requests.
         """

@@ -82,7 +82,7 @@ class Cycles(Protocol):
     def path(self, begun: Mask, within: Mask, ends: Mask) -> list[int] | None:
         """Returns a shortest path from an initial state to a state of `ends`, or None.
 
-        The path visits a state of `begun`. From that state on, all its states are in `within`.
+        The path must visit a state of `begun`, and must stay in `within` from this state on.
         """
         ...
 

@@ -19,7 +19,7 @@ from model.faults import InputFault
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceLines:
-    """The lines of one explained trace; if the spec forbids a line, the trace ends with it."""
+    """The lines of one explained trace; if the spec forbids a line, this line is the last one."""
 
     subject: str
     elements: Mapping[str, Mapping[str, str]]  # of a sort: an element, and its name in the run
@@ -40,10 +40,10 @@ class TraceLines:
 
     @property
     def refused(self) -> Mapping[str, Any] | None:
-        """The line of the trace that the spec forbids; None if it permits every line.
+        """The line of the trace that the spec forbids; None if the spec permits every line.
 
-        Its field `why` has the reason. Its field `needs` has the action that the line requires and
-        the spec refuses; None if there is no such action.
+        The field `why` of this line has the reason. The field `needs` has the action that the line
+        requires and the spec refuses; None if there is no such action.
         """
         last = self.lines[-1] if self.lines else {}
         return last if "why" in last else None

@@ -50,9 +50,10 @@ class Records:
 def parsed(data: bytes, starts: Ints, ends: Ints, counts: Ints, last_deltas: Ints) -> Records:
     """Parses many batches at once; returns their records, and which batches are malformed.
 
-    Each argument after the bytes is an array with one element per batch: where the batch's records
-    begin, where they end, how many there are, and the offset delta of the last one. The batch is
-    malformed if its bytes contradict these numbers, or if its offset deltas do not ascend.
+    Each argument after the bytes has one element for each batch: where the records of the batch
+    begin, where they end, the number of records, and the offset delta of the last record. A batch
+    is malformed if its bytes contradict these numbers, or if the offset deltas of its records do
+    not ascend.
     """
     malformed: Flags = (counts < 0) | (last_deltas < 0) | (counts > (ends - starts) // SMALLEST)
     batches = _Batches(data, starts, ends, np.where(malformed, 0, counts), malformed)

@@ -36,9 +36,10 @@ WORST: Final = {verdict: rank for rank, verdict in enumerate(MEANINGS)}
 class KeptVerdict:
     """A verdict on one claim or anomaly.
 
-    `judged` is the verdict that counts for the exit code. `subject` is the spec with its constants
-    and engine, or the history. In `subject`, `*` replaces the name of a run folder, because this
-    name differs from run to run.
+    `verdict` is the result of the check. `judged` decides the exit code; for example, a known
+    violation counts as `holds`. `subject` is the spec with its constants and engine, or the
+    history. In `subject`, `*` replaces the name of a run folder, because this name differs from run
+    to run.
     """
 
     claim: str

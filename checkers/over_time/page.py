@@ -1,8 +1,8 @@
 """The page with the history of each claim: one HTML file that has no scripts and loads nothing.
 
 A claim has one row for each subject: a history, or a spec with its constants and engine. A row has
-one mark for each run, the oldest first, and a table of its runs with seeds, versions and durations.
-The page has the last 200 runs of a claim.
+one mark for the verdict of each run, the oldest run first. It also has a table of the runs with
+seeds, versions and durations. A row has only the newest 200 runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from checkers.over_time.kept_run import KeptRun, KeptVerdict, worst
 from checkers.report.decisions import MARKS
 from checkers.report.html import environment
 
-MOST: Final = 200  # runs of a claim
+MOST: Final = 200  # runs in a row
 STATES: Final = {
     "violated": "violated",
     "undecided": "undecided",

@@ -358,7 +358,12 @@ def commit_beginnings(shared: Shared, clients: Clients, route: Route) -> None:
 
 
 def with_retries(call: Callable[[], object]) -> Any:
-    """Repeats `call` after retriable errors; returns the last error, or None after success."""
+    """Repeats `call` until it succeeds; returns None after a success, else the error of the last
+    attempt.
+
+    Gives up after `STEP_S` seconds. Gives up at once if the error is not retriable, or if an
+    earlier call did not return.
+    """
     until = time.monotonic() + STEP_S
     while True:
         try:

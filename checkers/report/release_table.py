@@ -22,9 +22,10 @@ WIDTH = 100
 
 
 def release_table(decided: Sequence[ReleaseDecided], *, verbose: bool = False) -> str:
-    """Returns the claims of each spec, those that do not hold first; empty if there are none.
+    """Returns the table as text; the claims of a spec that do not hold come first.
 
-    Unless `verbose`, the claims that hold in a version share one line.
+    Unless `verbose`, all claims of the spec that hold share one line. The text is empty if
+    `decided` is empty.
     """
     open_claims = [one for one in decided if one.claim and one.verdict != "holds"]
     widest = max((len(one.claim or "") for one in open_claims), default=0)

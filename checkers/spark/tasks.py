@@ -121,8 +121,9 @@ def merge_cells(
     """Yields a row for each kernel and shuffle partition: all tables of this pair, as one table.
 
     A kernel is a function that a task ran on the rows of a partition. Each input row has one cell:
-    a serialized table that a kernel returned, or the cost of a task. A cost is passed on unchanged.
-    The input rows must be sorted by kernel and shuffle partition.
+    a serialized table that a kernel returned, or the cost of a task (its rows, bytes and seconds).
+    A row with a cost is yielded unchanged. The input rows must be sorted by kernel and shuffle
+    partition.
     """
     prepare_worker(len(sys.modules))
     rows = (no_fault(row) for batch in batches for row in batch.to_pylist())

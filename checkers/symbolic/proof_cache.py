@@ -33,9 +33,11 @@ FRESH: Final = re.compile(r"!(\d+)")  # Z3 numbers fresh variables, and shared t
 
 
 class ConditionKeys:
-    """Computes cache keys of a proof's conditions; equal conditions have equal keys everywhere.
+    """Computes the cache keys of a proof's conditions; equal conditions have equal keys on every
+    machine.
 
-    A formula that several conditions share is printed only once.
+    A key is a hash of formulas as text. If several conditions share a formula, its text is made
+    once.
     """
 
     def __init__(self, sorts: Sorts, effort: Effort) -> None:

@@ -22,8 +22,8 @@ from model.language.spec import Action, Spec
 class Step:
     """The states before and after an action as Z3 terms.
 
-    `translation` decides whether they have fixed numbers of replicas, offsets and so on, or any
-    numbers.
+    `translation` decides whether the states have fixed numbers of replicas, offsets and so on, or
+    any numbers.
     """
 
     def __init__(self, spec: Spec, translation: Translation) -> None:

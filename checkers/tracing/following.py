@@ -92,9 +92,11 @@ class Following:
     in_order: list[TakenEvent] = field(default_factory=list[TakenEvent])
 
     def run(self, progress: Callable[[int], None] | None = None) -> Refused | None:
-        """Applies the remaining events to the spec, until the end or a forbidden event.
+        """Applies the remaining events to the spec, until the trace ends or the spec refuses an
+        event.
 
-        Returns None at the end of the trace, otherwise the refusal.
+        Returns None at the end of the trace, otherwise the refusal. Calls `progress` with `start`
+        whenever `start` is a multiple of 1,000.
         """
         while self.start < len(self.events):
             refused = self.next()

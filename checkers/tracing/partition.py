@@ -32,15 +32,15 @@ _OFFSETS: Final = frozenset({"offset", "last", "mark"})
 class Facts:
     """Facts that the trace shows and the spec's state does not contain.
 
-    Examples are the controller's registrations, the last fetch of each follower, and the steps that
-    may lose records.
+    Examples are the controller's registrations, the latest fetch of each follower, and the steps
+    that may lose records.
     """
 
     registrations: Registrations
     loaded: frozenset[int] = frozenset()  # brokers that have loaded the log at least once
     restarted: frozenset[int] = frozenset()  # loaded it again, and have no role yet
     messages: int = 0  # appended so far
-    sent: Mapping[int, Mapping[int, int]] = field(  # broker -> leader epoch -> last fetch offset
+    sent: Mapping[int, Mapping[int, int]] = field(  # broker -> leader epoch -> latest fetch offset
         default_factory=dict[int, Mapping[int, int]]
     )
     heard: Mapping[int, int] = field(  # the high watermark in the response that a broker handles

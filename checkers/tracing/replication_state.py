@@ -82,7 +82,7 @@ class ReplicationState(NamedTuple):
         return bool(self.state["lossy", (epoch,)]) and not self.is_replaced(epoch)
 
     def is_replaced(self, epoch: int) -> bool:
-        """Returns True if a later epoch has begun, and its leader may lack committed records."""
+        """Returns True if a leader that may lack committed records has begun a later epoch."""
         return self._replacing(epoch) is not None
 
     def _replacing(self, epoch: int) -> int | None:

@@ -58,7 +58,7 @@ class Effort:
 class Again:
     """The repetitions of a trial (a test run): `shown` of `runs` had the same result as the trial.
 
-    The result is a broken claim or a reached goal.
+    The result is a broken claim, or a reached goal: something that a claim says can happen.
     """
 
     shown: int

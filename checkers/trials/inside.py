@@ -39,7 +39,11 @@ class Inside:
             self.contents.look(broker, self.cluster.log_dir(broker) / self.partition)
 
     def moments(self, lives: list[Life], virtual_ms: Callable[[int], int]) -> Iterator[Moment]:
-        """Yields the state of the partition at its creation and after each change."""
+        """Yields the state of the topic partition at its creation and after each change.
+
+        `lives` has the beginnings and ends of the brokers' processes. `virtual_ms` converts the
+        time of a trace line to virtual time.
+        """
         self.look()
         with TemporaryDirectory() as folder:
             traces = [self._trace(node, Path(folder)) for node in self.cluster.nodes]

@@ -75,8 +75,8 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
         """True if the consumer has the smallest epoch (in Kafka 0) and is no member of the group.
 
         So a consumer that is still a member does not become a new member, and keeps its member
-        state. The variant `forgets-who-rejoins` breaks the claim `taken_partitions_have_a_member`
-        in 4 steps, because it lacks this rule.
+        state. The variant `forgets-who-rejoins` makes this consumer a new member, and breaks the
+        claim `taken_partitions_have_a_member` in 4 steps.
         """
         return s.must_join(m) & ~s.joined[m]
 

@@ -164,7 +164,7 @@ class AbstractCoordinatorState(Spec):
     # ---- predicates
 
     def metadata_of(s, x: Transaction) -> Metadata:
-        """Returns the last committed record of the transaction's transactional id."""
+        """Returns the newest committed record of the transaction's transactional id."""
         return s.log[s.stamp[x].transactional_id]
 
     def decided(s, x: Transaction) -> Bool:
@@ -176,8 +176,9 @@ class AbstractCoordinatorState(Spec):
     def is_current(s, x: Transaction) -> Bool:
         """True if the coordinator accepts the transaction's producer id and epoch.
 
-        The last committed record of the log must have both. Without the comparison of epochs, the
-        variant `ignores-epoch` breaks the claim `the_client_decides` in 11 steps.
+        The newest committed record of the transactional id in the coordinator's log must have this
+        producer id and epoch. Without the comparison of epochs, the variant `ignores-epoch` breaks
+        the claim `the_client_decides` in 11 steps.
         """
         m = s.metadata_of(x)
         return all_of(

@@ -21,8 +21,8 @@ from model.variants import version
     in_force=kafka("3.6", "3.9"),
 )
 class Verification(VerificationLemmas):
-    """Transaction version 1, whose partitions verify before a record opens a transaction (KIP-890
-    part 1).
+    """Transaction version 1 with verification (KIP-890 part 1): before a record opens a
+    transaction in a partition, the coordinator must confirm the transaction to the leader.
     """
 
     @invariant

@@ -37,8 +37,10 @@ from model.language import (
 
 
 class VerificationLemmas(VerificationActions):
-    """The lemmas of the version `kip-1228`, as far as they hold without an epoch for each
-    transaction.
+    """The lemmas of the version `kip-1228`, as they hold in transaction version 1.
+
+    In this version, several transactions may have one epoch. So parts of the lemmas hold only while
+    requests and markers arrive in order.
     """
 
     consequences: ClassVar[Mapping[str, tuple[str, ...]]] = {}
@@ -329,8 +331,11 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def a_verified_request_is_covered(s) -> Bool:
-        """If a request has its guard and is confirmed, the log has an open transaction of its
-        stamp, and the partition lacks the marker of this transaction.
+        """If a confirmed request still has its guard, the log has an open transaction of the
+        request's stamp, and the partition lacks the marker of this transaction.
+
+        The leader creates the guard when it begins to verify the request, and the coordinator
+        confirms the request. A stamp has a producer id and an epoch.
         """
         return forall(
             implies(s.guarded[x][t] | s.vouched[x][t], s.begun[x])

@@ -36,8 +36,8 @@ from model.language import (
 class ElectionClaims(Controller):
     """The claims about elections: invariants, action properties and liveness properties.
 
-    Every behaviour has only finitely many failures, because constants such as `max_unclean` limit
-    their number. The liveness properties need this.
+    The liveness properties need a finite number of failures in each behaviour. Constants such as
+    `max_unclean` limit this number.
     """
 
     def is_tolerable(s) -> Bool:

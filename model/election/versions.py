@@ -152,9 +152,10 @@ class Kip966(Election):
         )
 
     def is_as_long(s, a: Replica, b: Replica) -> Bool:
-        """True if the log of `a` is at least as long as the log of `b`.
+        """True if the log of `a` is at least as up to date as the log of `b`, as in Raft.
 
-        Leader epochs of the last records are compared first, as in Raft, then end offsets.
+        The log whose last record has the larger leader epoch is more up to date. If these epochs
+        are equal, the longer log is more up to date.
         """
         return any_of(
             s.last_epoch(b) < s.last_epoch(a),

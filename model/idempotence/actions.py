@@ -80,9 +80,9 @@ class IdempotenceActions(IdempotenceState):
 
         If the partition never had a record, the leader accepts only the sequence 0. If the
         partition had records, the leader may have forgotten the producer, so it accepts any
-        sequence. Kafka up to 4.3 has this rule only in transactions of version 2. Without this
-        rule, the version `kip-360` breaks the claim `in_order_without_gaps` in 3 steps
-        (KAFKA-15591).
+        sequence. Kafka up to 4.3 checks the first sequence in a partition only in transactions of
+        version 2. Without this check, the version `kip-360` breaks the claim
+        `in_order_without_gaps` in 3 steps (KAFKA-15591).
         """
         return (sequence == 0) | (s.log[p].end_offset > 0)
 

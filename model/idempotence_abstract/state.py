@@ -3,8 +3,8 @@
 Source: KIP-98; KIP-360.
 Simplified: there is one log, that of the present leader; a new leader's log is a prefix of it. A
 batch is one record; sequences do not wrap. The leader never forgets a producer. In Kafka, a
-producer expires, and then the leader accepts any sequence (KAFKA-15591). Clients, and leaders that
-restart, are in the version `with-restarts` only.
+producer expires, and then the leader accepts any sequence (KAFKA-15591). Only the version
+`with-restarts` and its variants have clients, and leaders that restart.
 """
 
 from __future__ import annotations

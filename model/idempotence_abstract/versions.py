@@ -1,8 +1,9 @@
 """The versions of the spec `idempotence-abstract`: two are proved, and one breaks a claim.
 
 The version `kip-360` (the default) has one log and no clients. The version `with-restarts` has
-clients that number their batches again, and leaders that restart. The version
-`snapshot-keeps-newest` is Kafka's rule for restarts, and breaks the claim `at_most_once`.
+clients that number their batches again, and leaders that restart. In the version
+`snapshot-keeps-newest`, as in Kafka, a leader that restarts detects only a retry of the newest
+batch of each producer. This version breaks the claim `at_most_once`.
 """
 
 from __future__ import annotations

@@ -120,8 +120,8 @@ class Script:
     def of(cls, roots: Iterable[t.Node], in_spec: Names, params: Iterable[t.Local] = ()) -> Script:
         """Returns a script with a name for each large term that occurs more than once in `roots`.
 
-        If the spec itself names the term (`in_spec`), the script uses this name. A term that
-        contains a free variable gets no name, unless `params` has the variable.
+        If the spec itself names the term (`in_spec`), the script uses this name, also for a smaller
+        term. A term that contains a free variable gets no name, unless `params` has the variable.
         """
         parameters = frozenset(params)
         uses: Counter[t.Node] = Counter()

@@ -85,10 +85,10 @@ class PipelineActions(PipelineState):
         return all_of(s.uses[i] == x, s.is_newest(i, x))
 
     def is_newest(s, i: Instance, x: TransactionalId) -> Bool:
-        """True if `i` was the last instance to initialize `x`, so `i` has the newest epoch.
+        """True if no instance has initialized `x` after `i`, so `i` has the newest epoch.
 
-        Without this rule, the variant `ignores-epoch` breaks the claim `each_input_at_most_once` in
-        13 steps.
+        The variant `ignores-epoch` does not compare epochs, and breaks the claim
+        `each_input_at_most_once` in 13 steps.
         """
         return s.holder[x] == i
 
@@ -96,8 +96,9 @@ class PipelineActions(PipelineState):
         """True if another instance may take over the transactional id: the id has no transaction,
         or its newest transaction is complete.
 
-        If a transaction is open, the coordinator aborts it first. Without this rule, the variant
-        `inherits-transaction` breaks the claim `each_input_at_most_once` in 10 steps.
+        If a transaction is open, the coordinator aborts it first. In the variant
+        `inherits-transaction`, the new instance inherits the open transaction, which breaks the
+        claim `each_input_at_most_once` in 10 steps.
         """
         return ~s.is_decided(x) & ~s.has_content(x)
 
@@ -127,9 +128,9 @@ class PipelineActions(PipelineState):
     def may_fetch(s, i: Instance, p: TopicPartition) -> Bool:
         """True if no offset of the partition is pending.
 
-        Otherwise the coordinator answers OffsetFetch (with requireStable) by
-        UNSTABLE_OFFSET_COMMIT, and the instance tries again. Without this rule, the variant
-        `returns-unstable` breaks the claim `each_input_at_most_once` in 13 steps.
+        While an offset is pending, the coordinator answers OffsetFetch (with requireStable) by
+        UNSTABLE_OFFSET_COMMIT, and the instance tries again. The variant `returns-unstable` answers
+        with the committed offset, and breaks the claim `each_input_at_most_once` in 13 steps.
         """
         return forall(~s.pending[x][p] for x in TransactionalId)
 
@@ -226,8 +227,8 @@ class PipelineActions(PipelineState):
     def reads_on(s, i: Instance) -> Bool:
         """True if an instance keeps its position after an abort, which it never does.
 
-        The instance reads again from the committed offsets. Without this rule, the variant
-        `reads-on-after-abort` breaks the claim `position_is_exact` in 10 steps.
+        The instance reads again from the committed offsets. In the variant `reads-on-after-abort`,
+        the instance keeps its position, which breaks the claim `position_is_exact` in 10 steps.
         """
         return false
 

@@ -91,8 +91,9 @@ class IgnoresAbortedList(ReadCommitted):
 class ListsFromFetchOffset(ReadCommitted):
     """A fetch response lists only the aborted transactions that begin at or after the fetch offset.
 
-    The reader drops the first record of an aborted transaction, and receives the next one. The
-    claim `only_committed_is_delivered` breaks at the action `read`.
+    The reader drops the first record of an aborted transaction. The response to the next fetch
+    does not list the transaction, so the reader receives the transaction's next record. The claim
+    `only_committed_is_delivered` breaks at the action `read`.
     """
 
     def is_listed(s, x: Transaction, o: Offset) -> Bool:

@@ -20,9 +20,9 @@ happen.
 
 Source: KIP-455; Kafka's PartitionChangeBuilder, PartitionReassignmentReplicas,
 PartitionReassignmentRevert, ReplicationControlManager, Partition.
-Simplified: every step of the controller applies these rules. Kafka does not always apply them in a
-step that leaves the leader and the ISR as they are. A broker that restarts applies only the newest
-metadata.
+Simplified: every step of the controller updates the ELR, elects a leader and begins a leader epoch
+by the rules of the first paragraph. Kafka does not always apply these rules in a step that leaves
+the leader and the ISR as they are. A broker that restarts applies only the newest metadata.
 """
 
 from __future__ import annotations

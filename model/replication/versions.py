@@ -393,8 +393,8 @@ class FetchDivergence(Kip320):
         """A replica learns of a new leader and keeps its log.
 
         Kafka: Partition.makeFollower. Simplified: requests may arrive in any order. The follower
-        can safely keep its log. The leader serves records only to followers of its own epoch whose
-        logs do not diverge, and counts only these. Without the guard that the epoch is newer than
-        the replica's, the claim `leader_epochs_grow` breaks in 4 steps.
+        can safely keep its log, because a leader serves and counts only followers of the leader's
+        epoch whose logs do not diverge. Without the guard that the new epoch is newer than the
+        replica's epoch, the claim `leader_epochs_grow` breaks in 4 steps.
         """
         s.make_follower(follower, leader, leader_epoch)

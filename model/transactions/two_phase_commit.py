@@ -1,23 +1,23 @@
-"""Transactions in two phases: a database commits first, and a new instance finishes for Kafka.
+"""Two-phase commit: a database commits first, then the client, or a new instance of it, in Kafka.
 
 A client writes to a database and to Kafka. It *prepares* its transaction: all records are
 acknowledged. The database then commits its own part, together with the *prepared state*: the
 producer id and epoch of the transaction. After that, the client commits in Kafka.
 
-If the client crashes before that, a new instance sends InitProducerId with keepPreparedTxn. The
-coordinator keeps the ongoing transaction, and raises the epoch for the new instance. The new
-instance reads the prepared state from the database, and calls completeTransaction. If this state
-is that of the ongoing transaction, the transaction is committed, otherwise aborted. So both sides
-commit, or both abort.
+If the client crashes before it commits in Kafka, a new instance of the client sends InitProducerId
+with keepPreparedTxn. The coordinator keeps the ongoing transaction, and raises the epoch for the
+new instance. The new instance reads the prepared state from the database, and calls
+completeTransaction. If the prepared state names the ongoing transaction, Kafka commits the
+transaction, otherwise Kafka aborts it. So Kafka and the database both commit, or both abort.
 
 A transaction of two-phase commit has no timeout. So it stays open until an instance completes it.
 
 Source: KIP-939; TransactionManager and TransactionStateManager.timedOutTransactions of Apache
 Kafka 4.3; KAFKA-15370.
 Simplified: every client takes part in two-phase commit, and every new instance keeps the ongoing
-transaction. No administrator ends a transaction. A request of a new instance to end the
-transaction that it keeps is not delivered late. The database keeps the last prepared state, and
-refuses the commit of an instance that was replaced.
+transaction. No administrator ends a transaction. A new instance's request to end the kept
+transaction is not delivered late. The database keeps the newest prepared state, and refuses the
+commit of an instance that was replaced.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ from model.variants import version
 class TwoPhaseCommit(Transactions):
     """Two-phase commit (KIP-939), with the rules of transaction version 2.
 
-    A new instance keeps the transaction of the old instance, and completes it as the database has
-    decided.
+    A new instance keeps the transaction of the old instance, and commits or aborts this transaction
+    as the database has decided.
     """
 
     instances: Annotated[int, range(1, 5)] = 2
@@ -223,11 +223,11 @@ class TwoPhaseCommit(Transactions):
 
     @action(fair="weak")
     def receive_completion(s, k: Transaction, i: Instance) -> None:
-        """A new instance learns that the transaction that it keeps is committed or aborted.
+        """A new instance learns that the transaction that it kept is committed or aborted.
 
-        Kafka: EndTxnResponse, and TransactionManager. Simplified: as for the action `receive_end`.
-        Without the guard that the epoch was raised from that of the instance, the claim
-        `no_two_instances_are_one` breaks in 9 steps.
+        Kafka: EndTxnResponse, and TransactionManager. Simplified: if an answer is lost, the
+        instance learns the outcome in a later step. Without the guard that a commit or abort has
+        raised the epoch of the instance, the claim `no_two_instances_are_one` breaks in 9 steps.
         """
         m = s.metadata
         when(

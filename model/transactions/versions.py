@@ -206,7 +206,7 @@ class Version1(Transactions):
         return s.is_current(k) & (s.metadata.state == ONGOING)
 
     def is_decided_under(s, k: Transaction) -> Bool:
-        """True if the coordinator's last commit or abort may belong to this transaction.
+        """True if the coordinator's newest commit or abort may belong to this transaction.
 
         In transaction version 1, a commit or abort changes neither producer id nor epoch. So the
         coordinator's producer id and epoch must be those of the transaction.

@@ -1,9 +1,9 @@
 """A table of the anomalies that may follow from another anomaly, with the reasons.
 
 A history has only the observations of clients, so one fault often causes several anomalies. For
-example, if a record is lost, a reader that passes its offset is also reported as a `skip`. So the
-report of an anomaly also names each reported anomaly from which it may follow. Both are reported,
-since each may have a cause of its own.
+example, if a record is lost, a reader that passes the record's offset is also reported as a `skip`.
+So the report of an anomaly also names each reported anomaly that may be its cause. Cause and
+consequence are both reported, since the consequence may have another cause.
 
 `tools.convictions` tests this table with simulated histories, each with one fault. Every anomaly
 that the analysis reports in such a history must be an effect of the fault, or follow from an effect

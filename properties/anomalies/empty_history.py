@@ -17,7 +17,7 @@ from properties.anomalies.declarations import JEPSEN, Declarations
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class EmptyHistory:
-    """The violation of an empty history; its number of operations is zero."""
+    """The violation that reports an empty history; `operations` is always zero."""
 
     operations: int
 

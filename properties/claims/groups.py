@@ -53,7 +53,7 @@ class Grouped:
 
 def one_owner(run: Grouped) -> tuple[Breach, ...]:
     """Returns the breaches of the claim: each partition has at most one owner in each epoch, and
-    exactly one at the end.
+    exactly one at the end of the run.
 
     An old owner that missed a rebalance may continue to process, but cannot commit. After a member
     begins to process a partition in a new epoch, no other member commits a position of this

@@ -94,11 +94,11 @@ ALWAYS: Final[Always] = {
 
 
 def read_in_another_order_than_sent(run: ReadAndWritten) -> bool:
-    """Returns True if the run reaches this goal: of two records of one writer, a reader receives
-    the later one first.
+    """Returns True if the run reaches this goal: a reader receives two records of one writer in
+    another order than the writer sent them.
 
-    The records are in different topic partitions, and the first was acknowledged before the second
-    was sent.
+    The two records are in different topic partitions. The writer sent the second record after the
+    first was acknowledged.
     """
     sends = [(operation, sent) for operation, sent in run.sends() if operation.outcome == "ok"]
     later_than = {

@@ -74,7 +74,7 @@ def location(log: ReplicaLog, batch: Batch) -> dict[str, Any]:
 
 
 def count(logs: Logs, counts: Callable[[Batch], bool]) -> int:
-    """Returns the number of batches in all logs that satisfy the predicate `counts`."""
+    """Returns the number of batches, over all logs, for which `counts` is true."""
     return sum(counts(batch) for log in logs.replicas for batch in log.batches)
 
 

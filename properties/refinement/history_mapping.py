@@ -122,10 +122,12 @@ class HistoryMapping(ABC, Generic[R]):
         return _counted(self._explored())
 
     def random_walks(self, walks: int, *, length: int, seed: int) -> Walk:
-        """Makes random walks through pairs of a detailed state and an abstract state.
+        """Makes random walks through pairs of a detailed state and an abstract state; counts their
+        steps.
 
-        They are used if the specs have too many such pairs for an exploration. A walk has at most
-        `length` steps of the detailed spec. It ends at a step that no actions explain.
+        Random walks replace the exploration of specs that have too many of these pairs. A walk has
+        at most `length` steps of the detailed spec. It ends earlier at a step that no abstract
+        actions explain.
         """
         return _counted(self._walked(walks, length, Random(seed)))
 

@@ -133,10 +133,10 @@ class StateMapping(ABC, Generic[R]):
         return state == self.abstraction(step.after)
 
     def agree(self, detailed: State) -> bool:
-        """Returns True if both predicates of each entry in `agreements` have the same value.
+        """Returns True if the two predicates of every `Agreement` have the same value.
 
-        The detailed predicate is evaluated in the state `detailed`, the abstract one in the
-        abstract state that corresponds to it.
+        The predicate of the detailed spec is evaluated in the state `detailed`. The predicate of
+        the abstract spec is evaluated in the abstract state that corresponds to `detailed`.
         """
         abstract = self.abstraction(detailed)
         return all(

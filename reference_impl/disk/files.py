@@ -109,9 +109,7 @@ def flush(path: Path) -> None:
 
 
 def flush_folder(path: Path) -> None:
-    """Waits until all files that were created, renamed or deleted in the folder are so on the
-    disk.
-    """
+    """Waits until all creations, renamings and deletions of files in the folder are on the disk."""
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(folder)

@@ -1,7 +1,7 @@
-"""The producers of an earlier snapshot: they are not in memory, but are read from its file.
+"""The producers of an old snapshot: they are not in memory, but are read from the snapshot's file.
 
 Each segment begins with a snapshot of the producer state. After a truncation or a restart, the
-producer state continues from the newest snapshot. Earlier snapshots are rarely read, so their
+producer state continues from the newest snapshot. Older snapshots are rarely read, so their
 producers are only in the snapshots' files.
 
 Source: ProducerStateManager of Kafka, which keeps no earlier snapshot in memory.

@@ -66,9 +66,10 @@ class ConsumerMember:
 
     @property
     def owned(self) -> Epochs:
-        """The partitions that this member still owns: its assigned ones, and those not yet revoked.
+        """Maps each partition that the member owns to the epoch in which it was assigned.
 
-        No other member may own them.
+        The member owns its assigned partitions, and the partitions that it has not revoked yet. No
+        other member may own them.
         """
         return {**self.assigned, **self.revoking}
 

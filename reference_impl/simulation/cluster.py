@@ -350,7 +350,11 @@ class Cluster(Machines):
         )
 
     def read_all(self, within_ms: int = 20_000) -> tuple[tuple[Offset, str], ...]:
-        """Returns the records that a new consumer reads, from the beginning to the end offset."""
+        """Lets a new consumer read the log from the beginning to the end offset; returns the
+        records.
+
+        Raises NoProgress if this takes more than `within_ms` of virtual time.
+        """
         reader = self.add_consumer(end_offset_every=1_000_000)
         self._until(lambda: self.consumer(reader).at_end, within_ms)
         process = self.consumer(reader).process

@@ -32,10 +32,10 @@ class Scheduler(Generic[Event]):
     _scheduled: int = 0
 
     def schedule(self, at_ms: int, event: Event, *, after: Due | None = None) -> Due:
-        """Schedules the event at `at_ms`, or now if that is past.
+        """Schedules the event at `at_ms`, or at the present time if `at_ms` is past.
 
         Returns the event's position in the order of all events. If `after` is the position of
-        another event, the new event does not come before that event.
+        another event, the new event comes after this other event.
         """
         due = Due(max(at_ms, self.now_ms), self.coins.getrandbits(16), self._scheduled)
         if after is not None and due < after:

@@ -206,7 +206,7 @@ class TransactionCoordinator:
     def on_marker_response(
         self, context: Context, correlation: int, answer: WrittenTxnMarker
     ) -> StepResult[TransactionCoordinator]:
-        """Handles the response to a marker; a response to an earlier attempt is ignored."""
+        """Handles the response to a marker; ignores the response to an outdated request."""
         unwritten = self.markers.get(answer.transactional_id, {})
         sent = unwritten.get(answer.topic_partition)
         if sent is None or sent.correlation != correlation:

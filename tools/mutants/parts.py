@@ -1,14 +1,15 @@
 """The parts of the product to mutate, and the tests that must notice a mutant.
 
 A kernel is a function that the history analysis runs on each batch of rows. The tests of a part run
-in groups, until one kills the mutant. The first group is the test file whose path matches that of
-the mutated module, if there is one. The next groups depend on the part:
+in groups, until one group kills the mutant. The first group is the test file whose path matches
+the path of the mutated module, if such a file exists. The next groups depend on the part:
 
     part of the broker   its own tests; then others, such as the simulation and the property suites
     spec                 a search of its states at the default bounds, and its own tests
     kernels              their own tests; then tests that they agree with the literal definitions
 
-A group has the tests of the groups before it too, so the last one alone decides what survives.
+Each group also has the tests of the groups before it. So a mutant survives if it passes the tests
+of the last group.
 
 The search compares the verdicts, the number of states and the distances to witnesses with recorded
 ones. A witness is a condition that is true in some reachable state; its distance is the number of

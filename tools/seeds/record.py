@@ -28,9 +28,9 @@ class Searched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """The result of a search.
+    """The result of a search: the number of claims, and the verdicts that were not expected.
 
-    `other` has the unexpected verdicts: claim -> verdict.
+    `other` maps each claim with an unexpected verdict to this verdict.
     """
 
     searched: Searched

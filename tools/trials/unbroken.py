@@ -1,8 +1,9 @@
-"""The claims that Kafka satisfies even outside their condition, with the reason for each.
+"""The claims that Kafka satisfies even where their condition does not hold, with the reason for
+each.
 
-Many claims have a condition, such as a configuration. A trial (a test run) that does not meet the
-condition should break the claim. The table lists the claims that no such trial on Apache Kafka
-4.3.0 broke.
+Many claims have a condition, such as a configuration. Some trial (test run) that does not meet the
+condition of a claim should break the claim. The table lists each claim that no trial of this kind
+broke on Apache Kafka 4.3.0.
 """
 
 from __future__ import annotations

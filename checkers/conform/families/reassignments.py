@@ -1,7 +1,7 @@
 """Draws requests that start, cancel and list reassignments; some requests are invalid.
 
-After each reassignment the sequence pauses, so that the reassignment can complete. Some clusters
-need longer than others to add a replica.
+A sequence of requests pauses after each reassignment, so that every cluster can complete the
+reassignment. Some clusters need longer than others to add a replica.
 """
 
 from __future__ import annotations

@@ -41,7 +41,8 @@ def bits_needed(count: int) -> int:
 
 
 def stable_order(numbers: Codes, below: int) -> Ints:
-    """Returns the row numbers in ascending order of a column; equal values keep their order.
+    """Returns the row numbers, sorted by the value of a column; rows with equal values keep their
+    order.
 
     The values of the column are from 0 to `below - 1`.
     """

@@ -107,10 +107,12 @@ class UnconfirmedValues:
         return batch.derived(("unconfirmed",), made)
 
     def of_first_rows(self, batch: Batch) -> Mask:
-        """Returns a mask with one entry for each location: True if its value is unconfirmed.
+        """Returns a mask with one entry for the first row of each location: True if the row's value
+        is unconfirmed.
 
         A location is a group of adjacent rows with equal key (topic partition), offset and value. A
-        value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
+        value is unconfirmed if it was polled at an offset where no send of the value was
+        acknowledged.
         """
 
         def made(batch: Batch) -> Mask:

@@ -1,4 +1,8 @@
-"""Checks the columns of a file: a history has all of them and no other."""
+"""Checks the columns of a history file: the file has every column of the format, and no other
+column.
+
+The columns that are new in version 2 of the format may be missing.
+"""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Partition(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class InMemory:
-    """A partition of a dataset that is a table in memory."""
+    """A table in memory that is one partition of a dataset."""
 
     table: pa.Table
 

@@ -26,7 +26,11 @@ CONTROLLER: Final = 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """The ports of one node: for other nodes, for clients, and the one advertised to clients."""
+    """The ports of one node; with proxies, `advertised` is a proxy's port.
+
+    The node listens at `internal` for other nodes, and at `client` for clients. Clients connect to
+    `advertised`; without proxies, this is `client`.
+    """
 
     internal: int
     client: int

@@ -107,8 +107,9 @@ class Brokers(ElectedPartition):
     def may_commit(s, leader: Replica) -> Bool:
         """True if the leader's ISR has at least min.insync.replicas members.
 
-        Kafka has this rule since 3.7. Without this rule, the variant `commits-below-min-isr` breaks
-        the claim `leader_completeness` in 6 steps.
+        In Kafka since 3.7, a leader with a smaller ISR commits nothing. The variant
+        `commits-below-min-isr` commits with any ISR, and breaks the claim `leader_completeness` in
+        6 steps.
         """
         return s.is_enough(s.broker[leader].isr)
 
@@ -244,8 +245,9 @@ class Brokers(ElectedPartition):
     def is_same_registration(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:
         """True if the broker has not registered again since it got the broker epoch `broker_epoch`.
 
-        Kafka has this rule since KIP-903. Without this rule, the variant `ignores-broker-epochs`
-        breaks the claim `leader_completeness` in 12 steps.
+        Since KIP-903, Kafka compares broker epochs, so a fetch from before a restart cannot add the
+        broker to the ISR. Without this comparison, the variant `ignores-broker-epochs` breaks the
+        claim `leader_completeness` in 12 steps.
         """
         return s.registration[r].broker_epoch == broker_epoch
 

@@ -166,7 +166,8 @@ def _matches(
 ) -> bool:
     """Returns True if `n` is the pattern with its parameters replaced by terms.
 
-    Then `bound` maps the uid of each parameter to its term.
+    If it is, `bound` maps the uid of each parameter to the term that replaces the parameter.
+    `inner` has the uids of the variables that the quantifiers around `pattern` bind.
     """
     if isinstance(pattern, t.Local) and pattern.uid in params:
         # a variable that a quantifier of the pattern binds must not occur in the term

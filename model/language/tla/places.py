@@ -58,9 +58,10 @@ def record_of(spec: Spec, variable: str) -> type[Record] | None:
 
 
 def shape_type(shape: Shape, records: Mapping[type, str]) -> str:
-    """Returns the TLA+ text for the values of a variable's type, such as `[Replica -> Offset]`.
+    """Returns the TLA+ text for the set of all values of a shape, such as `[Replica -> Offset]`.
 
-    `records` has the TLA+ name of each record class.
+    A shape is the type of a variable: a single value, a map or a record. `records` has the TLA+
+    name of each record class.
     """
     match shape:
         case LeafShape():

@@ -175,7 +175,7 @@ class QuorumActions(Elections):
         return s.log[r].entry[mark - 1].epoch == s.member[r].epoch
 
     def have_up_to(s, r: Replica, mark: Offset) -> Bool:
-        """True if a majority of the voters has flushed the records below `mark`."""
+        """True if a majority of the voters has flushed the leader's records below `mark`."""
         have: Set[Replica] = Map(
             Replica, lambda x: mark <= ite(x == r, s.own_end(r), s.fetched[r][x])
         )

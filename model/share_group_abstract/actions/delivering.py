@@ -99,8 +99,9 @@ class Deliveries(AbstractShareGroupState):
     def is_at_limit(s, x: Offset) -> Bool:
         """True if the record was delivered as often as the group's limit allows.
 
-        Without this rule, the variant `delivers-without-limit` breaks the claim
-        `delivery_count_is_limited` in 3 steps.
+        After a release or a timeout, the leader archives such a record. The variant
+        `delivers-without-limit` never archives it, and breaks the claim `delivery_count_is_limited`
+        in 3 steps.
         """
         return s.limit <= s.record[x].count
 

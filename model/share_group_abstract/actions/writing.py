@@ -16,7 +16,7 @@ class Writes(Deliveries):
 
     @action
     def persist(s, w: Slot) -> None:
-        """The coordinator stores a write, unless it knows a newer leader, and answers.
+        """The coordinator answers a write, and stores the write unless it knows a newer leader.
 
         If the leader still waits for the answer, the transition of the record is complete, and the
         member learns the result. Kafka: ShareCoordinatorShard.writeState,
@@ -139,9 +139,11 @@ class Writes(Deliveries):
         s.write[w] = Write.blank()
 
     def is_archived_after(s, x: Offset) -> Bool:
-        """True if a failed acknowledgement archives the record.
+        """True if the leader archives the record when the write of an acknowledgement fails.
 
-        The variant `available-after-the-limit` ignores the limit of deliveries, and breaks the
-        claim `delivery_count_is_limited` in 5 steps (KAFKA-19476).
+        The member's lock must have timed out. The record must have been delivered as often as the
+        limit allows, or be below the start offset. The variant `available-after-the-limit` ignores
+        the limit of deliveries, and breaks the claim `delivery_count_is_limited` in 5 steps
+        (KAFKA-19476).
         """
         return s.record[x].expired & s.is_archived_next(x)

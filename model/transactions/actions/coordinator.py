@@ -243,9 +243,9 @@ class Coordinator(Partitions):
         return s.is_in_flight(p, k) & ~s.is_ongoing(p, k)
 
     def has_added(s, k: Transaction, p: TopicPartition) -> Bool:
-        """True if the coordinator has added the partition to the transaction, which is ongoing.
+        """True if the transaction is ongoing and the coordinator has added the partition to it.
 
-        The coordinator's metadata then has the transaction's producer id and epoch.
+        The coordinator's metadata must have the transaction's producer id and epoch.
         """
         m = s.metadata
         return all_of(m.state == ONGOING, s.is_current(k), m.partitions[p])
@@ -348,10 +348,10 @@ class Coordinator(Partitions):
     def prepare(
         s, k: Transaction, outcome: Outcome, producer_epoch: ProducerEpoch, last: Bool
     ) -> None:
-        """Appends the commit or abort of the transaction to the coordinator's log, with the epoch
-        of its markers.
+        """Appends the commit or abort of the transaction to the coordinator's log.
 
-        The parameter `last` is true if the producer must get another producer id.
+        The markers of the transaction carry `producer_epoch`. `last` is true if this is the last
+        epoch of the producer id, so that the producer gets another id.
         """
         m, unused = s.metadata, s.take_producer_id(last)
         opened = m.state == ONGOING  # else the client aborts an empty transaction

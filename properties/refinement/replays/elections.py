@@ -4,8 +4,8 @@
     election elects-the-dead    dead-leader-returns      leader_is_alive_and_in_isr
 
 The harness is the code that the replay drives. In this replay, it is one controller of
-`reference_impl`, which gets the heartbeats and registrations of two brokers. That is enough,
-because the claim depends only on the spec's variables of the controller.
+`reference_impl`, which gets the heartbeats and registrations of two brokers. A controller is
+enough, because the claim depends only on the spec's variables of the controller.
 
 Simplified: the action `kill` does nothing. The heartbeats of the killed broker end only in the
 action `detect_crash`. In the action `register`, the broker registers with a new incarnation.

@@ -1,10 +1,10 @@
-"""The consumer applications of Kafka's documents, each a few lines of code with a database.
+"""The consumer applications of Kafka's documents; each has a few lines of code and a database.
 
 An application is a generator. Its parameter `at` is the process that runs the application: an
 `Instance` of the module `instance`.
 
-Source: D0 (position and processing, the two-phase commit), D1 (the consumer's side), D2 (the
-pipeline, side effects, the idempotent consumer, a database next to Kafka); KIP-447.
+Source: docs/sources.md D0 (position and processing, the two-phase commit), D1 (the consumer's
+side), D2 (the pipeline, side effects, the idempotent consumer, a database next to Kafka); KIP-447.
 """
 
 from __future__ import annotations

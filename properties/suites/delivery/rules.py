@@ -164,7 +164,7 @@ class DeliveryMachine(ClusterMachine):
         self.cluster.drop_responses(self._current, count)
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns sentences on the events since the last call, including new database rows."""
+        """Returns sentences on the events since the previous call, including new database rows."""
         stored = store.effects(self._database) if self._stored is None else self._stored
         new, self._printed = stored[self._printed :], len(stored)
         rows = (f"the database has one more row: {value}" for value in new)

@@ -43,7 +43,7 @@ class Worker:
         return f"m{self.app.process}"
 
     def new_events(self) -> list[str]:
-        """Returns sentences on the events of this member since the last call.
+        """Returns sentences on the events of this member since the previous call.
 
         There is a sentence for each partition that the member began to process. For each epoch and
         partition, another sentence has the last position that the member committed.

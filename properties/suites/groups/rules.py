@@ -153,7 +153,9 @@ class GroupsMachine(ClusterMachine):
         self.cluster.run_for(pause_ms)
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns sentences on the events of the cluster and its members since the last call."""
+        """Returns sentences on the events of the cluster and its members since the previous
+        call.
+        """
         events = [*super().new_events()]
         for worker in self._workers.values():
             events += worker.new_events()

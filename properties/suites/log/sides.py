@@ -1,7 +1,8 @@
 """The expected verdicts of the suite `log`: each row has a claim and a setting.
 
-A setting is the configuration of a run. With a setting in `inside`, no run may break the claim.
-With a setting in `outside`, some run must break it; if bugs are named, the broker has these bugs.
+A setting is the configuration of a run. For a row of `inside`, no run with the setting may break
+the claim. For a row of `outside`, some run with the setting must break the claim. If the row names
+bugs, the broker has these bugs.
 """
 
 from __future__ import annotations

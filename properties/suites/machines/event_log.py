@@ -44,7 +44,9 @@ _END_OF: Final[Mapping[Isolation | None, str]] = {
 
 
 class EventLog:
-    """Describes the events of a cluster as text; `new_events` returns those since its last call."""
+    """Describes the events of a cluster as text; each call of `new_events` returns the new
+    events.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -58,7 +60,7 @@ class EventLog:
         self._markers: set[tuple[TopicPartition, bytes]] = set()
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns sentences on the events since the last call; joins events of one kind."""
+        """Returns sentences on the events since the previous call; joins events of one kind."""
         events = (*self._faults(), *self._links(), *self._elections(), *self._client_events())
         return tuple(dict.fromkeys(events))
 

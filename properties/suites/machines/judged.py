@@ -123,7 +123,7 @@ class JudgedMachine(RuleBasedStateMachine):
         return 0
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns sentences on the events since the last call; counterexamples print them."""
+        """Returns sentences on the events since the previous call; counterexamples print them."""
         return ()
 
     def stuck(self) -> str | None:

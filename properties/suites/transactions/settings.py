@@ -19,7 +19,7 @@ V1, V2 = TransactionVersion.V1, TransactionVersion.V2
 class Setting:
     """The configuration of the producers, the readers and the cluster.
 
-    `late` names the kinds of requests that later requests may overtake.
+    `late` names the kinds of requests that a fault may delay, so that later requests overtake them.
     """
 
     condition: str

@@ -87,8 +87,8 @@ class InFlight(Generic[C]):
     def hold(self, connection: C, count: int) -> C | None:
         """Sets how many bytes a connection holds; the caller reports 64 KiB or less as 0.
 
-        If all connections together hold too many bytes, returns the one with the oldest large
-        request or response; the caller must close it. Otherwise returns None.
+        If all connections together hold too many bytes, returns the connection with the oldest
+        large request or response. The caller must close this connection. Otherwise returns None.
         """
         self._held += count - self._bytes.get(connection, 0)
         if count:

@@ -29,7 +29,9 @@ class RequestsInFlight:
     _owed: dict[tuple[NodeId, int], asyncio.Future[Response]] = field(default_factory=dict)
 
     async def call(self, broker_id: BrokerId, request: Request) -> Response:
-        """Returns the broker's response; raises BrokerDown if the broker dies first."""
+        """Returns the broker's response; raises BrokerDown if the broker dies before it
+        responds.
+        """
         future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         correlation = self._send(broker_id, request, future)
         try:
@@ -40,7 +42,7 @@ class RequestsInFlight:
     async def call_all(self, broker_id: BrokerId, requests: Sequence[Request]) -> list[Response]:
         """Sends all requests at once; returns the broker's response to each of them.
 
-        Raises BrokerDown if the broker dies first.
+        Raises BrokerDown if the broker dies before it has responded to all requests.
         """
         loop = asyncio.get_running_loop()
         futures: dict[int, asyncio.Future[Response]] = {}

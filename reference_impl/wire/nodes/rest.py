@@ -89,12 +89,12 @@ def is_unchanged(nodes: Nodes, node_id: NodeId, timer: Timer, reason: Reason) ->
 
 @dataclass(slots=True)
 class ReplicaChanges:
-    """Finds the topic partitions whose replicas have changed since the last call."""
+    """Finds the topic partitions whose replicas have changed since the previous call."""
 
     _seen: dict[NodeId, Mapping[TopicPartition, Replica]] = field(default_factory=dict)
 
     def since_last_call(self, nodes: Nodes) -> frozenset[TopicPartition]:
-        """Returns the topic partitions with a replica that has changed since the last call.
+        """Returns the topic partitions with a replica that has changed since the previous call.
 
         A replica has also changed if it is new or gone. The first call returns all partitions.
         """

@@ -25,7 +25,7 @@ CALM_WITHIN_S: Final = 20.0
 
 
 class CannotServe(InputFault):
-    """The error if the cluster cannot start; the message names the option and the next step."""
+    """The error if the cluster cannot start; the message has the cause and a remedy."""
 
 
 def port_in_use(host: str, port: int, error: OSError) -> CannotServe:

@@ -75,9 +75,10 @@ class Graph:
     kind: Ints
 
     def components(self, form: str) -> list[Component]:
-        """Returns the strongly connected components for one form of cycle, such as `G1c`.
+        """Returns the strongly connected components of the dependencies that a form of cycle may
+        have.
 
-        The components are ordered by their lowest operation numbers.
+        `form` is, for example, `G1c`. The components are ordered by their lowest operation numbers.
         """
         kinds = FORMS[form]  # `G1c` allows `ww` and `wr`
         wanted = [number for number, kind in KIND_OF.items() if kind in kinds]

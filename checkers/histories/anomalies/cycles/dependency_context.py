@@ -1,6 +1,7 @@
 """The context of a kernel that finds dependencies in one batch (a part) of the history.
 
-The context has facts about the whole history. A kernel is a function from a batch to a table.
+The context has the facts that the kernel needs from the whole history, such as the senders of
+unconfirmed values. A kernel is a function from a batch to a table.
 """
 
 from __future__ import annotations

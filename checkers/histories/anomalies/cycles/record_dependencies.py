@@ -72,9 +72,9 @@ class Dependents:
     after: Ints
 
     def edges(self, some: Ints) -> pa.Table:
-        """Returns some dependencies as rows of two operations and a kind (wr or ww), none twice.
+        """Returns the dependencies with the indexes `some`: two operations and a kind (wr or ww).
 
-        `some` has the indexes of the chosen dependencies.
+        No two rows of the result are equal.
         """
         first, second = self.first.take(some), self.second.take(some)
         kind = np.where(some < len(self.polls), WR, WW)
@@ -149,11 +149,12 @@ def count_dependencies(
 
 
 def dependencies_back_in_time(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns the dependencies that lead back in time: the second operation does not end later.
+    """Returns the dependencies that lead back in time.
 
-    For example, a poll that ended at 3 returned a record whose send ended at 8. If an operation did
-    not end ok, the time at which it began counts as its end. The result has one row for each pair
-    of operations and each kind of dependency (wr or ww).
+    A dependency leads back in time if its second operation ends no later than its first. For
+    example, a poll that ended at 3 returned a record whose send ended at 8. If an operation did not
+    end ok, the time at which it began counts as its end. The result has one row for each pair of
+    operations and each kind of dependency (wr or ww).
     """
     made, info_senders = dependents_of(dependencies, batch), dependencies.info_senders
     some = np.flatnonzero(made.counts)

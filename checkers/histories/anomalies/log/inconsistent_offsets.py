@@ -110,9 +110,10 @@ def _several_values(committed: Ints, batch: Batch) -> pa.Table:
 
 
 def _offsets(committed: Ints, batch: Batch) -> pa.Table:
-    """Returns one row: the number of offsets with two or more proofs in this batch of the history.
+    """Returns one row: how many offsets in this batch of the history were observed at least twice.
 
-    A proof of an offset is a poll at it, or a send to it that took effect.
+    Only at these offsets could two values be observed. A poll observes an offset, and so does a
+    send that took effect.
     """
     proofs = proves_location(batch, committed) & (batch.ints("offset") != UNKNOWN_OFFSET)
     starts = run_starts(*map(batch.ints, ("key", "offset")))

@@ -92,10 +92,10 @@ class _Summary:
 
 
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
-    """Returns the query-plan stages that collect the tables of the summary, one stage per table.
+    """Returns the query-plan stages that collect the summaries of all batches, one stage per table.
 
-    One more stage, the last, collects the topic partitions to which transactions send. The
-    isolation level `isolation` is assumed for rows that have none.
+    An additional stage, the last one, collects the topic partitions to which transactions send.
+    Rows without an isolation level count as rows at the level `isolation`.
     """
     parts = (
         ("spans", _SPANS),

@@ -190,9 +190,9 @@ class LogEnds:
         A check is an offset of an operation. A log end contradicts the check if it is above this
         offset and was observed before the operation was invoked.
 
-        In `contradicted`, each check has only the highest log end of its own batch. If an earlier
-        batch has a log end that is at least as high, the result has the highest one of all earlier
-        batches. Batches must not overlap in time.
+        In `contradicted`, each check has the highest log end of the batch that contains the check.
+        If the earlier batches have a log end that is at least as high, the result has the highest
+        log end of the earlier batches instead. Batches must not overlap in time.
         """
         group, some = self._log_of_each(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])

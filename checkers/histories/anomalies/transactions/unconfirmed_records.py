@@ -45,10 +45,11 @@ class UnconfirmedRecord:
         return min(self.sent_by, key=lambda it: (it[1] == SEND_FAIL, it[0]))[0]
 
     def place(self) -> tuple[int, int] | None:
-        """Returns the value's highest observed offset, and the first operation that observed it.
+        """Returns the highest offset at which the value was observed, and the first operation that
+        observed the value there.
 
-        The first operation is the one with the lowest number that observed the value at this
-        offset. Returns None if no offset of the value is recorded.
+        The first operation is the one with the lowest number. Returns None if no operation observed
+        the value at an offset.
         """
         if not self.located_at:
             return None

@@ -1,7 +1,8 @@
 """The supported settings of a topic: a table of their names in Kafka, their types and parsers.
 
-Most settings have a second name, that of the brokers' default for all topics. A new setting needs
-a row here, and a field as `reference_impl/protocol/topic_settings.py` says.
+Most settings have a second name: the name of the broker setting that is the default for all topics.
+A new setting needs a row here, and the fields that `reference_impl/protocol/topic_settings.py`
+lists.
 
 Source: Kafka documentation, "Topic Configs".
 Simplified: a setting that is not in the table is rejected, even if it has its default value; the

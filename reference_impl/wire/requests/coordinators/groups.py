@@ -272,7 +272,7 @@ async def _fetched(
 async def _all_topics(
     broker: ServedBroker, call: Call, found: Iterable[TopicPartition]
 ) -> list[tuple[dict[str, Any], str, list[int]]]:
-    """Returns the topics with an offset, each as (field, name, partitions).
+    """Returns the topics of the partitions in `found`, each as (field, name, partitions).
 
     The field identifies the topic in the response: by its name, or in newer versions by its id.
     """

@@ -23,7 +23,11 @@ from reference_impl.wire.requests.broker.served_broker import ServedBroker, imag
 
 @dataclass(frozen=True, slots=True)
 class LeaderHints:
-    """The leaders that a response names: those of partitions that another broker leads."""
+    """The leaders that one response names: the leader of each partition in `states`.
+
+    The broker has refused the requests for these partitions with an error such as
+    NOT_LEADER_OR_FOLLOWER.
+    """
 
     call: Call
     states: Mapping[TopicPartition, PartitionState]
