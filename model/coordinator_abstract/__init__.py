@@ -6,12 +6,22 @@ The spec is provable for any number of producers, partitions, transactions and c
 from model.coordinator_abstract import (
     bugs,
     continuation,
+    two_phase_bugs,
+    two_phase_claims,
     verification_bugs,
     verification_claims,
     versions,
 )
 from model.variants import variants_in
 
-VARIANTS = variants_in(versions, bugs, continuation, verification_claims, verification_bugs)
+VARIANTS = variants_in(
+    versions,
+    bugs,
+    continuation,
+    verification_claims,
+    verification_bugs,
+    two_phase_claims,
+    two_phase_bugs,
+)
 
 __all__ = ["VARIANTS"]

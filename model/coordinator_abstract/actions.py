@@ -139,6 +139,10 @@ class AbstractCoordinatorActions(Coordinator):
         """True unless the partition has a marker of a later coordinator."""
         return s.seen_coordinator[t][p] <= epoch
 
+    def id_in_marker(s, x: Transaction) -> ProducerId:
+        """Returns the producer id in a marker of the transaction: that of its records."""
+        return s.stamp[x].producer_id
+
     @action
     def write_marker(s, x: Transaction, t: TopicPartition, epoch: CoordinatorEpoch) -> None:
         """A partition writes a coordinator's marker, which ends all pending records of the marker's
@@ -149,7 +153,7 @@ class AbstractCoordinatorActions(Coordinator):
         rule `accepts_coordinator`: the producer epochs suffice. Without the guard that the
         transaction is committed or aborted, the claim `no_hanging_transaction` breaks in 11 steps.
         """
-        p = s.stamp[x].producer_id
+        p = s.id_in_marker(x)
         when(
             s.decided(x),
             s.added[x][t],

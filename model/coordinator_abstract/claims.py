@@ -133,8 +133,8 @@ class AbstractCoordinatorClaims(CoordinatorLemmas):
             implies(
                 s.log[i].is_prepared & s.log[i].partitions[t],
                 all_of(
-                    s.accepts_coordinator(t, s.log[i].last_id, s.coordinator_epoch),
-                    s.accepts_marker(t, s.log[i].last_id, s.log[i].marker_epoch),
+                    s.accepts_coordinator(t, s.id_in_markers(s.log[i]), s.coordinator_epoch),
+                    s.accepts_marker(t, s.id_in_markers(s.log[i]), s.log[i].marker_epoch),
                 ),
             )
             for i in TransactionalId
@@ -152,7 +152,7 @@ class AbstractCoordinatorClaims(CoordinatorLemmas):
             all_of(
                 s.log[i].is_prepared,
                 s.marked[s.log[i].transaction][t],
-                s.seen_coordinator[t][s.log[i].last_id] < s.coordinator_epoch,
+                s.seen_coordinator[t][s.id_in_markers(s.log[i])] < s.coordinator_epoch,
             )
             for i in TransactionalId
             for t in TopicPartition

@@ -134,6 +134,17 @@ class Coordinator(AbstractCoordinatorState):
         """
         return m.producer_epoch < producer_epoch
 
+    def is_next(s, m: Metadata, producer_id: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
+        """True if the coordinator may give the producer id and epoch to a new instance.
+
+        The epoch is larger than that in `m`. If the epochs run out, the producer id is a new one.
+        """
+        return ite(
+            ~m.is_known | s.is_exhausted(m.producer_epoch),
+            (s.assigned[producer_id] == nothing) & (producer_epoch == ProducerEpoch.least()),
+            (m.producer_id == producer_id) & s.fences(m, producer_epoch),
+        )
+
     @action
     def init_producer(
         s, i: TransactionalId, c: Instance, producer_id: ProducerId, producer_epoch: ProducerEpoch
@@ -146,16 +157,11 @@ class Coordinator(AbstractCoordinatorState):
         `no_hanging_transaction` breaks in 8 steps.
         """
         m = s.log[i]
-        fresh = ~m.is_known | s.is_exhausted(m.producer_epoch)
         when(
             ~m.is_ongoing,
             ~m.is_prepared,
             producer_epoch < s.last_epoch,
-            ite(
-                fresh,
-                (s.assigned[producer_id] == nothing) & (producer_epoch == ProducerEpoch.least()),
-                (m.producer_id == producer_id) & s.fences(m, producer_epoch),
-            ),
+            s.is_next(m, producer_id, producer_epoch),
         )
         s.assigned[producer_id] = i
         s.write(i, s.empty(i, producer_id, producer_epoch, true), answering=c)

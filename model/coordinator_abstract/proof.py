@@ -383,7 +383,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
                 ),
                 implies(
                     s.log[i].is_prepared,
-                    s.seen_epoch[t][s.log[i].last_id] <= s.log[i].marker_epoch,
+                    s.seen_epoch[t][s.id_in_markers(s.log[i])] <= s.log[i].marker_epoch,
                 ),
             )
             for t in TopicPartition

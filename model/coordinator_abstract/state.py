@@ -197,6 +197,10 @@ class AbstractCoordinatorState(Spec):
             m.last_epoch == s.stamp[x].producer_epoch,
         )
 
+    def id_in_markers(s, m: Metadata) -> ProducerId:
+        """Returns the producer id in the markers of a transaction that the record prepares."""
+        return m.last_id
+
     def is_exhausted(s, producer_epoch: ProducerEpoch) -> Bool:
         """True if an instance with this epoch needs another producer id.
 

@@ -32,7 +32,10 @@ class Needed:
 
 ELIGIBLE = "eligible_replicas_have_committed_records"
 HANGS = "no_hanging_transaction"
-VERIFIES = "kip-890-part-1"
+VERIFIES, KEEPS = "kip-890-part-1", "kip-939"
+STAYS, DECIDES = "a_database_commit_stays", "the_client_decides"
+ONE_EPOCH = "one_instance_has_an_epoch"
+TWO: Constants = {"instances": 2, "transactions": 1}
 FAILS: Constants = {"max_failures": 1}
 NEEDED = [
     Needed("election", "apply_metadata", "is_up", "leader_completeness", 9),
@@ -238,6 +241,15 @@ NEEDED = [
         9,
         variant=VERIFIES,
     ),
+    Needed("coordinator-abstract", "begin", "is_keeping", DECIDES, 13, KEEPS, {"instances": 2}),
+    Needed("coordinator-abstract", "request_commit", "in_database", DECIDES, 9, KEEPS, TWO),
+    Needed("coordinator-abstract", "request_abort", "in_database", STAYS, 8, KEEPS, TWO),
+    Needed("coordinator-abstract", "enable_two_phase", "assigned", STAYS, 9, KEEPS, TWO),
+    Needed("coordinator-abstract", "keep_prepared", "log.is_ongoing[i]", STAYS, 9, KEEPS, TWO),
+    Needed("coordinator-abstract", "complete_prepared", "abort_sent", STAYS, 11, KEEPS, TWO),
+    Needed("coordinator-abstract", "commit_in_database", "abort_requested", STAYS, 8, KEEPS, TWO),
+    Needed("coordinator-abstract", "request_completion", "is_keeping", STAYS, 14, KEEPS, TWO),
+    Needed("coordinator-abstract", "receive_completion", "is_complete", ONE_EPOCH, 13, KEEPS, TWO),
     Needed("reassignment-abstract", "elect", "isr", ELIGIBLE, 8),
     Needed("reassignment-abstract", "elect_eligible", "elr", ELIGIBLE, 7),
     Needed("reassignment-abstract", "expand_isr", "proposed", ELIGIBLE, 6),

@@ -1,0 +1,193 @@
+"""Bugs of two-phase commit (KIP-939): each class replaces a rule of the version `kip-939`.
+
+No release has KIP-939, so these bugs are not reported anywhere. They are what the rules prevent.
+The first six are the bugs of the spec `transactions` with the same names.
+
+Source: KIP-939.
+"""
+
+from __future__ import annotations
+
+from model.coordinator_abstract.actions import AbstractCoordinatorActions
+from model.coordinator_abstract.state import (
+    CoordinatorEpoch,
+    Instance,
+    Metadata,
+    ProducerEpoch,
+    ProducerId,
+    Transaction,
+    TransactionalId,
+)
+from model.coordinator_abstract.two_phase_claims import TwoPhaseCommit
+from model.coordinator_abstract.two_phase_commit import PreparedState
+from model.language import Bool, action, false, ite, true
+from model.releases import UNRELEASED
+from model.variants import Constants, bug
+
+ONE: Constants = {"instances": 2, "transactions": 1}
+
+
+@bug(
+    "times-out",
+    breaks="the_coordinator_aborts_nothing_alone",
+    steps=8,
+    at={"instances": 1, "transactions": 1},
+    fixed_by="kip-939",
+    in_force=UNRELEASED,
+)
+class TimesOut(TwoPhaseCommit):
+    """The coordinator aborts a transaction of two-phase commit that timed out.
+
+    The client has not heard of this, and the database commits its part. So the database has its
+    part, and Kafka has none. The action `fence` breaks the lemma
+    `a_record_has_a_begun_transaction`.
+    """
+
+    def may_fence(s, m: Metadata) -> Bool:
+        return AbstractCoordinatorActions.may_fence(s, m)
+
+
+@bug(
+    "aborts-prepared",
+    breaks="a_database_commit_stays",
+    steps=9,
+    at=ONE,
+    fixed_by="kip-939",
+    in_force=UNRELEASED,
+)
+class AbortsPrepared(TwoPhaseCommit):
+    """The coordinator ignores keepPreparedTxn: a new instance aborts the ongoing transaction.
+
+    This is the rule for clients without two-phase commit. The action `keep_prepared` breaks the
+    lemma `a_record_has_a_begun_transaction`.
+    """
+
+    def keep(
+        s, i: TransactionalId, c: Instance, producer_id: ProducerId, producer_epoch: ProducerEpoch
+    ) -> None:
+        m, another = s.log[i], s.log[i].producer_id != producer_id
+        marker_epoch = ite(another, s.last_epoch, producer_epoch)
+        s.prepare(i, (m.transaction, false), marker_epoch, producer_id, another)
+
+
+@bug(
+    "raises-epoch-once",
+    breaks="one_instance_has_an_epoch",
+    steps=13,
+    at=ONE,
+    fixed_by="kip-939",
+    in_force=UNRELEASED,
+)
+class RaisesEpochOnce(TwoPhaseCommit):
+    """The coordinator does not raise the epoch when a new instance ends the transaction.
+
+    The epoch was raised for the new instance. After the abort, a retry of the old instance looks as
+    if its own abort had raised the epoch. So the coordinator answers with the epoch of the new
+    instance. The action `complete_prepared` breaks the lemma `a_decision_follows`.
+    """
+
+    def raises_epoch(s, m: Metadata, marker_epoch: ProducerEpoch) -> Bool:
+        return ite(
+            s.is_kept(m), m.producer_epoch == marker_epoch, super().raises_epoch(m, marker_epoch)
+        )
+
+    @action
+    def complete_prepared(
+        s, i: TransactionalId, raised_epoch: ProducerEpoch, next_id: ProducerId
+    ) -> None:
+        """The coordinator takes the epoch of the transaction for the one before."""
+        records = s.stamp[s.log[i].transaction]
+        super().complete_prepared(i, raised_epoch, next_id)
+        s.appended[i].last_id = records.producer_id
+        s.appended[i].last_epoch = records.producer_epoch
+
+
+@bug(
+    "marks-new-id",
+    breaks="no_hanging_transaction",
+    steps=15,
+    at={**ONE, "producer_ids": 3, "producer_epochs": 2},
+    fixed_by="kip-939",
+    in_force=UNRELEASED,
+)
+class MarksNewId(TwoPhaseCommit):
+    """The markers carry the producer id of the new instance, not that of the records.
+
+    The epochs of the old id ran out when the new instance received its epoch, so it has another
+    producer id. Its markers do not close the transaction of the old id. The action `write_marker`
+    breaks the claim `no_hanging_transaction`.
+    """
+
+    def id_in_marker(s, x: Transaction) -> ProducerId:
+        m = s.metadata_of(x)
+        is_new = s.is_ended_for_another(m) & (m.transaction == x)
+        return ite(is_new, m.last_id, super().id_in_marker(x))
+
+
+@bug(
+    "ignores-prepared-epoch",
+    breaks="the_client_decides",
+    steps=15,
+    at={"instances": 2},
+    fixed_by="kip-939",
+    in_force=UNRELEASED,
+)
+class IgnoresPreparedEpoch(TwoPhaseCommit):
+    """completeTransaction compares only the producer ids of the prepared state and the transaction.
+
+    Their epochs may differ: the database may still have the prepared state of the previous
+    transaction. Then the new instance commits a transaction that the database has not committed.
+    The action `request_completion` breaks the lemma `requests_follow_the_database`.
+    """
+
+    def has_state(s, x: Transaction, state: PreparedState) -> Bool:
+        return s.stamp[x].producer_id == state.producer_id
+
+
+@bug(
+    "zombie-commits-database",
+    breaks="a_database_commit_stays",
+    steps=12,
+    at=ONE,
+    fixed_by="kip-939",
+    in_force=UNRELEASED,
+)
+class ZombieCommitsDatabase(TwoPhaseCommit):
+    """The database accepts a commit of an instance that a new instance has replaced.
+
+    The new instance finds no prepared state in the database, and aborts the transaction in Kafka.
+    Then the database commits its part for the old instance. Kafka cannot prevent this: the
+    application has to fence the old instance in the database too. The action `commit_in_database`
+    breaks the lemma `the_database_commits_or_refuses`.
+    """
+
+    def may_decide(s, x: Transaction) -> Bool:
+        return true
+
+
+@bug(
+    "forgets-new-epoch",
+    breaks="one_instance_has_an_epoch",
+    steps=11,
+    at=ONE,
+    fixed_by="kip-939",
+    in_force=UNRELEASED,
+)
+class ForgetsNewEpoch(TwoPhaseCommit):
+    """The coordinator's log does not have the producer id and epoch of the new instance.
+
+    The next coordinator reads only the epoch of the transaction, and gives the same larger epoch
+    to another instance. The action `fail_over` breaks the lemma `no_stamp_is_newer_than_the_log`.
+    """
+
+    @action
+    def fail_over(s, epoch: CoordinatorEpoch) -> None:
+        """The next coordinator reads the log, which has only the epochs of transactions."""
+        super().fail_over(epoch)
+        for i in TransactionalId:
+            m, records = s.log[i], s.stamp[s.log[i].transaction]
+            kept, last_id, last_epoch = s.is_kept(m), records.producer_id, records.producer_epoch
+            marker_epoch = ite(kept, ProducerEpoch.least(), m.marker_epoch)
+            s.log[i].producer_id = ite(kept, last_id, m.producer_id)
+            s.log[i].producer_epoch = ite(kept, last_epoch, m.producer_epoch)
+            s.log[i].marker_epoch = marker_epoch

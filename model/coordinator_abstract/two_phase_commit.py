@@ -1,0 +1,319 @@
+"""Abstract coordinators with two-phase commit (KIP-939): a new instance keeps the transaction.
+
+A client writes to a database and to Kafka. The database commits its part first, and stores the
+*prepared state* in the same step: the producer id and epoch of the transaction. Then the client
+requests the commit in Kafka. If the client stops in between, a new instance sends InitProducerId
+with keepPreparedTxn. The coordinator keeps the ongoing transaction, and gives the new instance a
+larger epoch, or another producer id if the epochs run out. The response also has the producer id
+and epoch of the ongoing transaction. If the database has this prepared state, the new instance
+requests the commit, otherwise the abort.
+
+So the log has two epochs of a kept transaction: that of its records, and that of the instance that
+may end it. The markers have the producer id of the records. Their epoch is reserved when the first
+new instance keeps the transaction: it is above that of the records, and not above that of the new
+instance.
+
+The spec has these actions and those of the version `kip-1228`. No action is fair.
+
+    coordinator  enable_two_phase, keep_prepared, complete_prepared
+    database     commit_in_database
+    clients      request_completion, receive_completion
+
+Source: KIP-939; TransactionMetadata.isDistributedTwoPhaseCommitTxn and InitProducerIdResponse of
+Apache Kafka 4.3; KAFKA-15370.
+Simplified: a transactional id takes part in two-phase commit from its first request on, or never.
+Every new instance keeps the ongoing transaction, and no administrator ends one. The database keeps
+each prepared state. The request that finds none stores a refusal instead, so that the old instance
+cannot commit later.
+"""
+
+from __future__ import annotations
+
+from model.coordinator_abstract.state import (
+    Instance,
+    Metadata,
+    ProducerEpoch,
+    ProducerId,
+    Transaction,
+    TransactionalId,
+)
+from model.coordinator_abstract.versions import AbstractCoordinator
+from model.language import (
+    Bool,
+    Map,
+    Nothing,
+    Record,
+    Set,
+    action,
+    all_of,
+    exists,
+    false,
+    forall,
+    implies,
+    ite,
+    true,
+    when,
+)
+
+
+class PreparedState(Record):
+    """The producer id and epoch of an ongoing transaction (Kafka: PreparedTxnState)."""
+
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+
+
+class TwoPhaseActions(AbstractCoordinator):
+    """The variables and actions of two-phase commit: a database, and instances that keep a
+    transaction.
+    """
+
+    two_phase: Set[TransactionalId]  # its transactions have no timeout
+    in_database: Set[Transaction]  # the database has committed, with the prepared state
+    refused: Set[Transaction]  # the database has stored a refusal instead
+    is_keeping: Set[Instance]  # it has received an ongoing transaction, to end it
+    ongoing: Map[Instance, PreparedState]  # as it received this transaction
+    commit_sent: Map[ProducerId, Set[ProducerEpoch]]  # EndTxn for a kept transaction
+    abort_sent: Map[ProducerId, Set[ProducerEpoch]]
+
+    keeper: Map[Transaction, Instance | Nothing]  # the newest instance that keeps it; history
+
+    # ---- predicates
+
+    def is_two_phase(s, x: Transaction) -> Bool:
+        """True if the transaction is one of two-phase commit."""
+        return s.two_phase[s.stamp[x].transactional_id]
+
+    def is_kept(s, m: Metadata) -> Bool:
+        """True if the record's transaction is ongoing, and kept for a new instance.
+
+        Only such an ongoing record has the epoch of its markers.
+        """
+        return m.is_ongoing & (ProducerEpoch.least() < m.marker_epoch)
+
+    def is_ended_for_another(s, m: Metadata) -> Bool:
+        """True if an instance that kept the record's transaction has ended it."""
+        return s.has_decision(m) & ~s.is_decided_under(m, m.transaction)
+
+    def id_in_markers(s, m: Metadata) -> ProducerId:
+        """Returns the producer id of the transaction's records.
+
+        A new instance may have another one. A marker with this id closes no record of the
+        transaction: the variant `marks-new-id` breaks the claim `no_hanging_transaction` in 15
+        steps.
+        """
+        return s.stamp[m.transaction].producer_id
+
+    # ---- the coordinator
+
+    @action
+    def enable_two_phase(s, i: TransactionalId) -> None:
+        """The first request of a transactional id enables two-phase commit.
+
+        Kafka: transaction.two.phase.commit.enable, InitProducerId with Enable2Pc. Simplified: this
+        is a step of its own. Without the guard that the transactional id has had no producer id,
+        the claim `a_database_commit_stays` breaks in 9 steps.
+        """
+        when(forall(s.assigned[p] != i for p in ProducerId))
+        s.two_phase[i] = True
+
+    def may_fence(s, m: Metadata) -> Bool:
+        """True if the ongoing transaction is not one of two-phase commit, which has no timeout.
+
+        Kafka: TransactionStateManager.timedOutTransactions. Without this rule, the variant
+        `times-out` breaks the claim `the_coordinator_aborts_nothing_alone` in 8 steps.
+        """
+        return super().may_fence(m) & ~s.is_two_phase(m.transaction)
+
+    def keep(
+        s, i: TransactionalId, c: Instance, producer_id: ProducerId, producer_epoch: ProducerEpoch
+    ) -> None:
+        """Appends the ongoing transaction again, with the producer id and epoch of the new
+        instance.
+
+        If the coordinator aborts the transaction instead, as for other clients, the variant
+        `aborts-prepared` breaks the claim `a_database_commit_stays` in 9 steps. If the log does not
+        have the new producer id and epoch, the variant `forgets-new-epoch` breaks the claim
+        `one_instance_has_an_epoch` in 11 steps.
+        """
+        m = s.log[i]
+        reserved = ite(m.producer_id == producer_id, producer_epoch, s.last_epoch)
+        s.assigned[producer_id] = i
+        s.write(
+            i,
+            Metadata(
+                is_known=true,
+                is_ongoing=true,
+                is_prepared=false,
+                is_complete=false,
+                commits=false,
+                producer_id=producer_id,
+                producer_epoch=producer_epoch,
+                transaction=m.transaction,
+                partitions=m.partitions,
+                last_id=producer_id,
+                last_epoch=ProducerEpoch.least(),
+                marker_epoch=ite(s.is_kept(m), m.marker_epoch, reserved),
+            ),
+            answering=c,
+        )
+
+    @action
+    def keep_prepared(
+        s, i: TransactionalId, c: Instance, producer_id: ProducerId, producer_epoch: ProducerEpoch
+    ) -> None:
+        """A new instance receives a larger epoch or another producer id; the ongoing transaction
+        stays.
+
+        Kafka: KIP-939, InitProducerId with keepPreparedTxn. Simplified: the response arrives at
+        once or never. Without the guard that a transaction is ongoing, the claim
+        `a_database_commit_stays` breaks in 9 steps.
+        """
+        m = s.log[i]
+        when(
+            s.two_phase[i],
+            m.is_ongoing,
+            producer_epoch < s.last_epoch,
+            s.is_next(m, producer_id, producer_epoch),
+        )
+        s.keep(i, c, producer_id, producer_epoch)
+
+    def take_effect(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
+        """Applies a committed record of the log; an instance that keeps a transaction receives
+        its producer id and epoch.
+        """
+        super().take_effect(i, m, answering)
+        x, kept = m.transaction, s.is_kept(m)
+        s.keeper[x] = ite(kept, answering, s.keeper[x])
+        for c in Instance:
+            receives = (answering == c) & kept
+            known, stamp = s.ongoing[c], s.stamp[x]
+            s.is_keeping[c] = ite(answering == c, kept, s.is_keeping[c])
+            s.ongoing[c].producer_id = ite(receives, stamp.producer_id, known.producer_id)
+            s.ongoing[c].producer_epoch = ite(receives, stamp.producer_epoch, known.producer_epoch)
+
+    @action
+    def complete_prepared(
+        s, i: TransactionalId, raised_epoch: ProducerEpoch, next_id: ProducerId
+    ) -> None:
+        """The coordinator commits or aborts a kept transaction, as the new instance requests.
+
+        Kafka: KIP-939, EndTxn under the epoch of the new instance. The epoch is raised again for
+        the next transaction of this instance. Otherwise a retry of the old instance looks as if it
+        had succeeded: the variant `raises-epoch-once` breaks the claim `one_instance_has_an_epoch`
+        in 13 steps. Without the guard that the new instance has sent its request, the claim
+        `a_database_commit_stays` breaks in 11 steps.
+        """
+        m = s.log[i]
+        p, e, another = m.producer_id, m.producer_epoch, s.needs_another_id(raised_epoch)
+        when(s.is_kept(m), s.commit_sent[p][e] | s.abort_sent[p][e])
+        s.prepare(i, (m.transaction, s.commit_sent[p][e]), raised_epoch, next_id, another)
+        s.appended[i].marker_epoch = m.marker_epoch
+
+    # ---- the client and its database
+
+    @action
+    def begin(s, x: Transaction, i: Instance) -> None:
+        """A client begins a transaction, unless it keeps one.
+
+        The method of Kafka, the simplification and the other guards are those of the version
+        `kip-1228`. Without the guard that the client keeps no transaction, the claim
+        `the_client_decides` breaks in 13 steps.
+        """
+        when(~s.is_keeping[i])
+        super().begin(x, i)
+
+    def may_decide(s, x: Transaction) -> Bool:
+        """True if the database has not stored a refusal of the transaction.
+
+        Kafka cannot enforce this rule. Without it, the variant `zombie-commits-database` breaks the
+        claim `a_database_commit_stays` in 12 steps.
+        """
+        return ~s.refused[x]
+
+    @action
+    def commit_in_database(s, x: Transaction) -> None:
+        """The database commits its part of a transaction, together with the prepared state.
+
+        Kafka: KIP-939, the prepared state that prepareTransaction returns. Simplified: the client
+        may have records that are not acknowledged. Without the guard that the client has not
+        requested the abort, the claim `a_database_commit_stays` breaks in 8 steps.
+        """
+        when(s.begun[x], s.is_two_phase(x), ~s.abort_requested[x], s.may_decide(x))
+        s.in_database[x] = True
+
+    @action
+    def request_commit(s, x: Transaction) -> None:
+        """A client sends EndTxn to commit; in two-phase commit, the database has committed before.
+
+        The method of Kafka, the simplification and the other guards are those of the version
+        `kip-1228`. Without the guard that the database has committed, the claim
+        `the_client_decides` breaks in 9 steps.
+        """
+        when(implies(s.is_two_phase(x), s.in_database[x]))
+        super().request_commit(x)
+
+    @action
+    def request_abort(s, x: Transaction) -> None:
+        """A client sends EndTxn to abort, unless the database has committed.
+
+        The method of Kafka, the simplification and the other guards are those of the version
+        `kip-1228`. Without the guard that the database has not committed, the claim
+        `a_database_commit_stays` breaks in 8 steps.
+        """
+        when(~s.in_database[x])
+        super().request_abort(x)
+
+    # ---- the new instance
+
+    def has_state(s, x: Transaction, state: PreparedState) -> Bool:
+        """True if the transaction began with this producer id and epoch.
+
+        If only the producer ids are compared, the variant `ignores-prepared-epoch` breaks the claim
+        `the_client_decides` in 15 steps.
+        """
+        stamp = s.stamp[x]
+        return all_of(
+            stamp.producer_id == state.producer_id, stamp.producer_epoch == state.producer_epoch
+        )
+
+    def finds(s, c: Instance) -> Bool:
+        """True if the database has committed the transaction that the instance keeps."""
+        return exists(s.in_database[x] & s.has_state(x, s.ongoing[c]) for x in Transaction)
+
+    @action
+    def request_completion(s, c: Instance) -> None:
+        """A new instance reads the database, and sends EndTxn for the transaction that it keeps.
+
+        Kafka: KIP-939, completeTransaction of the producer. The request may arrive late, or twice.
+        Simplified: to read the database and to send are one step. Without the guard that the
+        instance keeps a transaction, the claim `a_database_commit_stays` breaks in 14 steps. Every
+        claim also holds if the instance may read the database again.
+        """
+        p, e, found = s.held[c].producer_id, s.held[c].producer_epoch, s.finds(c)
+        when(s.is_keeping[c], ~s.commit_sent[p][e], ~s.abort_sent[p][e])
+        for x in Transaction:
+            is_it = s.begun[x] & s.has_state(x, s.ongoing[c])
+            s.refused[x] = s.refused[x] | is_it & ~found
+        s.commit_sent[p][e] = found
+        s.abort_sent[p][e] = ~found
+
+    @action
+    def receive_completion(s, c: Instance) -> None:
+        """A new instance learns that the transaction that it keeps was ended, and gets its next
+        epoch.
+
+        Kafka: EndTxnResponse, TransactionManager. Without the guard that the log has a commit or
+        abort, the claim `one_instance_has_an_epoch` breaks in 13 steps.
+        """
+        held = s.held[c]
+        m = s.log[held.transactional_id]
+        when(
+            s.is_keeping[c],
+            s.has_decision(m),
+            m.last_id == held.producer_id,
+            m.last_epoch == held.producer_epoch,
+        )
+        s.is_keeping[c] = False
+        s.held[c].producer_id = m.producer_id
+        s.held[c].producer_epoch = m.producer_epoch
