@@ -11,7 +11,8 @@ Each row has a larger system, a small spec that the system refines, and the modu
                                 ->  read-committed-abstract  (`detailed_read_committed`)
                                 ->  coordinator-abstract   (`detailed_coordinator`,
                                                             `detailed_continuation`,
-                                                            `detailed_verification`)
+                                                            `detailed_verification`,
+                                                            `detailed_kept_transactions`)
     detailed idempotence        ->  idempotence-abstract with restarts  (`detailed_idempotence`)
     detailed classic group      ->  classic-group-abstract   (`detailed_classic_group`)
     detailed consumer group     ->  consumer-group-abstract  (`detailed_consumer_group`)

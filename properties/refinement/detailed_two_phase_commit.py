@@ -8,8 +8,8 @@ state stays the same when the coordinator keeps a transaction for a new instance
 coordinator completes the transaction, the abstract producer moves to the new instance's next epoch
 (`init_producer`).
 
-The spec `coordinator-abstract` does not allow these steps, because its coordinator always fences an
-ongoing transaction before a new instance gets an epoch.
+The coordinator never fails in this abstract spec. For one that fails, see
+`detailed_kept_transactions`.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: as in `detailed_transactions`; the database is left out.

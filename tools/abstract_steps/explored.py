@@ -24,6 +24,7 @@ from model.share_group.versions import Kafka43, ShareGroup
 from model.share_group_abstract.versions import Kafka43 as AbstractKafka43
 from model.transactions.continuation import Continuation
 from model.transactions.state import QUIET
+from model.transactions.two_phase_commit import TwoPhaseCommit
 from model.transactions.versions import Transactions, Verification
 from model.variants import Constants
 from properties.refinement import (
@@ -40,6 +41,7 @@ from properties.refinement import (
 )
 from properties.refinement.detailed_continuation import ContinuationRefinement
 from properties.refinement.detailed_group_offsets import WithoutResets
+from properties.refinement.detailed_kept_transactions import KeptTransactionsRefinement
 from properties.refinement.detailed_verification import (
     VerificationRefinement,
     WithoutEmptyEnds,
@@ -140,6 +142,13 @@ EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
         ),
         walk(VerificationRefinement(WithoutEmptyEnds(**{**QUIET, **RECORDS_AND_MARKERS_LATE}))),
         walk(VerificationRefinement(Verification(**{**ONE, "ids_expire": True}))),
+    ),
+    "coordinator-abstract kip-939": (
+        walk(
+            KeptTransactionsRefinement(TwoPhaseCommit(**{**ONE, **LATE, "coordinator_failures": 1}))
+        ),
+        walk(KeptTransactionsRefinement(TwoPhaseCommit(**QUIET))),
+        walk(KeptTransactionsRefinement(TwoPhaseCommit(**{**ONE, "ids_expire": True}))),
     ),
     "read-committed-abstract": (
         walk(
