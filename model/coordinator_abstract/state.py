@@ -11,7 +11,7 @@ because Kafka's coordinator changes its memory when an append is committed. The 
 or abort already has the producer id of the next transaction. The next epoch is any larger one.
 InitProducerId has an expected producer id and epoch (KIP-360) only in the version `kip-360`.
 Partitions lose no records. They verify (KIP-890 part 1) only in the version `kip-890-part-1`, which
-has transaction version 1.
+has transaction version 1. Only the version `kip-939` has two-phase commit.
 """
 
 from __future__ import annotations

@@ -38,6 +38,10 @@ NEVER: Final[Mapping[tuple[str, str], str]] = {
         "is refused; the version below takes this action"
         for action in ("refuse", "renumber", "restart")
     },
+    ("coordinator-abstract kip-939", "fence"): "every transaction of `transactions kip-939` takes "
+    "part in two-phase commit; the version `kip-1228` takes this action",
+    ("coordinator-abstract kip-939", "enable_two_phase"): "it comes before the first step of "
+    "`transactions kip-939`",
     ("read-committed-abstract", "append_next"): "a transaction of the spec `transactions` has one "
     "record in a partition",
     ("read-committed-abstract", "append_plain"): "every record of the spec `transactions` is in a "
