@@ -95,7 +95,10 @@ class RaisesEpochOnce(TwoPhaseCommit):
     def complete_prepared(
         s, i: TransactionalId, raised_epoch: ProducerEpoch, next_id: ProducerId
     ) -> None:
-        """The coordinator takes the epoch of the transaction for the one before."""
+        """The coordinator's record has the epoch of the transaction as the one before.
+
+        Kafka: KIP-939, as in the version `kip-939`.
+        """
         records = s.stamp[s.log[i].transaction]
         super().complete_prepared(i, raised_epoch, next_id)
         s.appended[i].last_id = records.producer_id
@@ -128,7 +131,7 @@ class MarksNewId(TwoPhaseCommit):
     "ignores-prepared-epoch",
     breaks="the_client_decides",
     steps=15,
-    at={"instances": 2},
+    at={"instances": 2, "coordinator_epochs": 1},
     fixed_by="kip-939",
     in_force=UNRELEASED,
 )
@@ -140,8 +143,8 @@ class IgnoresPreparedEpoch(TwoPhaseCommit):
     The action `request_completion` breaks the lemma `requests_follow_the_database`.
     """
 
-    def has_state(s, x: Transaction, state: PreparedState) -> Bool:
-        return s.stamp[x].producer_id == state.producer_id
+    def is_recorded(s, x: Transaction, state: PreparedState) -> Bool:
+        return s.in_database[x] & (s.stamp[x].producer_id == state.producer_id)
 
 
 @bug(
@@ -182,7 +185,10 @@ class ForgetsNewEpoch(TwoPhaseCommit):
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """The next coordinator reads the log, which has only the epochs of transactions."""
+        """The next coordinator reads the log, which has only the epochs of transactions.
+
+        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition.
+        """
         super().fail_over(epoch)
         for i in TransactionalId:
             m, records = s.log[i], s.stamp[s.log[i].transaction]

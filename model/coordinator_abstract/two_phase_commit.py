@@ -267,19 +267,23 @@ class TwoPhaseActions(AbstractCoordinator):
     # ---- the new instance
 
     def has_state(s, x: Transaction, state: PreparedState) -> Bool:
-        """True if the transaction began with this producer id and epoch.
-
-        If only the producer ids are compared, the variant `ignores-prepared-epoch` breaks the claim
-        `the_client_decides` in 15 steps.
-        """
+        """True if the transaction began with this producer id and epoch."""
         stamp = s.stamp[x]
         return all_of(
             stamp.producer_id == state.producer_id, stamp.producer_epoch == state.producer_epoch
         )
 
+    def is_recorded(s, x: Transaction, state: PreparedState) -> Bool:
+        """True if the prepared state of `x` in the database is the state `state`.
+
+        If only the producer ids are compared, the variant `ignores-prepared-epoch` breaks the claim
+        `the_client_decides` in 15 steps.
+        """
+        return s.in_database[x] & s.has_state(x, state)
+
     def finds(s, c: Instance) -> Bool:
         """True if the database has committed the transaction that the instance keeps."""
-        return exists(s.in_database[x] & s.has_state(x, s.ongoing[c]) for x in Transaction)
+        return exists(s.is_recorded(x, s.ongoing[c]) for x in Transaction)
 
     @action
     def request_completion(s, c: Instance) -> None:

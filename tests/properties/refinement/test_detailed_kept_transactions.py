@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from model.transactions.state import QUIET
 from model.transactions.two_phase_bugs import (
     ONE,
     AbortsPrepared,
@@ -27,11 +26,6 @@ def test_kept_transactions_refine_the_abstract_spec_while_the_coordinator_fails(
     assert (walk.pairs, walk.unexplained) == (2_235, [])
     actions = {action.name for action in refinement.abstract.actions}
     assert {*walk.explained} == (actions | {"none"}) - NEVER
-
-
-def test_two_kept_transactions_refine_the_abstract_spec() -> None:
-    walk = KeptTransactionsRefinement(TwoPhaseCommit(**QUIET)).walk()
-    assert (walk.pairs, walk.unexplained) == (1_886, [])
 
 
 @pytest.mark.parametrize(
