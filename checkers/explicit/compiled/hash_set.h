@@ -32,7 +32,7 @@ enum {
   SLOTS = 10,  /* per bucket */
   TAG = 16,    /* bits of the prefix that a slot stores */
   REACH = 128, /* a state at this distance from its home bucket is far */
-  AHEAD = 12,  /* letters whose buckets are prefetched */
+  AHEAD = 20,  /* letters whose buckets are prefetched */
 };
 
 #define NOWHERE UINT32_MAX /* the number of a state that is not in the set */

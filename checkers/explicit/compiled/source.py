@@ -84,7 +84,6 @@ class Source:
     @property
     def sizes(self) -> str:
         places = self.layout.places or [(0, 0, 0)]
-        words, shifts, _ = zip(*places, strict=True)
         numbers = {
             "CELLS": len(self.at.cells),
             "WORDS": self.layout.words,
@@ -100,16 +99,16 @@ class Source:
         cells = " ".join(
             f"X({c}, {', '.join(map(str, p))})" for c, p in enumerate(self.layout.places)
         )
-        others = [f"~({(1 << width) - 1}ull << {shift})" for _, shift, width in places]
+        table = ", ".join(
+            f"{{~({(1 << width) - 1}ull << {shift}), {word}, {shift}}}"
+            for word, shift, width in places
+        )
         return "".join(
             [
                 f"#define FOR_EVERY_CELL(X) {cells}\n",
                 *(f"#define {name} {number}\n" for name, number in numbers.items()),
-                *(
-                    f"static const uint8_t {name}[] = {{{', '.join(map(str, column))}}};\n"
-                    for name, column in (("WORD", words), ("SHIFT", shifts))
-                ),
-                f"static const uint64_t OTHERS[] = {{{', '.join(others)}}};\n",
+                "typedef struct { uint64_t others; uint32_t word, shift; } Place;\n",
+                f"static const Place PLACE[] = {{{table}}};\n",
                 f"static const uint32_t ACTION[] = {{{', '.join(map(str, actions)) or '0'}}};\n",
                 f"typedef uint{BYTE * self.label_bytes}_t Label;\n",
             ]

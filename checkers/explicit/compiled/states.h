@@ -21,8 +21,9 @@ INLINE void unpack(const Packed *p, uint8_t *s) {
 }
 
 INLINE void put(Packed *p, int cell, int value) {
-  uint64_t *word = p->word + WORD[cell];
-  *word = (*word & OTHERS[cell]) | (uint64_t)value << SHIFT[cell];
+  Place at = PLACE[cell];
+  uint64_t *word = p->word + at.word;
+  *word = (*word & at.others) | (uint64_t)value << at.shift;
 }
 
 /* Fingerprints need a good hash: Murmur3's finalizer, applied to one word after another, a bijection of

@@ -78,7 +78,7 @@ static void put_in_new(Search *all, Set *set, const Outbox *box, uint64_t *fresh
 /* Makes room for so many new states of a worker; returns false if there is none. */
 static int has_drafts(Worker *w, uint64_t states) {
   uint64_t *failed = &w->found.failed, room = states * 5 / 4 + 1024;
-  if (states <= w->room) return 1;
+  if (states < w->room) return 1;
   w->ordered = grown(failed, w->ordered, room * sizeof *w->ordered);
   w->drafts = grown(failed, w->drafts, room * sizeof *w->drafts);
   w->incomplete = grown(failed, w->incomplete, room * sizeof *w->incomplete);
