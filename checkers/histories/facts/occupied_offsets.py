@@ -143,7 +143,7 @@ class OffsetCounts:
         if not len(self.bits):
             return counts
         near = word_of(first) == word_of(end)
-        some = np.flatnonzero(near & (first < end))
+        some = np.flatnonzero(near)
         at, found = self.index.find(key[some], word_of(first[some]))
         inside = (bit_of(end[some]) - ONE) & ~(bit_of(first[some]) - ONE)
         counts[some] = np.bitwise_count(self.bits.take(at, mode="clip") & inside) * found

@@ -58,7 +58,7 @@ def operations(draw: st.DrawFn, at: int, sent: set[tuple[str, str]]) -> Operatio
     for _ in range(draw(st.integers(0, 4)) if f in {"poll", "txn"} else 0):
         did.append(Poll(draw(keys), draw(offsets), draw(values)))
     if f == "poll" and draw(st.integers(0, 4)) == 0:
-        did.append(Rebalanced(draw(keys)))
+        did.append(Rebalanced(draw(st.sampled_from([micro.key for micro in did] or KEYS))))
     levels: list[Isolation | None] = [None, None, "read_committed", "read_uncommitted"]
     return Operation(
         process=draw(st.integers(0, 2)),
