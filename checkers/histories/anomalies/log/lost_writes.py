@@ -184,13 +184,13 @@ def _unread_below_bound(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Ba
     """
     at, writes = first_rows(batch), took_effect(batch, unconfirmed.committed)
     key, offset = (batch.ints(name).take(at) for name in ("key", "offset"))
-    # Unconfirmed values are decided by `_unconfirmed_unread_below_bound`.
+    # Unconfirmed values are decided by `_unconfirmed_unread_below_bound`. At each location of
+    # another value, a send was acknowledged.
     owed = (
         (offset != UNKNOWN_OFFSET)
         & _is_owed(bounds, key, offset)
         & ~unconfirmed.of_first_rows(batch)
     )
-    owed &= any_in_run(writes, at)
     count = int(np.count_nonzero(owed))
     if not count:
         return _OWED.empty_table()
