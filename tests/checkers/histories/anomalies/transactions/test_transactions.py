@@ -64,6 +64,9 @@ TORN = """
     p1  send k=e                                  -> ok @9
     c1  poll                                      -> ok k=d@7
 """
+FAILED_BEFORE = """
+    t0  txn k=a                                   -> fail @4
+"""
 EARLY = """
     t1  txn{end=30} k=a ...
     c1  poll             -> ok k=a@0
@@ -117,6 +120,7 @@ PIPELINE = """
     ("text", "found"),
     [
         (TORN % "ok @? @0 @0", {"torn-transaction": 1}),
+        (FAILED_BEFORE + TORN % "ok @? @0 @0", {"torn-transaction": 1}),
         (TORN % "ok @1 @0 @0", {"torn-transaction": 1}),
         (TORN % "info", {"torn-transaction": 1}),
         (TORN % "fail", {}),
