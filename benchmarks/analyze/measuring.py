@@ -36,7 +36,7 @@ _TIMES: Final = ("cpu_s", "system_s", "wall_s", "ready_cpu_s", "ready_s")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """The time and memory of one check by one engine, and the wrong results.
+    """The time and memory of one check by one engine, and the anomalies with wrong results.
 
     The fields `ready_...` have the time before the check, for imports and the engine's start.
     """

@@ -48,7 +48,7 @@ def list_command(run: Run, kind: str | None, kafka: str | None) -> None:
 
 
 def of_release(run: Run, kind: str | None, release: str) -> None:
-    """Lists the items of a kind, such as bugs, that a release of Kafka has."""
+    """Lists what a release of Kafka has of one kind, such as its bugs."""
     if kind not in catalogue.WITH_RELEASES:
         of_release = ", ".join(catalogue.WITH_RELEASES)
         raise InputFault(f"--kafka {release}: name a kind that has releases: {of_release}")

@@ -119,7 +119,8 @@ class Run:
     def poll(self) -> None:
         """Raises KeyboardInterrupt if the user has pressed Ctrl-C.
 
-        The exception at the key press may have been lost: see `interrupt`.
+        Python also raises KeyboardInterrupt at the key press, but that exception may have been
+        lost: see the method `interrupt`.
         """
         if self.interrupted:
             raise KeyboardInterrupt

@@ -37,9 +37,10 @@ class PathFault(InputFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Path:
-    """The steps taken from an initial state, and the state after each of them.
+    """The steps taken from an initial state, and the state after each step.
 
-    If a step could not be taken, `stopped` is this step, and the states end before it.
+    If a step of the path could not be taken, `stopped` is this step. The last state is then the
+    state before this step.
     """
 
     walk: Walk

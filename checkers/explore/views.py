@@ -167,7 +167,8 @@ def judged_from(path: Path) -> int:
 def first_broken(path: Path, claim: Claim) -> int | None:
     """Returns the first step after which the claim is false, or None.
 
-    In a long path, only the last steps are evaluated (`judged_from`).
+    In a long path, the claim is evaluated only in the states from number `judged_from` on. So no
+    earlier step is returned.
     """
     judged = range(judged_from(path), len(path.states))
     return next((k for k in judged if _holds(path, claim, k) is False), None)

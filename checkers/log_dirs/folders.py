@@ -66,9 +66,10 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """A topic partition, and the positions of its logs (one per replica) and segments.
+    """A topic partition, and where a `LogDirs` has its logs (one per replica) and segments.
 
-    The positions refer to the tuples `logs` and `segments` of a `LogDirs`.
+    `logs` and `segments` are ranges of indexes into the tuples `logs` and `segments` of the
+    `LogDirs`.
     """
 
     name: str

@@ -49,7 +49,11 @@ def decided(run: KeptRun) -> dict[tuple[str, str, str | None], KeptVerdict]:
 
 
 def flaky(runs: Iterable[KeptRun]) -> tuple[Flaky, ...]:
-    """Returns the flaky verdicts of the runs, in the order of their claims."""
+    """Returns the claims that are violated in some runs, and hold in others under the same
+    conditions.
+
+    The results are sorted by claim and subject.
+    """
     seen: dict[_Conditions, dict[str, str]] = {}
     for run in runs:
         if run.uncommitted:

@@ -30,7 +30,8 @@ STATES: Final = {
 def page(runs: Sequence[KeptRun], unsteady: Sequence[Flaky]) -> str:
     """Returns an HTML page with the history of each claim; violated claims come first.
 
-    Flaky claims come next. Without runs, the page has no claims, and a sentence states this.
+    Flaky claims come next: claims that differ between runs under the same conditions. Without runs,
+    the page has no claims, and a sentence states this.
     """
     rows: dict[tuple[str, str], list[tuple[KeptRun, KeptVerdict]]] = {}
     for run in runs:

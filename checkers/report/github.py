@@ -109,7 +109,10 @@ def _escaped(text: str, also: str = "") -> str:
 
 
 def summary(result: RunResult) -> str:
-    """Returns Markdown: a table of verdicts and the first violation, collapsed; at most 900 kB."""
+    """Returns Markdown of at most 900 kB: a table of verdicts, and the first violation.
+
+    The violation is in a collapsed section.
+    """
     started = result.started
     line = started.command_line if started is not None else "urteil"
     return "\n".join(

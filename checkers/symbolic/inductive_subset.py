@@ -6,9 +6,9 @@ the dropped claims as assumptions. If another condition fails, its claim is drop
 that remain are true initially, and every action preserves them. So they are true in every reachable
 state.
 
-A claim that needs a dropped claim is dropped in turn, so it stays undecided. A proof that assumed
-no dropped claim stays valid and is not repeated. If no invariant remains, the search ends, because
-lemmas alone prove nothing that a user wants to know.
+A claim that needs a dropped claim is dropped in turn, so its verdict is undecided. If the proof of
+a condition assumed no dropped claim, the proof stays valid and is not repeated. If no invariant
+remains, the search ends, because lemmas alone prove nothing that a user wants to know.
 
 Source: Flanagan and Leino, Houdini, an Annotation Assistant for ESC/Java (FME 2001).
 """

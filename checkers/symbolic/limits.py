@@ -109,7 +109,9 @@ class Solver:
                 return Answer(verdict="unknown", seconds=seconds, units=units, reason=reason)
 
     def _units(self) -> int:
-        """Returns the units of work that Z3 has done in this context, for all solvers."""
+        """Returns the units of work (`rlimit`) that Z3 has done so far for all solvers of this
+        context.
+        """
         return int(self._solver.statistics().get_key_value("rlimit count"))
 
     def push(self) -> None:

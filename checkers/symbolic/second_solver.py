@@ -85,8 +85,9 @@ def opinion(script: Script, *, units: int = UNITS, limit_ms: int = LIMIT_MS) -> 
 
 
 def _attempts(script: Script) -> Iterator[tuple[Method, str, frozenset[str]]]:
-    """Yields the attempts to decide the condition: a method, a script, and the answers that
-    decide it.
+    """Yields the attempts to decide a condition of a proof.
+
+    An attempt has a method, a script, and the answers of the solver that decide the condition.
     """
     proves = frozenset({"unsat"})
     decides = proves if script.lacks_claims else proves | {"sat"}

@@ -60,9 +60,9 @@ class Script:
 def scripts(spec: Spec, proof: Proof) -> Iterator[Script]:
     """Yields a script for each condition that decides a verdict of the proof.
 
-    A condition is about a claim and an action. If the action changes no variable of the claim, the
-    condition needs no solver, and has no script. If a claim follows from other claims in the same
-    state, one script serves for all its conditions (`Proof.by_consequence`).
+    A condition states that one action preserves one claim. If the action changes no variable of the
+    claim, the condition needs no solver, and has no script. If a claim follows from other claims in
+    the same state, one script serves for all its conditions (`Proof.by_consequence`).
     """
     sorts = Unbounded()
     induction = Induction(spec, Step(spec, Translation(sorts)))

@@ -62,7 +62,9 @@ class Metadata(NamedTuple):
 
 
 class Position(NamedTuple):
-    """The state after the events of a trace so far: the spec's state, and facts beside it."""
+    """The spec's state after the events of a trace so far, and facts that the spec does not
+    have.
+    """
 
     state: RowState
     metadata: Metadata | None

@@ -2,8 +2,8 @@
 
 The pace is the number of real milliseconds in one virtual millisecond. Suites give the timeouts of
 sessions and transactions in virtual time, and a trial multiplies them by the pace. The real
-timeouts are shorter than Kafka's defaults permit, so the cluster has other settings. Each internal
-topic has one partition, so the leader of this partition is the only coordinator.
+timeouts are shorter than Kafka's defaults permit, so the cluster's settings permit shorter ones.
+Each internal topic has one partition, so the leader of this partition is the only coordinator.
 
 Source: Kafka documentation, "Broker Configs" and "Group Configs".
 """

@@ -72,8 +72,8 @@ class Contents:
     def epoch(self, broker: int, offset: int) -> int | None:
         """Returns the leader epoch of the record at an offset of a broker's log.
 
-        The log folder is read several times; the record found last counts. Returns None if no
-        record was ever found at the offset.
+        The log folder is read several times; the result comes from the latest reading that had a
+        record at this offset. Returns None if no record was ever found at the offset.
         """
         return self._epochs.get((broker, offset))
 

@@ -129,7 +129,10 @@ class WatchedTopics(RealTimeClients):
     # ------------------------------------------------------------ state
 
     def is_up(self, broker: BrokerId) -> bool:
-        """True for every broker of the cluster; subclasses that inject faults override `is_up`."""
+        """Returns True for every broker of the cluster, because this class injects no faults.
+
+        Subclasses that inject faults override `is_up`.
+        """
         return broker in self.broker_ids
 
     def leader(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> BrokerId:

@@ -11,7 +11,7 @@ member, the process replaces the member. If the group is stable, this needs no r
 
 The table lists all actions (`Next` in TLA+). WF (weakly fair): the action is taken eventually if it
 stays enabled. SF (strongly fair): the action is taken eventually if it is enabled again and again.
-Actions without a mark are not fair.
+The other actions are not fair.
 
     joining      start_static, WF join, WF replace
     rebalance    SF complete_join, assign, WF miss_assignment, SF receive_assignment, miss,
@@ -66,9 +66,9 @@ class ClassicGroupActions(ClassicGroupState):
         s.consumer[m].owns = false
 
     def gives_way(s, other: Member, m: Member) -> Bool:
-        """True if the member `other` is replaced by the joining process `m`.
+        """True if the process `m` replaces the member `other` when `m` joins.
 
-        Both have the same group.instance.id.
+        Both processes have the same group.instance.id.
         """
         return s.shares_instance(m, other)
 

@@ -163,8 +163,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def owners_of_a_persisted_generation(s) -> Bool:
         """If the log and the group have the same generation, they have the same owners.
 
-        True because the log has no generation before its owners are assigned. Later changes of the
-        owners go to the group and the log in one step.
+        True because a generation is written to the log only after its owners are assigned. If the
+        owners change later, the group and the log change in one step.
         """
         return implies(s.persisted.generation == s.group.generation, s.has_persisted_owners())
 

@@ -5,14 +5,14 @@ A group has members and reads one partition. Each change of the group raises the
 this epoch the assignor computes a *target assignment*: it chooses the member that shall own the
 partition. If another member owns the partition, the coordinator asks this owner to revoke it. The
 owner stays in its *member epoch* until one of its heartbeats no longer reports the partition. The
-coordinator also keeps a *partition epoch*; it is none if the partition is free. The chosen member
-gets the partition only when it is free.
+coordinator also keeps a *partition epoch*, which is `nothing` if the partition is free. The chosen
+member gets the partition only when the partition is free.
 
 If the answer to a heartbeat is lost, the member repeats the heartbeat with its previous epoch, and
 the coordinator accepts it. A fenced member drops its partition and joins again with epoch 0.
 
 The table lists all actions (`Next` in TLA+). WF (weakly fair): the action is taken eventually if it
-stays enabled. Actions without a mark are not fair.
+stays enabled. The other actions are not fair.
 
     group        change_subscription, WF compute_target, expire, join
     heartbeats   WF heartbeat

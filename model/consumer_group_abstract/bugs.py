@@ -31,7 +31,7 @@ class ErasesWhatComesBack(AbstractConsumerGroup):
 
 @bug("frees-at-once", breaks="one_reader", steps=9, in_force=UNRELEASED)
 class FreesAtOnce(AbstractConsumerGroup):
-    """The coordinator frees a partition before its member has given it up.
+    """The coordinator frees a partition before the member that owns the partition has given it up.
 
     Two consumers read the partition. The action `heartbeat` breaks the lemma `live_owners_have`.
     """

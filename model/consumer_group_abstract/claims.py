@@ -226,8 +226,8 @@ class AbstractConsumerGroupClaims(AbstractConsumerGroupActions):
 
     @lemma
     def owners_know_since_when(s) -> Bool:
-        """If a consumer reads a partition, the consumer's epoch is at least the epoch of this
-        assignment.
+        """A consumer that reads a partition has at least the epoch in which the coordinator
+        assigned the partition to this consumer.
 
         The lemma covers only partitions that the coordinator has recorded for the consumer. True
         because the response that assigned the partition carried this epoch.

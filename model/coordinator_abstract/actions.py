@@ -77,10 +77,11 @@ class AbstractCoordinatorActions(Coordinator):
         s.abort_requested[x] = True
 
     def answers_from(s, x: Transaction) -> Metadata:
-        """Returns the record from which the coordinator answers EndTxn: the last committed one.
+        """Returns the record from which the coordinator answers EndTxn: its last committed record.
 
-        If the coordinator answers before its commit or abort is committed to the log, the variant
-        `answers-early` breaks the claim `an_acknowledged_commit_stays` in 8 steps.
+        In the variant `answers-early`, the coordinator answers before the record of its commit or
+        abort is committed to the log. The variant breaks the claim `an_acknowledged_commit_stays`
+        in 8 steps.
         """
         return s.metadata_of(x)
 

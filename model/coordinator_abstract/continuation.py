@@ -94,9 +94,9 @@ class ContinuationActions(AbstractCoordinator):
     def commit_append(s, i: TransactionalId) -> None:
         """The record that the coordinator appended is committed.
 
-        If an instance began without a producer epoch, it is now the newest instance. What Kafka
-        does and what is simplified are as in the version `kip-1228`. Every claim also holds
-        without the guard of this action.
+        The record may answer an instance that sent InitProducerId without a producer id and epoch.
+        This instance then becomes the newest instance. The version `kip-1228` describes what Kafka
+        does and what is simplified. Every claim also holds without the guard of this action.
         """
         begins = s.is_empty(s.appended[i]) & ~s.appends_last[i]
         s.newest[i] = ite(begins, s.answering[i], s.newest[i])
@@ -107,7 +107,7 @@ class ContinuationActions(AbstractCoordinator):
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
         """A new coordinator reads the log; appends that are not committed are lost.
 
-        What Kafka does, what is simplified, and the guards are as in the version `kip-1228`.
+        The version `kip-1228` describes what Kafka does, what is simplified, and the guards.
         """
         for i in TransactionalId:
             s.appends_last[i] = s.has_last[i]
@@ -129,7 +129,7 @@ class ContinuationActions(AbstractCoordinator):
     def expects_present(s, c: Instance, m: Metadata) -> Bool:
         """True if the instance has the producer id and epoch of the metadata record `m`.
 
-        Without the comparison of epochs, the variant `raises-for-zombies` breaks the claim
+        The variant `raises-for-zombies` does not compare the epochs, and breaks the claim
         `only_the_newest_instance_has_the_epoch` in 6 steps.
         """
         held = s.held[c]
@@ -141,7 +141,7 @@ class ContinuationActions(AbstractCoordinator):
     def expects_last(s, c: Instance, m: Metadata) -> Bool:
         """True if the instance has the previous producer id and epoch of the metadata record `m`.
 
-        Without the comparison of epochs, the variant `repeats-for-zombies` breaks the claim
+        The variant `repeats-for-zombies` does not compare the epochs, and breaks the claim
         `one_instance_has_an_epoch` in 8 steps.
         """
         held = s.held[c]

@@ -4,8 +4,8 @@ The coordinator appends a record to its log, and acts when the record is committ
 begins no other append for the transactional id. If it fails, the append is lost, and the next
 coordinator reads the log: it resumes a transaction that is prepared.
 
-A commit or abort raises the producer epoch, and its markers carry the raised epoch. If that is the
-last epoch, the transactional id gets another producer id.
+A commit or abort raises the producer epoch, and its markers carry the raised epoch. If the raised
+epoch is the largest possible epoch, the transactional id gets another producer id.
 
 Source: KIP-98; KIP-890 part 2; TransactionCoordinator and TransactionMetadata of Apache Kafka 4.3.
 """
@@ -54,9 +54,7 @@ class Coordinator(AbstractCoordinatorState):
         s.answering[i] = answering
 
     def take_effect(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Applies a record of the log that is now committed, and answers the instance
-        `answering`.
-        """
+        """Applies the committed record `m` of the log, and answers the instance `answering`."""
         x = m.transaction
         s.log[i] = m
         s.committed[x] = s.committed[x] | m.is_prepared & m.commits

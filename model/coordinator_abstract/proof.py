@@ -3,12 +3,12 @@
 A *stamp* is a transactional id with a producer id and a producer epoch. The argument: the
 coordinator gives each stamp to one instance, which begins one transaction with it. A commit or
 abort uses up the epochs from the transaction's epoch to the epoch of its markers; no other stamp
-has one of these epochs. So partitions distinguish a transaction from those before and after it by
-epochs alone.
+has one of these epochs. So partitions distinguish a transaction from earlier and later transactions
+by epochs alone.
 
 The coordinator completes a transaction only after each partition has its marker, and then accepts
-the next transaction. So all pending records of a producer id belong to one transaction: that of the
-last record in the coordinator's log.
+the next transaction. So all pending records of a producer id belong to one transaction. It is the
+transaction of the last record in the coordinator's log.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ read.
 
 The table lists all actions (`Next` in TLA+). WF (weakly fair): the action is taken eventually if it
 stays enabled. SF (strongly fair): the action is taken eventually if it is enabled again and again.
-Actions without a mark are not fair.
+The other actions are not fair.
 
     coordinator  fail_over, WF load
     group        begin_rebalance, complete_rebalance, lose_all_members
@@ -297,9 +297,9 @@ class GroupOffsetsActions(GroupOffsetsState):
     def end_commit(s, m: Member) -> None:
         """The consumer's transaction commits its output records; its COMMIT marker is in flight.
 
-        Kafka: KafkaProducer.commitTransaction. Simplified: the coordinator commits in one step; the
-        spec `transactions` has the single steps. Without the guard that the transaction has not
-        ended yet, the claim `no_input_is_skipped` breaks in 9 steps.
+        Kafka: KafkaProducer.commitTransaction. Simplified: the coordinator commits in one step,
+        which is several steps in the spec `transactions`. Without the guard that the transaction
+        has not ended yet, the claim `no_input_is_skipped` breaks in 9 steps.
         """
         c = s.consumer[m]
         when(c.sent, ~c.ended)

@@ -167,7 +167,8 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @witness
     def a_later_commit_outranks_a_pending_one(s) -> Bool:
-        """Reachable: a commit is still in effect after the marker of an earlier commit has arrived.
+        """Reachable: a commit is in effect, although the marker of an earlier commit follows it in
+        the log.
 
         In such a run, the earlier commit was pending when the later commit was appended.
         """

@@ -11,7 +11,7 @@ is answered. If the lowest batch in flight is out of order, or a batch was given
 moves to a larger producer epoch. Under this epoch, it numbers its batches in flight from 0.
 
 The table lists all actions (`Next` in TLA+). WF (weakly fair): the action is taken eventually if it
-stays enabled. Actions without a mark are not fair.
+stays enabled. The other actions are not fair.
 
     replicas     WF append, WF copy, change_leader, delete
     client       send, WF acknowledge, give_up, WF refuse, WF resolve

@@ -60,7 +60,7 @@ class Kip360(IdempotentProducer):
     in_force=kafka("0.11", "2.3"),
 )
 class Kip98(IdempotentProducer):
-    """KIP-98: when a producer's last record is deleted, the broker forgets the producer.
+    """KIP-98: when the log has no record of a producer any more, the broker forgets the producer.
 
     The producer's next batch is refused with UNKNOWN_PRODUCER_ID, which is fatal (KAFKA-7190). This
     version breaks the claim `the_next_is_accepted`.

@@ -270,7 +270,9 @@ class RestartsClaims(RestartsActions):
 
     @lemma
     def records_have_numbers(s) -> Bool:
-        """Every record has a producer, epoch and sequence that a client gave to a batch."""
+        """The producer, epoch and sequence of each record are those that a client gave to one
+        batch.
+        """
         return forall(
             implies(s.has(o, p, e, q), s.is_number[p][e][q])
             for o in Offset

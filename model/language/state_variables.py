@@ -94,8 +94,8 @@ def leaves(shape: Shape, path: str, keys: tuple[t.SortInfo, ...] = ()) -> Iterat
     """Yields the variables into which a state variable is split: one for each field of a record.
 
     For example, `replica` is split into `replica.isr` and others. `shape` is the type of the
-    variable, or of a part of it. `path` and `keys` are the name and the map keys that lead to this
-    part.
+    variable, or of a part of the variable. `path` is the name of the part, such as `replica.isr`.
+    `keys` are the types of the map keys that lead to the part.
     """
     match shape:
         case LeafShape():

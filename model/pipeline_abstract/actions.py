@@ -63,9 +63,9 @@ class PipelineActions(PipelineState):
         """True if the instance has no open transaction, so that it may learn the present
         generation.
 
-        An application commits or aborts before it gives up its partitions. In the variant
-        `learns-in-transaction`, an instance may learn the generation during a transaction, and the
-        claim `each_input_at_most_once` breaks in 12 steps.
+        Before an application gives up its partitions, it commits or aborts its transaction. In the
+        variant `learns-in-transaction`, an instance may learn the generation during a transaction.
+        Then the claim `each_input_at_most_once` breaks in 12 steps.
         """
         return forall(implies(s.may_use(i, x), ~s.is_open(x)) for x in TransactionalId)
 

@@ -239,8 +239,8 @@ class FetchesBeforeInit(IdPerPartition):
 class KeepsProducer(IdPerPartition):
     """In a rebalance, an instance keeps its producer: it does not initialize its transactional id.
 
-    If the instance gets the same partition back, it may fetch the committed offset too early: the
-    coordinator has not yet received the marker of the instance's own last transaction. The action
+    The instance may get the same partition back. Then it may fetch the committed offset before the
+    coordinator has received the marker of the instance's previous transaction. The action
     `fetch_offset` breaks the lemma `only_the_reader_sends_offsets`.
     """
 

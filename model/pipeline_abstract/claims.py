@@ -137,7 +137,9 @@ class PipelineClaims(PipelineActions):
 
     @witness
     def an_aborted_offset_is_pending(s) -> Bool:
-        """Reachable: a transaction is aborted, and the group coordinator has not got the marker."""
+        """Reachable: a transaction is aborted, and the group coordinator has not received its
+        marker.
+        """
         return exists(
             s.aborted[x] & s.pending[x][p] for x in TransactionalId for p in TopicPartition
         )

@@ -42,7 +42,7 @@ class Instance(Sort):
 
 
 class TransactionalId(Sort):
-    """A transactional id, with its present or last transaction."""
+    """A transactional id, with its open transaction, or else the transaction that it ended last."""
 
     prefix = "id"
 

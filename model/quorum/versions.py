@@ -17,8 +17,9 @@ from model.variants import version
     default=True,
 )
 class Quorum(QuorumClaims):
-    """Kafka 4.3 with a rule that no release has: only a leader's flushed records count for a
-    commit.
+    """Kafka 4.3 with a proposed rule: a leader's records count for a commit only after their flush.
+
+    No release of Kafka has this rule.
     """
 
 

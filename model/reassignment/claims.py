@@ -73,8 +73,8 @@ class ReassignmentClaims(Reassignments):
     def acknowledged_within_isr(s, after: ElectionClaims) -> Bool:
         """A leader raises its high watermark only if its ISR is large enough.
 
-        The ISR needs min.insync.replicas members. If the leader knows fewer replicas, the ISR needs
-        as many members as the leader knows replicas.
+        The ISR needs min.insync.replicas members. If the leader knows fewer replicas than
+        min.insync.replicas, the ISR needs as many members as the leader knows replicas.
         """
         return forall(
             implies(

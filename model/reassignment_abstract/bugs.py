@@ -37,8 +37,8 @@ class CommitsBelowMinIsr(PartitionProof):
 class CountsKnownIsr(PartitionProof):
     """A leader commits without waiting for the replicas that it proposed to add to the ISR.
 
-    The controller may have added one of these replicas, and may elect it. The action `commit`
-    breaks the lemma `members_acknowledged_what_is_committed`.
+    The controller may have added such a replica, and may elect this replica as leader. The action
+    `commit` breaks the lemma `members_acknowledged_what_is_committed`.
     """
 
     def waits_for(s, e: LeaderEpoch, r: Replica) -> Bool:

@@ -38,8 +38,8 @@ class Registration(AbstractPartitionState):
     def leaves_elr(s, r: Replica, replicas: Set[Replica]) -> Bool:
         """True if the broker must leave the ELR, because it is not a replica any more.
 
-        Kafka lacks this rule. Without this rule, the version `kafka-4.3` breaks the claim
-        `eligible_replicas_have_committed_records` in 11 steps.
+        Kafka keeps such a broker in the ELR. The version `kafka-4.3` does so too, and breaks the
+        claim `eligible_replicas_have_committed_records` in 11 steps.
         """
         return ~replicas[r]
 
@@ -54,7 +54,7 @@ class Registration(AbstractPartitionState):
         """True if a reassignment may be cancelled: the ISR after the cancellation, `isr`, has
         enough members to commit.
 
-        Kafka lacks this rule. Without this rule, the version `elr-of-replicas` breaks the claim
+        Kafka lacks this condition. The version `elr-of-replicas` lacks it too, and breaks the claim
         `enough_members_remain` in 5 steps.
         """
         return s.is_enough(isr)
@@ -177,12 +177,12 @@ class Registration(AbstractPartitionState):
         s.forget_proposals()
 
     def may_drop(s, e: LeaderEpoch) -> Bool:
-        """True if a refusal proves that the replica was not added, so that the leader may drop its
-        proposal.
+        """True if the controller's refusal to add a replica to the ISR proves that the replica was
+        not added. The leader may then drop its proposal.
 
         Kafka: only the error INELIGIBLE_REPLICA proves this, and only with the present partition
-        epoch. Without this rule, the variant `falls-back-on-any-refusal` breaks the claim
-        `eligible_replicas_have_committed_records` in 8 steps.
+        epoch. In the variant `falls-back-on-any-refusal`, the leader drops its proposal at any
+        refusal. The variant breaks the claim `eligible_replicas_have_committed_records` in 8 steps.
         """
         return s.knows_the_isr(e)
 
@@ -284,8 +284,8 @@ class Registration(AbstractPartitionState):
         """A replica joins the ISR, or is in it already, and the reassignment completes.
 
         Kafka: PartitionReassignmentReplicas.maybeCompleteReassignment and
-        PartitionChangeBuilder.build. Simplified: the controller may complete the reassignment
-        later.
+        PartitionChangeBuilder.build. Simplified: the reassignment may complete some time after
+        all added replicas have joined the ISR.
         """
         now, removing, replicas = s.newest, s.removing, s.replicas
         joins = s.led[now].proposed[added] & replicas[added]

@@ -41,8 +41,9 @@ class JoinsAtHighWatermark(ReplicationProof):
     """A follower joins the ISR at the leader's high watermark, even if the leader's epoch starts at
     a higher offset.
 
-    A new leader's own high watermark lags, so the follower may lack committed records (KAFKA-7128).
-    The claim `isr_has_what_is_committed` breaks at the action `expand_isr`.
+    A new leader's high watermark may be lower than that of the previous leader. So the follower may
+    lack committed records (KAFKA-7128). The claim `isr_has_what_is_committed` breaks at the action
+    `expand_isr`.
     """
 
     def may_join(s, f: Replica, own: LeaderEpoch) -> Bool:

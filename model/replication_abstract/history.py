@@ -207,7 +207,7 @@ class SharedHistory(AbstractReplication):
     def fetchers_have_the_epoch(s) -> Bool:
         """A replica that has fetched in a leader epoch is in this epoch or a newer one.
 
-        Also, it has fetched nothing beyond the end of the leader's log.
+        Also, the replica has fetched nothing beyond the log end of this epoch's leader.
         """
         return forall(
             all_of(

@@ -243,7 +243,10 @@ class LossyReplication(AbstractReplication):
         s.flushed[r] = ite(end < s.flushed[r], end, s.flushed[r])
 
     def mark_after(s, r: Replica, end: Offset) -> Offset:
-        """Returns the replica's high watermark after a truncation of its log to `end`."""
+        """Returns the replica's high watermark after a truncation of its log to `end`.
+
+        The result is the old high watermark or `end`, whichever is lower.
+        """
         mark = s.replica[r].high_watermark
         return ite(end < mark, end, mark)
 

@@ -23,8 +23,8 @@ from model.replication_abstract.state import LeaderEpoch, Offset, Replica
 
 
 class ReplicationLemmas(SharedHistory):
-    """The lemmas about the ISR, about complete logs, and about replicas that moved to a newer
-    leader epoch.
+    """The lemmas about the ISR, about logs that have all committed records, and about replicas
+    that moved to a newer leader epoch.
     """
 
     using: ClassVar[Mapping[tuple[str, str], tuple[str, ...]]] = SLICES  # (action, claim) -> lemmas

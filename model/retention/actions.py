@@ -183,8 +183,8 @@ class RetentionActions(RetentionState):
     def cleanable_end(s, r: Replica) -> Offset:
         """Returns the high watermark: compaction reads only the records below this offset.
 
-        If compaction also reads the records above, the variant `cleans-past-hw` breaks the claim
-        `latest_values_are_kept` in 5 steps (KAFKA-13194).
+        In the variant `cleans-past-hw`, compaction also reads the records above the high watermark.
+        The variant breaks the claim `latest_values_are_kept` in 5 steps (KAFKA-13194).
         """
         return s.log[r].high_watermark
 
@@ -268,9 +268,8 @@ class RetentionActions(RetentionState):
     def high_watermark_after_truncation(s, r: Replica) -> Offset:
         """Returns the high watermark of a follower that dropped its log: the leader's log start.
 
-        The follower must not keep its old high watermark: the variant
-        `leaves-high-watermark-behind` breaks the claim `log_start_is_committed` in 5 steps
-        (KAFKA-9491).
+        In the variant `leaves-high-watermark-behind`, the follower keeps its old high watermark.
+        The variant breaks the claim `log_start_is_committed` in 5 steps (KAFKA-9491).
         """
         return s.log[s.leader].log_start
 

@@ -97,7 +97,7 @@ class WithElr(Retention):
     def an_eligible_replica_has_an_old_epoch(s) -> Bool:
         """Reachable: a replica in the ELR has not yet followed the leader of the present epoch.
 
-        For example, this is the previous leader after another replica is elected from the ELR.
+        For example, the replica was the leader until another replica was elected from the ELR.
         """
         return exists(s.elr[r] & (s.epoch[r] < s.leader_epoch) for r in Replica)
 

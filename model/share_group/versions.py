@@ -69,7 +69,10 @@ class Kafka43(MovesStartAfterWrites):
     """
 
     def start_to_store(s, w: Slot) -> Offset:
-        """Returns the start offset of the write, even if the stored start offset is larger.
+        """Returns the start offset that the coordinator stores for a write: the start offset in the
+        write.
+
+        Kafka stores this offset even if the stored start offset is larger.
 
         Kafka: ShareCoordinatorShard.merge, generateShareStateRecord.
         """

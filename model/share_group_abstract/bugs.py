@@ -82,8 +82,8 @@ class ReadsWithoutFencing(AbstractShareGroup):
     in_force=UNRELEASED,
 )
 class AvailableAfterTheLimit(AbstractShareGroup):
-    """A record is available again after its acknowledgement failed and its lock timed out, even at
-    the limit of deliveries.
+    """After a failed acknowledgement and a timeout of its lock, a record is available again, even
+    if its delivery count has reached the limit.
 
     The first fix of KAFKA-19476 had this bug. The actions `lose_write` and `lose_answer` break the
     lemma `available_is_below_the_limit`.

@@ -4,9 +4,10 @@ The argument: the delivery count orders what happens to a record. A leader incre
 each delivery, so a write in flight for an earlier delivery has a smaller count than an
 acknowledgement in flight. The coordinator keeps the state with the larger count. So after the
 coordinator has stored an accept or a reject, no write that is already in flight changes the stored
-state. The leader delivers the record no more, and so sends no new write for it. The next leader
-reads the stored state, and with this read the coordinator refuses all writes in flight. The
-coordinator forgets a final record only below its start offset; so this offset must never go back.
+state. The leader does not deliver the record again, and so sends no new write for it. The next
+leader reads the stored state. From this read on, the coordinator refuses the writes of earlier
+leaders that are still in flight. A record is *final* once it is accepted, rejected or archived. The
+coordinator forgets a final record only below its start offset, so this offset must never go back.
 """
 
 from __future__ import annotations
@@ -64,10 +65,10 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def locks_are_the_leaders(s) -> Bool:
         """A member has a lock on a record only if the leader has given the record to this member.
 
-        Also, while a member has acquired a record, the record is not final, and no acknowledgement
-        of the record is being written.
+        Also, while a member has acquired a record, the record is not final (accepted, rejected or
+        archived), and no acknowledgement of the record is being written.
 
-        True because a record in transition is not delivered.
+        True because a record is not delivered while its acknowledgement is being written.
         """
         return forall(
             implies(s.holds[m][x], s.record[x].member == m) for m in Member for x in Offset
@@ -79,7 +80,9 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     # ---- writes in flight
 
     def is_of_present(s, w: Slot, x: Offset) -> Bool:
-        """True if the present leader has sent the write, and the write has the record's state."""
+        """True if the write is in flight, comes from the present leader, and is about the record
+        `x`.
+        """
         return all_of(s.write[w].sent, s.is_from_leader(w), s.write[w].offset == x)
 
     def is_acknowledgement(s, w: Slot) -> Bool:

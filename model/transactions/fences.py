@@ -105,8 +105,10 @@ class StrictFence(Transactions):
         return super().is_done(k, outcome) & ~s.is_barred(k)
 
     def is_known(s, k: Transaction) -> Bool:
-        """True if the coordinator accepts the transaction's producer id and epoch: never after a
-        fence.
+        """True if the coordinator accepts the transaction's producer id and epoch.
+
+        The coordinator never accepts them after a fence, which aborts the transaction for a new
+        instance.
         """
         return super().is_known(k) & ~s.is_barred(k)
 

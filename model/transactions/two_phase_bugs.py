@@ -96,11 +96,11 @@ class RaisesEpochOnce(TwoPhaseCommit):
     in_force=UNRELEASED,
 )
 class MarksNewId(TwoPhaseCommit):
-    """The markers carry the producer id of the new instance, not that of the records.
+    """The markers carry the producer id of the new instance, not the producer id of the records.
 
-    The epochs of the old id ran out when the new instance received its epoch, so it has another
-    producer id. Its markers do not close the transaction of the old id. This bug breaks the claim
-    `no_hanging_transaction`.
+    The epochs of the old producer id ran out when the new instance received its epoch, so the new
+    instance has another producer id. Its markers do not close the transaction of the old producer
+    id. This bug breaks the claim `no_hanging_transaction`.
     """
 
     def stamp_of_markers(s, metadata: Metadata) -> Stamp:

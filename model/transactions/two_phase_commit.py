@@ -90,11 +90,11 @@ class TwoPhaseCommit(Transactions):
     # ---- the coordinator
 
     def may_fence(s) -> Bool:
-        """Always false: the transaction has no timeout, and a new instance keeps it.
+        """Always false: the transaction has no timeout, and a new instance keeps the transaction.
 
-        Kafka: TransactionStateManager.timedOutTransactions. If the coordinator aborts a transaction
-        that timed out, the variant `times-out` breaks the claim `a_database_commit_stays` in 8
-        steps.
+        Kafka: TransactionStateManager.timedOutTransactions. In the variant `times-out`, the
+        coordinator aborts a transaction that timed out. The variant breaks the claim
+        `a_database_commit_stays` in 8 steps.
         """
         return false
 
@@ -178,11 +178,13 @@ class TwoPhaseCommit(Transactions):
 
     @action
     def commit_in_database(s, k: Transaction, i: Instance) -> None:
-        """The database commits its part of a prepared transaction, with the prepared state.
+        """The database commits its part of a prepared transaction.
 
-        Kafka: TransactionManager.prepareTransaction; KIP-939, the prepared state that it returns.
-        Simplified: to prepare and to commit in the database are one step. Without the guard that
-        all records are acknowledged, the claim `a_database_commit_stays` breaks in 4 steps.
+        With this part, the database stores the prepared state: the producer id and epoch of the
+        transaction. Kafka: TransactionManager.prepareTransaction, which returns the prepared state
+        in KIP-939. Simplified: to prepare and to commit in the database are one step. Without the
+        guard that all records are acknowledged, the claim `a_database_commit_stays` breaks in 4
+        steps.
         """
         when(s.owner[k] == i, ~s.in_database[k], s.is_prepared(k), s.may_decide(i))
         s.in_database[k] = True

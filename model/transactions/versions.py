@@ -225,9 +225,10 @@ class Version1(Transactions):
 
     @invariant
     def metadata_is_the_log(s) -> Bool:
-        """The coordinator's metadata is the last committed record of its log.
+        """The coordinator's metadata equals the last committed record of its log, except for the
+        producer epoch.
 
-        Only the producer epochs may differ: the epoch in the metadata is at most 1 larger.
+        The epoch in the metadata is at most 1 larger than the epoch in the record.
         """
         m, committed = s.metadata, s.transaction_state.committed
         return all_of(

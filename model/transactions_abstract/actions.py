@@ -54,10 +54,10 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         return s.producer_epoch[x] < s.marker_epoch[x]
 
     def may_complete(s, x: Transaction) -> Bool:
-        """True if every partition that was added to the transaction has the marker.
+        """True if every partition that was added to the transaction has the transaction's marker.
 
-        Kafka 4.3.0 does not wait for a partition without a leader (KAFKA-20734): the variant
-        `skips-marker` breaks the claim `faithful` in 9 steps.
+        Kafka 4.3.0 does not wait for a partition without a leader (KAFKA-20734). The variant
+        `skips-marker` does not wait either, and breaks the claim `faithful` in 9 steps.
         """
         return forall(s.marked[x][t] for t in s.added[x])
 

@@ -57,9 +57,9 @@ class Version1(LaxMarkers):
     """Before KIP-890: a producer's transactions and their markers all have the same epoch.
 
     A partition accepts a late record after the marker of its transaction. The record opens the
-    transaction again, and no marker ends the transaction: it hangs. A late marker closes the next
-    transaction. This version breaks the claim `no_hanging_transaction` at the action `append`, and
-    the claims `atomic` and `faithful` at the action `write_marker`.
+    transaction again. The transaction hangs, because no marker ends it any more. A late marker
+    closes the next transaction. This version breaks the claim `no_hanging_transaction` at the
+    action `append`, and the claims `atomic` and `faithful` at the action `write_marker`.
     """
 
     def may_end_under(s, x: Transaction, marker_epoch: ProducerEpoch) -> Bool:

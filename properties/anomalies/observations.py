@@ -168,7 +168,7 @@ def each_observation(history: History) -> Iterator[Observation]:
 def trusted_observations(history: History) -> frozenset[Observation]:
     """Returns the observations that prove the offset of a value.
 
-    A poll at read_uncommitted does not prove it if any send of the value failed.
+    If any send of the value failed, a poll at read_uncommitted does not prove the offset.
     """
     failed = {
         key_value

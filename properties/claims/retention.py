@@ -34,9 +34,10 @@ class Absence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptForReaders:
-    """One run on a topic partition: its history, and the absences of its readers.
+    """The history of one run on a topic partition, and the absences of the partition's readers.
 
-    In an absence, a reader does not poll for a while. Then it reads until it has caught up.
+    During an absence, a reader does not poll for a while. Then the reader reads until it has caught
+    up.
     """
 
     history: History

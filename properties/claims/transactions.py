@@ -51,7 +51,10 @@ class Ends(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transacted:
-    """The observations of one run, long after every transaction should have ended."""
+    """What clients observed in one run, and the logs at its end.
+
+    The run ends long after every transaction should have ended.
+    """
 
     history: History
     isolation: Isolation = "read_committed"  # of the judged readers

@@ -56,9 +56,10 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Taken:
-    """An action that a behaviour performed, linked to the action before it.
+    """An action that was taken in a behaviour, linked to the action before it.
 
-    Forked behaviours share the actions before the fork; no action is ever copied.
+    A behaviour and its forks (`Behaviour.fork`) share the actions before the fork. So no action is
+    ever copied.
     """
 
     call: Call

@@ -1,8 +1,9 @@
 """The version `kip-360` of `transactions` takes only steps that `coordinator-abstract` allows.
 
-The abstract spec has a version `kip-360` too. In both specs, the coordinator also appends a record
-that only repeats the last one. In the detailed spec, the loss of the response to it is one step. In
-the abstract spec, this is two steps: the response is lost, and the append is committed.
+The abstract spec has a version `kip-360` too. In both specs, the coordinator may append a record
+that only repeats the last record. In the detailed spec, the loss of the response that this record
+causes is one step. In the abstract spec, the loss is two steps: the response is lost, and the
+append is committed.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: as in `detailed_coordinator`.

@@ -205,7 +205,9 @@ class Refinement(StateMapping[Transactions]):
         return [*self._requests(step), *self._actions_of(step), *self._commits(step)]
 
     def _requests(self, step: Step) -> Iterator[Call]:
-        """Yields the request for commit or abort, if a client makes it in this step."""
+        """Yields the abstract action of a client that requests a commit or an abort in this
+        step.
+        """
         for k in range(self.detailed.transactions):
             outcome = step.after["requested", (k,)]
             if step.before["requested", (k,)] != outcome:

@@ -90,7 +90,10 @@ class Refinement(HistoryMapping[IdempotentProducer]):
                 yield Call("renumber", (PRODUCER, *old, new[1]))
 
     def compared(self, detailed: State, abstract: State) -> Iterator[Difference]:
-        """Yields the values that must be equal: the log, the client's epoch, the responses."""
+        """Yields a name and two values, one of each state, for everything that must be equal.
+
+        This is the log, its high watermark, the client's epoch, and the responses.
+        """
         end = as_int(detailed["log.end_offset", (PARTITION,)])
         yield "the log end", end, abstract["end_offset", ()]
         high = detailed["log.high_watermark", (PARTITION,)]

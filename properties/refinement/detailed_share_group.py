@@ -2,12 +2,12 @@
 
 So the proof of the abstract spec also covers the safety of the detailed spec, `share-group`. In the
 detailed spec, a record has one of five states, and the leader delivers in the order of the log. The
-start offset moves in the step that makes the move possible. So a result of a write is two abstract
-steps: the result, and the move of the start offset. An accept and a reject are the same abstract
-step.
+start offset moves in the step that makes the move possible. So the coordinator's result for a
+write is two abstract steps: the result, and the move of the start offset. An accept and a reject
+are the same abstract step.
 
 The abstract state has the largest start offset that was ever stored; the detailed state of Kafka
-4.3 may have forgotten it. So both specs are explored together (`history_mapping`).
+4.3 may have forgotten it. So both specs are explored together (module `history_mapping`).
 
 Simplified: liveness is left out. In `share-group`, nobody appends to the log.
 """

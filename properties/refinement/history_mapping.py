@@ -49,11 +49,12 @@ class Unexplained(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """The numbers of explained and unexplained steps in an exploration of both specs, or in walks.
+    """The numbers of explained and unexplained steps in an exploration of both specs, or in random
+    walks.
 
     `pairs` counts the pairs of a detailed state and an abstract state from which steps were taken.
     `explained` counts, by abstract action, the detailed steps that this action explains. Its key
-    `none` counts the detailed steps that do not change the abstract state. `unexplained` has the
+    `none` counts the detailed steps that do not change the abstract state. `unexplained` lists the
     steps that no abstract actions explain.
     """
 

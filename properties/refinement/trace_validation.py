@@ -52,10 +52,11 @@ class Refinement(Protocol):
     def fork(self) -> Self: ...
 
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the actions that the spec must perform at the event, and a check of its state.
+        """Returns the actions that the spec must take at the event, and a check of the state after
+        them.
 
-        The check has values that the spec's state must have after the actions. The result is None
-        if the spec does not cover the event.
+        The check has values that the spec's state must have. The result is None if the spec does
+        not cover the event.
         """
         ...
 

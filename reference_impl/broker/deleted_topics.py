@@ -1,4 +1,4 @@
-"""Deletes a broker's replicas of deleted topics, and its replicas moved to other brokers.
+"""Deletes a broker's replicas of deleted topics, and replicas that a reassignment moved elsewhere.
 
 A topic may be deleted and created again while a broker is down. So each log stores the incarnation
 of its topic: how often a topic of this name was deleted before. A log of an earlier incarnation is

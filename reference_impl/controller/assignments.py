@@ -69,7 +69,7 @@ def completed(wanted: Assignment) -> Assignment:
 
 
 def reverted(state: PartitionState) -> tuple[Assignment, bool]:
-    """Returns the assignment that undoes a reassignment, and whether it elects uncleanly.
+    """Returns the assignment that undoes a reassignment, and whether the undo elects uncleanly.
 
     An unclean election is needed if only added replicas are in the ISR.
     """

@@ -1,4 +1,4 @@
-"""The settings of a new topic: those in the request, else the defaults of all topics."""
+"""The settings of a new topic: a setting in the request, or else the default for all topics."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The requests of administrators to a group coordinator: describe and delete groups and offsets.
 
-A group that exists only by its offsets counts as an empty classic group. A group with members is
+A group that has only committed offsets counts as an empty classic group. A group with members is
 not deleted, and offsets of a topic to which members subscribe are not deleted either.
 
 Source: KIP-222, KIP-229, KIP-496; Apache Kafka, GroupMetadataManager.describeGroups,

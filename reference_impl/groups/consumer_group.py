@@ -149,9 +149,11 @@ class ConsumerGroup:
         return replace(self, epoch=FIRST_EPOCH, assignment_epoch=FIRST_EPOCH)
 
     def with_due_target(self, now_ms: int, interval_ms: int) -> ConsumerGroup:
-        """Returns the group with a target assignment for the current group epoch, if one is due.
+        """Returns the group with a target assignment for the current group epoch, if it may be
+        computed.
 
-        A target assignment is not due within `interval_ms` after the last one was computed.
+        At least `interval_ms` must pass between two computations of a target assignment. Otherwise
+        the result is the unchanged group, and a later heartbeat computes the assignment.
 
         Kafka: GroupMetadataManager.canComputeNextTargetAssignment.
         """

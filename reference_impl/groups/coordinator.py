@@ -1,9 +1,10 @@
 """A group coordinator: the leader of a partition of `__consumer_offsets`, in one leader epoch.
 
-Classic groups (`membership`) are kept in memory. Each is written to the log when a generation has
-its assignment (`assignment`), so a new coordinator continues with the same generation. KIP-848
-groups (`consumer_group_log`) and offsets (`offsets`) are computed from the log alone. A group id
-belongs to one protocol until the group is empty. The module `requests` handles the requests.
+Classic groups (`membership`) are kept in memory. When a generation has its assignment
+(`assignment`), the coordinator writes the group to the log. So a new coordinator continues with the
+same generation. KIP-848 groups (`consumer_group_log`) and offsets (`offsets`) are computed from the
+log alone. A group id belongs to one protocol until the group is empty. The module `requests`
+handles the requests.
 
 Source: KIP-62, KIP-98, KIP-134, KIP-345, KIP-447, KIP-848; docs/kafka-rules.md E1 to E5.
 """

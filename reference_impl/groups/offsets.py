@@ -2,8 +2,8 @@
 
 A commit is visible once the high watermark has passed its record. A commit in a transaction is
 pending until the transaction's marker: COMMIT applies the offset, ABORT drops it. Of two commits,
-the one whose record is later in the log counts, in whatever order their markers are. A tombstone
-deletes both the committed offset and a pending one.
+the commit whose record is later in the log wins; the order of their markers does not matter. A
+tombstone deletes both the committed offset and a pending one.
 
 Source: KIP-98, KIP-447; KAFKA-4704; docs/kafka-rules.md D3, E3.
 """

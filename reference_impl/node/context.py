@@ -59,7 +59,9 @@ class Context:
 
     @property
     def new_producer_id(self) -> ProducerId:
-        """A unique producer id, made from the broker epoch and the number of the step."""
+        """A unique producer id, made from the broker epoch and a number that grows with each
+        step.
+        """
         return ProducerId(self.broker_epoch * STEPS_PER_LIFE + self.correlation % STEPS_PER_LIFE)
 
     def may_be_in_sync(self, broker_id: BrokerId) -> bool:

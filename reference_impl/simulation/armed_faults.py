@@ -91,7 +91,7 @@ class ArmedFaults:
         return met[0].fault
 
     def fatal_fault(self, exchange: Exchange) -> On | None:
-        """Returns the stored fault that kills the receiver of the request, or None."""
+        """Returns the fault of this request that kills the request's receiver, or None."""
         fault = self.met.get(exchange)
         return self.met.pop(exchange) if fault is not None and isinstance(fault.does, Die) else None
 

@@ -151,7 +151,7 @@ class Member:
     def committed(
         self,
     ) -> Steps[dict[TopicPartition, Offset | None]]:
-        """Returns the committed offset of each owned partition; None for a partition without one.
+        """Returns the committed offset of each owned partition, or None if no offset is committed.
 
         Waits for transactions that may still change an offset.
         """

@@ -61,7 +61,7 @@ ProgramFactory = Callable[["Application"], Program]
 class Application:
     """The identity and the clock of a program, and the recorder of its operations.
 
-    Only one operation is open at a time.
+    An operation is open from `begin` to `end`. Only one operation is open at a time.
     """
 
     client_id: NodeId
@@ -125,7 +125,7 @@ class Application:
         error: str | None = None,
         instead: bool = False,
     ) -> None:
-        """Ends the open operation, and adds the micro-operations `did` to it.
+        """Ends the open operation, which `begin` began, and adds the micro-operations `did` to it.
 
         If `instead` is true, `did` replaces the earlier micro-operations.
         """

@@ -102,7 +102,9 @@ def bills(name: str, until_ms: int) -> ProgramFactory:
 
 
 def reads(topic: CreateTopic, until_ms: int = 0) -> ProgramFactory:
-    """Returns a program that polls committed records until `until_ms`, then reads to the end."""
+    """Returns a program that polls committed records until `until_ms`, then reads to the log's
+    end.
+    """
 
     def program(app: Application) -> Program:
         brokers = BrokerClient(app=app)

@@ -1,7 +1,7 @@
 """The end of a transaction: the coordinator's answer to an EndTxn request, and the markers.
 
-    EndTxn for the open transaction -> PREPARE_COMMIT or PREPARE_ABORT
-    EndTxn for the last transaction -> a retry: the same response again
+    EndTxn for the open transaction  -> PREPARE_COMMIT or PREPARE_ABORT
+    EndTxn for the ended transaction -> a retry: the same response again
     PREPARE_* -> a marker to the leader of each topic partition, resent until the leader responds
 
 V1 and V2 are versions of the transaction protocol. An EndTxn request has a producer epoch, but no
@@ -9,8 +9,8 @@ number of a transaction. In V1 many transactions have the same epoch, so the req
 identify one of them. In V2 each transaction has an epoch of its own.
 
 In the states PREPARE_COMMIT and PREPARE_ABORT the transactional id is busy: requests get the error
-CONCURRENT_TRANSACTIONS. In V2 the coordinator checks this before it checks the epoch. So a client
-that already uses the next epoch is not fenced while the markers of its commit are written
+CONCURRENT_TRANSACTIONS. In V2 the coordinator checks the state before it checks the epoch. So a
+client that already uses the next epoch is not fenced while the markers of its commit are written
 (KAFKA-18464).
 
 Source: KIP-98, KIP-890, KAFKA-17754, KAFKA-18464; TransactionCoordinator.endTransaction and

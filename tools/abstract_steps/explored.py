@@ -213,8 +213,9 @@ EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
 
 
 def explored(specs: Collection[str]) -> Iterator[tuple[str, Counter[str]]]:
-    """Explores detailed specs; yields how often their steps take each action of their abstract
-    specs.
+    """Explores detailed specs, and counts the actions of the abstract specs.
+
+    Yields each detailed spec, and how often its steps take each action of its abstract spec.
     """
     for spec, explorations in EXPLORATIONS.items():
         if spec in specs:

@@ -97,7 +97,7 @@ def _judged(together: Sequence[_Recorded], declared: Declarations) -> Iterator[O
 
 
 def analysis(case: Case, seed: int) -> Analysis:
-    """Returns the analysis of one history alone, for a report."""
+    """Returns the analysis of the history that one simulation of the case produces."""
     return analyze(as_table(run(case.scenario(seed)).history), declared=case.declared)
 
 

@@ -55,7 +55,10 @@ def operations(data: bytes) -> pa.Table:
 
 
 def valid_inputs() -> Iterator[bytes]:
-    """Yields a file with each of three codecs, and a record: the first operations of the demo."""
+    """Yields three Avro files, one for each codec, and one Avro record without a file.
+
+    The files have the first operations of the demo history; the record is the first of them.
+    """
     table = whole(Path(demo).with_name("three-anomalies.edn"))
     some: list[dict[str, Any]] = table.slice(0, OPERATIONS).to_pylist()
     schema = json.dumps(avro_schema()).encode()

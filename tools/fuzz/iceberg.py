@@ -32,7 +32,10 @@ _ANY_NAME: Final = b"_" * len(_NAME)
 
 
 def run(data: bytes) -> None:
-    """Reads the table with one changed file; an exception other than a refusal is a fault."""
+    """Reads the table after one of its files is replaced with bytes from `data`.
+
+    The read may succeed or raise InputFault. Any other exception is a fault of Urteil.
+    """
     if not data:
         return
     some = files()

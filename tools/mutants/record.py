@@ -20,7 +20,7 @@ KEPT: Final = Path(__file__).parents[2] / "benchmarks" / "results" / "mutants.js
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """A mutant, the outcome of the tests, and the test that decided it."""
+    """A mutant, the outcome of the tests on this mutant, and the test that decided the outcome."""
 
     id: str
     room: str  # the part of the product

@@ -25,7 +25,7 @@ UNPROVED: Final = {("replication-abstract", "with-losses")}  # a version that is
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A proof to run: a version of an abstract spec, and a seed of the solver."""
+    """The proof of one version of an abstract spec, run with one seed of the solver."""
 
     version: Variant
     seed: int

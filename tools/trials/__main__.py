@@ -6,8 +6,8 @@ judges what the clients observed. A claim has a condition, for example on settin
 verdicts: inside its condition, where it must hold, and outside, where it should be violated.
 
 Only claims without a verdict in the record are decided; with `--again`, all are. `--drawn` is the
-number of trials with random calls for each verdict. After `--seconds` no further verdict begins, so
-the record grows over several runs. `--page` writes only the page.
+number of trials with random calls for each verdict. After `--seconds` no trials for a further
+verdict begin, so the record grows over several runs. `--page` writes only the page.
 """
 
 from __future__ import annotations

@@ -96,7 +96,10 @@ class FairCycles:
     # ---- sets
 
     def resting(self) -> Mask:
-        """Returns a mask of the states from which no fair action leads to another state."""
+        """Returns a mask of the states from which no fair action leads to another state.
+
+        A fair behaviour may stay in such a state forever.
+        """
         resting = self._mask()
         self._c.fair_resting(self._at, _of(resting))
         return resting
@@ -166,7 +169,8 @@ class FairCycles:
     def _close_idle(self, wanted: NDArray[np.uint8], node: int) -> None:
         """Sets `wanted` to 0 for each weakly fair action that is disabled in this state (`node`).
 
-        `wanted` has an element for each action with values of its parameters.
+        `wanted` has an element for each action with values of its parameters. The element is not 0
+        while the walk still has to take this action.
         """
         leaving = self.labels[int(self.offsets[node]) : int(self.offsets[node + 1])]
         kept = wanted == STRONG

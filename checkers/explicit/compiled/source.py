@@ -47,7 +47,8 @@ class Source:
 
     @cached_property
     def first_instances(self) -> tuple[int, ...]:
-        """Returns the index of each action's first instance, and last the number of all instances.
+        """Returns the index of each action's first instance, followed by the number of all
+        instances.
 
         An instance is an action with values of its parameters.
         """

@@ -98,7 +98,10 @@ class Compiled:
     sizes: Sizes
 
     def batches(self, level: Iterable[bytes], most: int = BATCH) -> Iterator[Rows]:
-        """Yields the states of a level as arrays, with one row for each state."""
+        """Yields the states of a level as arrays, with one row for each state.
+
+        An array has at most `most` rows.
+        """
         for stored in level:
             rows = np.frombuffer(stored, np.uint8).reshape(-1, self.sizes.state_bytes)
             for start in range(0, len(rows), most):

@@ -87,8 +87,8 @@ def _repeated(bits: Bits) -> np.uint64:
 class OwnerOffsets:
     """The offsets that each owner received from each key, as bitsets.
 
-    An owner is a consumer or a consumer group. A key is one log, such as a topic partition. Bit i
-    of the 64-bit word n stands for the offset 64n + i.
+    An owner is a consumer or a consumer group. A key is one log, such as a topic partition. A row
+    has 64 bits of the bitset: bit i of the word with number n stands for the offset 64n + i.
     """
 
     owner: Ints

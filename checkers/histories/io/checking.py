@@ -80,7 +80,10 @@ def _files(history: Location) -> list[tuple[Reader, Place]]:
 
 
 def lines(checked: Checked) -> Iterator[str]:
-    """Yields the counts as text: operations by function (`f`), then micro-operations by kind."""
+    """Yields three lines of text: the numbers of files, operations and rows.
+
+    The operations are also counted by function (`f`), and the rows by kind of micro-operation.
+    """
     yield f"files       {checked.files:,}"
     yield f"operations  {checked.operations:,}{_each(checked.by_function)}"
     yield f"rows        {checked.by_kind.total():,}{_each(checked.by_kind)}"

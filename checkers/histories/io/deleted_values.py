@@ -29,7 +29,10 @@ from checkers.histories.columnar.sorting import Mask
 
 @dataclass(frozen=True, slots=True)
 class TypedColumn:
-    """A column of a table: its field id, its name, and the type in which values are compared."""
+    """A column of a table: its field id, its name, and a type.
+
+    Before the column's values are compared with deleted values, both are converted to this type.
+    """
 
     number: int
     name: str

@@ -87,10 +87,11 @@ class Writes(Deliveries):
         return s.stored_epoch <= s.write[w].leader_epoch
 
     def start_to_store(s, w: Slot) -> Offset:
-        """Returns the start offset of the write or the stored start offset, whichever is larger.
+        """Returns the start offset that the coordinator stores for a write.
 
-        Kafka up to 4.3 always stores the start offset of the write: the version `kafka-4.3` breaks
-        the claim `acknowledgements_last` in 12 steps.
+        It is the start offset in the write or the stored start offset, whichever is larger. Kafka
+        up to 4.3 always stores the start offset in the write. So the version `kafka-4.3` breaks the
+        claim `acknowledgements_last` in 12 steps.
         """
         return later_of(s.stored_start, s.write[w].start)
 

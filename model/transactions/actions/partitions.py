@@ -109,10 +109,11 @@ class Partitions(State):
 
         The partition refuses a marker if its log has a larger epoch of the producer id. It also
         refuses a late marker of an earlier transaction. A marker is late if the log already has its
-        epoch and the producer has an open transaction in the partition. Before Kafka 4.2, late
-        markers are accepted: the variant `lax-markers` breaks the claim `markers_close_their_own`
-        in 14 steps. A repeated marker that is not late must be accepted: otherwise the variant
-        `refuses-repeated-markers` breaks the claim `markers_are_accepted` in 10 steps.
+        epoch and the producer has an open transaction in the partition. Before Kafka 4.2,
+        partitions accept late markers. The variant `lax-markers` does so too, and breaks the claim
+        `markers_close_their_own` in 14 steps. A repeated marker that is not late must be accepted.
+        The variant `refuses-repeated-markers` refuses it, and breaks the claim
+        `markers_are_accepted` in 10 steps.
         """
         return all_of(
             ~s.fences(p, i, producer_epoch),

@@ -58,7 +58,7 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each offset commit of a transaction, with the first read of its records.
+    """Yields each offset commit of a transaction, with the first read of the transaction's records.
 
     Transactions that failed, or whose records no reader received, are left out.
     """

@@ -4,9 +4,9 @@ This rule applies only with the option `--jepsen`. Without the option, the rule 
 applies.
 
 A history may show several values at one offset; the rule chooses one of them. If all are integers,
-it chooses the one that Jepsen uses (the first of a Clojure hash set), so that the verdicts agree.
-Otherwise it chooses the least value. If a value is chosen at several offsets, its offset is the
-last of them.
+the rule chooses the value that Jepsen uses (the first of a Clojure hash set), so that the verdicts
+agree. Otherwise the rule chooses the least value. If a value is chosen at several offsets, its
+offset is the largest of these offsets.
 
 Source: jepsen.tests.kafka version-orders; Clojure: clojure.lang.PersistentHashSet and Murmur3, for
 longs.

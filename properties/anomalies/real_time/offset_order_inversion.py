@@ -4,8 +4,9 @@ The end of a log only moves forward, so a later send must get an offset at or ab
 end. The observation may come from another process. It is a send, a poll or a read of the end.
 Operations that overlap in time may get their offsets in any order.
 
-The offset of a send is the acknowledged one. Without one, it is the lowest offset at which a
-successful poll returned the value. Sends that failed have no offset.
+The offset of a send is the offset in its acknowledgement. If the send was not acknowledged, its
+offset is the lowest offset at which a successful poll returned the value. Sends that failed have no
+offset.
 """
 
 from __future__ import annotations

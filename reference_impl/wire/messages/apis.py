@@ -1,4 +1,4 @@
-"""Kafka's requests by name; the value is the API key on the wire.
+"""The names of Kafka's requests, each with its API key on the wire.
 
 Source: Kafka documentation, "Protocol Guide": "Api Keys".
 """

@@ -72,7 +72,7 @@ class Decoder:
         self._metadata = MetadataChanges()
 
     def decode(self, data: bytes) -> Message:
-        """Returns the message; raises MalformedMessage for any other bytes."""
+        """Returns the message; raises MalformedMessage if the bytes are not a valid message."""
         try:
             (size,) = _LENGTH.unpack_from(data)
             end = _LENGTH.size + size

@@ -10,10 +10,10 @@ If a node sets a timer again, the new time replaces the earlier one.
 Two kinds of timers look for nodes that have been silent for too long: SESSIONS and REPLICA_LAG. If
 the event loop stalls for some seconds, every node is silent. So these timers fire a few turns of
 the event loop after they are due. By then the other nodes have sent their late messages.
-Without this, a stall would fence all brokers at once.
+Without this delay, a stall would fence all brokers at once.
 
-The timers of an idle topic partition rest: they do not fire until a replica changes, see the module
-`rest`. Without this, 500 idle partitions would keep one CPU core busy.
+The timers of an idle topic partition rest: they do not fire until a replica changes (module
+`rest`). If they did not rest, 500 idle partitions would keep one CPU core busy.
 """
 
 from __future__ import annotations

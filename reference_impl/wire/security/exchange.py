@@ -34,7 +34,7 @@ class Exchange(Protocol):
         ...
 
     def answer(self, token: bytes) -> bytes:
-        """Returns the challenge to the client's token; empty if none is needed.
+        """Returns the server's challenge to the client's token, or no bytes if none is needed.
 
         Raises AuthenticationFailed or BrokenExchange; the exchange is then over.
         """

@@ -66,7 +66,8 @@ class Component:
 class Graph:
     """A graph of dependencies between operations: edge `i` leads from `first[i]` to `second[i]`.
 
-    An edge means that its second operation depends on its first through a record.
+    An edge means that the operation `second[i]` depends on the operation `first[i]` through a
+    record.
     """
 
     of: Operations

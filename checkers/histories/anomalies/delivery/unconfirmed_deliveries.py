@@ -1,4 +1,4 @@
-"""Deliveries of records that are unconfirmed, or that share their offset with another value.
+"""Finds deliveries of records that are unconfirmed, or share their offset with another value.
 
     p1 send k=a -> info
     c1 poll     -> ok k=a@0       a is unconfirmed: no send of a was acknowledged at offset 0

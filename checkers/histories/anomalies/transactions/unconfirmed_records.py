@@ -1,7 +1,7 @@
 """The unconfirmed values of a history, each with its senders, its readers and its offsets.
 
-    p1 txn{id=x} k=a -> info       op 0     sent_by (op 0, info)
-    c1 poll          -> ok k=a@3   op 1     readers op 1, located at offset 3
+    p1 txn{id=x} k=a -> info       op 0     a was sent by op 0, which ended info
+    c1 poll          -> ok k=a@3   op 1     op 1 is a reader of a, and locates a at offset 3
 
 A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
 """
