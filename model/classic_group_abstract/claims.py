@@ -136,7 +136,7 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def persisted_has_one_owner(s) -> Bool:
         """In the log, a partition has at most one owner.
 
-        True because the log has an earlier state of the group, in which this was true.
+        The lemma is true because the log has an earlier state of the group, in which this was true.
         """
         return s.has_one_owner(s.persisted)
 
@@ -144,7 +144,7 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def persisted_has_one_member_of_an_instance(s) -> Bool:
         """In the log, no two members have the same group.instance.id.
 
-        True because the log has an earlier state of the group, in which this was true.
+        The lemma is true because the log has an earlier state of the group, in which this was true.
         """
         return s.has_one_member_of_each_instance(s.persisted)
 
@@ -153,7 +153,7 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
         """The generation in the log is at most the group's generation, and smaller while the group
         awaits its assignment.
 
-        True because a generation is persisted when its assignment arrives.
+        The lemma is true because a generation is persisted when its assignment arrives.
         """
         return (s.persisted.generation <= s.group.generation) & implies(
             s.awaits_assignment(), s.persisted.generation < s.group.generation
@@ -163,8 +163,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def owners_of_a_persisted_generation(s) -> Bool:
         """If the log and the group have the same generation, they have the same owners.
 
-        True because a generation is written to the log only after its owners are assigned. If the
-        owners change later, the group and the log change in one step.
+        The lemma is true because a generation is written to the log only after its owners are
+        assigned. If the owners change later, the group and the log change in one step.
         """
         return implies(s.persisted.generation == s.group.generation, s.has_persisted_owners())
 
@@ -172,7 +172,7 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def generations_are_persisted(s) -> Bool:
         """No consumer is in a later generation than the generation in the log.
 
-        True because an assignment is received only after it is in the log.
+        The lemma is true because an assignment is received only after it is in the log.
         """
         return forall(
             all_of(
@@ -187,7 +187,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
         """The generation of a stable group is above the initial one; so is the generation in the
         log, if the log has members.
 
-        True because a rebalance raises the generation before the leader's assignment arrives.
+        The lemma is true because a rebalance raises the generation before the leader's assignment
+        arrives.
         """
         least = Generation.least()
         return all_of(
@@ -201,8 +202,9 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def members_have_asked(s) -> Bool:
         """A process in the group or in the coordinator's log is joining or has had an assignment.
 
-        True because only a process that asks to join becomes a member. So a process in the group or
-        in the coordinator's log cannot choose another group.instance.id (`start_static`).
+        The lemma is true because only a process that asks to join becomes a member. So a process in
+        the group or in the coordinator's log cannot choose another group.instance.id
+        (`start_static`).
         """
         return forall(
             implies(
@@ -232,8 +234,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def joined_processes_are_members(s) -> Bool:
         """A process that has joined the rebalance is a member, and a rebalance is under way.
 
-        True because a process that joins also becomes a member, and a removed member is no longer
-        joined. When a generation begins, no process is joined any more.
+        The lemma is true because a process that joins also becomes a member, and a removed member
+        is no longer joined. When a generation begins, no process is joined any more.
         """
         return forall(implies(s.joined[m], s.group.members[m] & s.is_rebalancing) for m in Member)
 
@@ -242,8 +244,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
         """If the last assignments of two consumers share a partition and are of one generation, the
         consumers have the same group.instance.id.
 
-        A consumer reports its last assignment when it joins. True because one of the two has
-        replaced the other in this generation.
+        A consumer reports its last assignment when it joins. The lemma is true because one of the
+        two has replaced the other in this generation.
         """
         return forall(
             implies(
@@ -265,8 +267,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
         agree on the owners of partitions.
 
         In the log, the owner of each assigned partition is this consumer, or a process with the
-        same group.instance.id. True because the consumer received the assignment that is in the
-        log.
+        same group.instance.id. The lemma is true because the consumer received the assignment that
+        is in the log.
         """
         return forall(
             implies(
@@ -284,8 +286,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
         """If a member of the present generation believes that it owns a partition, then the
         coordinator's memory and log name this member as the owner.
 
-        True because a process that another process with its group.instance.id has replaced gives up
-        its partitions before it joins again.
+        The lemma is true because a process that another process with its group.instance.id has
+        replaced gives up its partitions before it joins again.
         """
         return s.owners_own(s.group) & s.owners_own(s.persisted)
 

@@ -50,8 +50,8 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         began.
 
         A record in the state Prepare or Complete has them as `last_id` and `last_epoch`: the
-        producer id and epoch before the commit or abort. True because the coordinator compares the
-        producer id and epoch of each request with the log.
+        producer id and epoch before the commit or abort. The lemma is true because the coordinator
+        compares the producer id and epoch of each request with the log.
         """
         return forall(
             s.has_begun(i, s.log[i]) & implies(s.is_appending[i], s.has_begun(i, s.appended[i]))
@@ -246,7 +246,7 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
         """If an InitProducerId request waits for its response, the coordinator has appended a
         record for the request, but the record is not committed yet.
 
-        True because a failover forgets the request together with the append.
+        The lemma is true because a failover forgets the request together with the append.
         """
         return forall(
             implies(

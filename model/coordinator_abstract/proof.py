@@ -84,7 +84,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         """No transaction and no instance has a larger epoch of a producer id than the coordinator's
         log has.
 
-        True because an instance gets an epoch only when the log has this epoch.
+        The lemma is true because an instance gets an epoch only when the log has this epoch.
         """
         return all_of(
             forall(
@@ -118,7 +118,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         """Each record of the coordinator's log has a producer epoch below the largest possible
         epoch.
 
-        True because a commit or abort whose markers have the largest epoch changes the producer id.
+        The lemma is true because the coordinator changes the producer id at the largest epoch.
         """
         return forall(
             all_of(
@@ -143,7 +143,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def a_stamp_has_one_transaction(s) -> Bool:
         """No two transactions have the same producer id and epoch.
 
-        True because this id and epoch belong to one instance, which uses them for one transaction.
+        The lemma is true because only one instance gets this id and epoch, and uses them once.
         """
         return forall(
             implies(
@@ -175,8 +175,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
         The record already has the producer id and epoch for the next transaction.
 
-        True because an instance receives them only as the answer to its request to end this
-        transaction.
+        The lemma is true because an instance receives them only as the answer to its request to end
+        this transaction.
         """
         return forall(
             implies(
@@ -263,8 +263,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         """If a committed or aborted transaction has the epoch `a`, and its markers have the epoch
         `b`, no other transaction of its producer id has an epoch `e` with `a <= e < b`.
 
-        True because the coordinator's log goes directly from the transaction's epoch to the epoch
-        of the markers, or to another producer id.
+        The lemma is true because the coordinator's log goes directly from the transaction's epoch
+        to the epoch of the markers, or to another producer id.
         """
         return forall(
             implies(
@@ -288,7 +288,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         """If a committed or aborted transaction has the epoch `a`, and its markers have the epoch
         `b`, no instance with its producer id has an epoch `e` with `a < e < b`.
 
-        True because each instance's epoch was in the coordinator's log, and no such `e` ever was.
+        The lemma is true because each instance's epoch was in the log, and no such `e` ever was.
         """
         return forall(
             implies(
@@ -311,8 +311,7 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
         """If a partition was added to a transaction, the partition has the transaction's marker, or
         the transaction is open in the coordinator's log with this partition.
 
-        True because the coordinator completes a transaction only after each partition has its
-        marker.
+        The lemma is true because the coordinator waits for the marker of each partition.
         """
         return forall(
             implies(
@@ -332,8 +331,9 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
     def pending_records_are_of_the_newest_epoch(s) -> Bool:
         """A partition with pending records of a transaction has no marker of this transaction.
 
-        The partition has also seen no larger epoch of the transaction's producer id. True because a
-        partition refuses records of a smaller epoch, and after a marker no records are pending.
+        The partition has also seen no larger epoch of the transaction's producer id. The lemma is
+        true because a partition refuses records of a smaller epoch, and a marker ends all pending
+        records.
         """
         return forall(
             implies(

@@ -122,7 +122,7 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
     def committed_is_written(s) -> Bool:
         """The high watermark is at most the end of the log.
 
-        True because the high watermark grows at most to the end of the log, and a new leader has
-        every committed record.
+        The lemma is true because the high watermark grows at most to the end of the log, and a new
+        leader has every committed record.
         """
         return s.high_watermark <= s.end_offset

@@ -355,9 +355,10 @@ class RestartsClaims(RestartsActions):
     def unanswered_batches_of_older_epochs_are_not_there(s) -> Bool:
         """The log has no unanswered batch of an epoch before the client's present epoch.
 
-        True because the client moves to a larger epoch only if its lowest unanswered batch is not
-        in the log. Then no later batch of the old epoch is in the log either. So the client can
-        give its unanswered batches new numbers, and none of them gets into the log twice.
+        The lemma is true because the client moves to a larger epoch only if its lowest unanswered
+        batch is not in the log. Then no later batch of the old epoch is in the log either. So the
+        client can give its unanswered batches new numbers, and none of them gets into the log
+        twice.
         """
         return forall(
             implies(

@@ -37,8 +37,8 @@ class PipelineProof(PipelineClaims):
         """No transaction is both committed and aborted, and only a committed or aborted transaction
         has markers.
 
-        True because the coordinator commits or aborts only an ongoing transaction, and forgets the
-        markers when the transaction is complete.
+        The lemma is true because the coordinator commits or aborts only an ongoing transaction, and
+        forgets the markers when the transaction is complete.
         """
         return forall(
             all_of(
@@ -54,7 +54,8 @@ class PipelineProof(PipelineClaims):
         pending. After the group coordinator has the marker, no offset of the transaction is
         pending.
 
-        True because a committed or aborted transaction gets neither output records nor offsets.
+        The lemma is true because a committed or aborted transaction gets neither output records nor
+        offsets.
         """
         return forall(
             all_of(
@@ -71,7 +72,8 @@ class PipelineProof(PipelineClaims):
         """An output record that a commit marker will deliver was not received before, and no other
         commit marker will deliver it.
 
-        True because a transaction commits only output records above the committed position.
+        The lemma is true because a transaction commits only output records above the committed
+        position.
         """
         return forall(
             implies(
@@ -93,7 +95,8 @@ class PipelineProof(PipelineClaims):
     def nothing_is_written_twice(s) -> Bool:
         """A transaction has at most one output record of each input.
 
-        True because positions only grow during a transaction, and no other instance writes in it.
+        The lemma is true because positions only grow during a transaction, and no other instance
+        writes in it.
         """
         return forall(
             ~s.doubled[x][p][o] for x in TransactionalId for p in TopicPartition for o in Offset
@@ -104,7 +107,8 @@ class PipelineProof(PipelineClaims):
         """An instance's position is above each input whose output record is in its open
         transaction.
 
-        True because an instance may move its position back only while it has no open transaction.
+        The lemma is true because an instance may move its position back only while it has no open
+        transaction.
         """
         return forall(
             implies(
@@ -123,8 +127,8 @@ class PipelineProof(PipelineClaims):
     def one_offset_is_pending(s) -> Bool:
         """At most one transaction has a pending offset of a partition.
 
-        True because the group coordinator accepts offsets of one reader only, and this reader began
-        when no offset was pending.
+        The lemma is true because the group coordinator accepts offsets of one reader only, and this
+        reader began when no offset was pending.
         """
         return forall(
             implies(s.pending[x][p] & s.pending[y][p], x == y)
@@ -142,8 +146,8 @@ class PipelineProof(PipelineClaims):
         group coordinator gets the transaction's marker. Until then, the output records that await a
         marker belong to inputs between the two offsets.
 
-        True because the instance that sent the pending offset had its position just above these
-        inputs.
+        The lemma is true because the instance that sent the pending offset had its position just
+        above these inputs.
         """
         return forall(
             implies(
@@ -175,8 +179,8 @@ class PipelineProof(PipelineClaims):
         The offset is pending in the reader's own transaction. A reader is current if the group
         coordinator would accept an offset from it.
 
-        True because the reader began when no offset was pending. Other instances are not current,
-        so their offsets are refused.
+        The lemma is true because the reader began when no offset was pending. Other instances are
+        not current, so their offsets are refused.
         """
         return forall(
             implies(
@@ -195,8 +199,8 @@ class PipelineProof(PipelineClaims):
 
         A reader is current if the group coordinator would accept an offset from it.
 
-        True because the reader began at the committed offset, and only its own transactions move
-        this offset.
+        The lemma is true because the reader began at the committed offset, and only its own
+        transactions move this offset.
         """
         return forall(
             implies(
@@ -219,8 +223,8 @@ class PipelineProof(PipelineClaims):
 
         A reader is current if the group coordinator would accept an offset from it.
 
-        True because the reader goes from input to input, and after an abort it starts again at the
-        committed offset.
+        The lemma is true because the reader goes from input to input, and after an abort it starts
+        again at the committed offset.
         """
         return forall(
             implies(
@@ -247,7 +251,7 @@ class PipelineProof(PipelineClaims):
     def generations_are_learned(s) -> Bool:
         """No instance knows a generation above the present one.
 
-        True because an instance learns the present generation, which only grows.
+        The lemma is true because an instance learns the present generation, which only grows.
         """
         return forall(s.known_generation[i] <= s.generation for i in Instance)
 
@@ -255,8 +259,8 @@ class PipelineProof(PipelineClaims):
     def only_owners_read(s) -> Bool:
         """An instance reads only partitions that it owns in the generation that it knows.
 
-        True because an instance stops reading when it learns a new generation, and the owner of a
-        partition never changes within a generation.
+        The lemma is true because an instance stops reading when it learns a new generation, and the
+        owner of a partition never changes within a generation.
         """
         return forall(
             implies(s.reads[i][p], s.owner[s.known_generation[i]][p] == i)

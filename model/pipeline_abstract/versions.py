@@ -85,7 +85,8 @@ class IdPerPartition(Pipeline):
     def readers_use_the_id(s) -> Bool:
         """An instance that reads a partition uses the transactional id of the partition.
 
-        True because the instance initializes this id before it fetches the committed offset.
+        The lemma is true because the instance initializes this id before it fetches the committed
+        offset.
         """
         return forall(
             implies(s.reads[i][p], (s.uses[i] != nothing) & (s.id_of[p] == s.uses[i]))
@@ -98,7 +99,7 @@ class IdPerPartition(Pipeline):
         """For each partition, only the partition's own transactional id has output records and
         pending offsets.
 
-        True because only instances that use this id read the partition.
+        The lemma is true because only instances that use this id read the partition.
         """
         return forall(
             implies(s.pending[x][p] | s.written[x][p][o], s.id_of[p] == x)

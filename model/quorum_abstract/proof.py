@@ -145,8 +145,8 @@ class QuorumLemmas(QuorumLogLemmas):
         """Once the leader of an epoch has advanced its high watermark, the leaders of later epochs
         have the first record of that epoch.
 
-        True because the high watermark is then above this record. So a later leader has the record
-        when it is elected.
+        The lemma is true because the high watermark is then above this record. So a later leader
+        has the record when it is elected.
         """
         return forall(
             implies(

@@ -140,7 +140,7 @@ class SharedHistory(AbstractReplication):
         """If the leader of an epoch has a record of an earlier epoch, the logs of both epochs'
         leaders are equal up to this record.
 
-        True because a leader only appends records.
+        The lemma is true because a leader only appends records.
         """
         return forall(
             implies(
@@ -157,8 +157,8 @@ class SharedHistory(AbstractReplication):
         """If a replica has a record, its log is equal to the log of the record's leader up to this
         record.
 
-        The record's leader is the one that appended the record. True because each fetch compares
-        the follower's last record with the leader's.
+        The record's leader is the one that appended the record. The lemma is true because each
+        fetch compares the follower's last record with the leader's.
         """
         return forall(
             implies(

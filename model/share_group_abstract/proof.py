@@ -30,7 +30,7 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         Otherwise the coordinator knows an older epoch. Also, no write in flight has a newer epoch
         than the coordinator knows.
 
-        True because a leader sends nothing before it has read the stored state.
+        The lemma is true because a leader sends nothing before it has read the stored state.
         """
         return all_of(
             s.stored_epoch <= s.leader_epoch,
@@ -45,7 +45,7 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def new_leaders_know_nothing(s) -> Bool:
         """Until a new leader has read the stored state, it has delivered no record.
 
-        True because only an active leader delivers.
+        The lemma is true because only an active leader delivers.
         """
         return forall(
             implies(
@@ -68,7 +68,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         Also, while a member has acquired a record, the record is not final (accepted, rejected or
         archived), and no acknowledgement of the record is being written.
 
-        True because a record is not delivered while its acknowledgement is being written.
+        The lemma is true because a record is not delivered while its acknowledgement is being
+        written.
         """
         return forall(
             implies(s.holds[m][x], s.record[x].member == m) for m in Member for x in Offset
@@ -93,8 +94,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """While the present leader writes an acknowledgement, the record is in transition
         (`is_in_transition`), with the member, state and delivery count of the acknowledgement.
 
-        True because a member does not acknowledge a record again while its acknowledgement is being
-        written.
+        The lemma is true because a member does not acknowledge a record again while its
+        acknowledgement is being written.
         """
         return forall(
             implies(
@@ -121,7 +122,7 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         The count in the write is smaller if a timeout caused the write, and a member has acquired
         the record again since.
 
-        True because each delivery increases the count.
+        The lemma is true because each delivery increases the count.
         """
         return forall(
             implies(
@@ -143,8 +144,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """While an acknowledgement is in flight, the same leader's other writes for the same record
         come from timeouts of locks, and have smaller delivery counts.
 
-        True because the leader neither delivers the record nor lets its lock time out while an
-        acknowledgement is written.
+        The lemma is true because the leader neither delivers the record nor lets its lock time out
+        while an acknowledgement is written.
         """
         return forall(
             implies(
@@ -171,8 +172,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         An acknowledgement may be in flight with the coordinator's leader epoch (`stored_epoch`).
         Then the stored count is also at most the count in this acknowledgement.
 
-        True because the leader began with the stored count, and the leader's count does not
-        decrease.
+        The lemma is true because the leader began with the stored count, and the leader's count
+        does not decrease.
         """
         return forall(
             implies(s.is_counted(x), s.stored[x].count <= s.record[x].count) for x in Offset
@@ -198,8 +199,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         stored. Unless the record is below the start offset, no write that the coordinator would
         accept has a larger delivery count than the stored one.
 
-        True because the stored start offset never goes back; in Kafka 4.3, a late write moves this
-        offset back.
+        The lemma is true because the stored start offset never goes back. It is false in Kafka 4.3,
+        where a late write moves this offset back.
         """
         return forall(
             implies(
@@ -233,7 +234,7 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         Also, no member has acquired the record, and no acknowledgement of it is being written. A
         record is confirmed if a member has received the answer that its accept or reject is stored.
 
-        True because the leader has written the record's state itself, or has read it.
+        The lemma is true because the leader has written the record's state itself, or has read it.
         """
         return forall(
             implies(
@@ -252,7 +253,7 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         Also, each write has a delivery count of at most the limit. If the state in a write, or the
         stored state, is not final, its count is below the limit.
 
-        True because a release or a timeout at the limit archives the record.
+        The lemma is true because a release or a timeout at the limit archives the record.
         """
         return all_of(
             DeliveryCount.least() < s.limit,
@@ -280,8 +281,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """If a write to the share coordinator has a final state, its record is decided or deleted.
 
         The final states are acknowledged and archived. A record is decided if a member has accepted
-        or rejected it, or if it reached the limit of deliveries. True because one of these happens
-        before the leader sends the write.
+        or rejected it, or if it reached the limit of deliveries. The lemma is true because one of
+        these happens before the leader sends the write.
         """
         return forall(
             implies(
@@ -296,7 +297,7 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """The start offset in a write has passed only records that are decided or deleted.
 
         A record is decided if a member has accepted or rejected it, or if it reached the limit of
-        deliveries. True because the leader's start offset passes only such records.
+        deliveries. The lemma is true because the leader's start offset passes only such records.
         """
         return forall(
             implies(all_of(s.write[w].sent, x < s.write[w].start, s.log_start <= x), s.decided[x])
@@ -309,8 +310,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """The stored start offset is at most the start offset of a leader that has read it.
 
         Also, the start offset of each write of the present leader is at most the leader's start
-        offset. True because the leader began with the stored start offset, and its own start offset
-        only grows.
+        offset. The lemma is true because the leader began with the stored start offset, and its own
+        start offset only grows.
         """
         return all_of(
             implies(s.is_active, s.stored_start <= s.start),

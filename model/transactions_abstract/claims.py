@@ -82,8 +82,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
         """The coordinator commits or aborts a transaction at most once, after it began and before
         it is complete.
 
-        True because only a transaction that has begun, and is neither committed nor aborted, can be
-        committed or aborted.
+        The lemma is true because only a transaction that has begun, and is neither committed nor
+        aborted, can be committed or aborted.
         """
         return forall(
             all_of(
@@ -99,8 +99,9 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
         """For each transaction: epoch of its records <= epoch of its markers <= epoch of its
         producer.
 
-        True because a transaction begins with its producer's epoch, and this epoch only grows. The
-        transaction's markers carry the epoch to which the commit or abort moves the producer.
+        The lemma is true because a transaction begins with its producer's epoch, and this epoch
+        only grows. The transaction's markers carry the epoch to which the commit or abort moves the
+        producer.
         """
         return forall(
             all_of(
@@ -120,8 +121,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
     def one_open(s) -> Bool:
         """A producer has at most one transaction that is not complete.
 
-        True because a producer begins a transaction only after all of its other transactions are
-        complete.
+        The lemma is true because a producer begins a transaction only after all of its other
+        transactions are complete.
         """
         return forall(
             implies(
@@ -137,9 +138,9 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
         """A producer's next transaction has at least the epoch of the previous transaction's
         markers.
 
-        True because the next transaction begins only after the earlier one is complete. The commit
-        or abort of the earlier transaction moved the producer to the epoch of its markers. The next
-        transaction has this epoch or a larger one.
+        The lemma is true because the next transaction begins only after the earlier one is
+        complete. The commit or abort of the earlier transaction moved the producer to the epoch of
+        its markers. The next transaction has this epoch or a larger one.
         """
         return forall(
             implies(
@@ -181,8 +182,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
         """If a partition has a transaction's marker, the partition was added to the transaction,
         and has seen the marker's epoch.
 
-        True because the coordinator sends markers only for committed or aborted transactions, and
-        only to added partitions. The epochs that a partition has seen only grow.
+        The lemma is true because the coordinator sends markers only for committed or aborted
+        transactions, and only to added partitions. The epochs that a partition has seen only grow.
         """
         return forall(
             implies(
@@ -201,8 +202,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
     def complete_is_marked(s) -> Bool:
         """A complete transaction has its marker on every partition that was added to it.
 
-        True because the coordinator completes a transaction only after each added partition has the
-        marker, and adds no partition after the commit or abort.
+        The lemma is true because the coordinator completes a transaction only after each added
+        partition has the marker, and adds no partition after the commit or abort.
         """
         return forall(
             implies(s.complete[x], s.marked[x][t]) for x in Transaction for t in s.added[x]
