@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from math import fsum
 from pathlib import Path
 from typing import Final
 
@@ -64,7 +65,7 @@ def _totals(every: Collection[Task], rows: Mapping[Proved, Row]) -> Iterator[str
     for seed in SEEDS:
         of = [row for key, row in rows.items() if key.seed == seed]
         if len(of) == versions:
-            cpu, load = sum(row.cpu_s for row in of), max(row.load for row in of)
+            cpu, load = fsum(row.cpu_s for row in of), max(row.load for row in of)
             yield f"All proofs on seed {seed} took {cpu:.0f} s of CPU (load up to {load:.0f})."
     seconds = [row.second for row in rows.values() if row.second is not None]
     if seconds:
