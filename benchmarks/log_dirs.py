@@ -1,8 +1,8 @@
 """Benchmarks of the audit of log directories: NumPy against plain Python, in-process against Spark.
 
 The data are three replicas of eight topic partitions, written by idempotent producers; half of the
-batches are compressed with zstd. The reader in plain Python is the oracle of the fast reader; both
-read one segment.
+batches are compressed with zstd. The reader in plain Python is the oracle of the fast reader. These
+two readers are compared on one segment.
 """
 
 from __future__ import annotations

@@ -92,9 +92,10 @@ def _version(launcher: Path) -> tuple[Path, str] | None:
 def launcher_home(java: Java, folder: Path, *, python_has_spark: bool = False) -> Path:
     """Creates a Java home for Spark: a folder with a script `bin/java`; returns the folder.
 
-    The script starts the selected Java, and drops the option that adds the vector module. For Spark
-    in local mode, the script also hides SPARK_HOME from every Java except Spark's launcher. Then
-    the Python workers import the installed pyspark, and not the zip below SPARK_HOME.
+    The script starts the selected Java, and drops the option that adds the module
+    jdk.incubator.vector. For Spark in local mode, the script also hides SPARK_HOME from every Java
+    except Spark's launcher. Then the Python workers import the installed pyspark, and not the zip
+    file of pyspark below SPARK_HOME.
     """
     launcher = folder / "bin" / "java"
     launcher.parent.mkdir(parents=True)

@@ -56,10 +56,11 @@ NEWEST_PATCH: Final[Mapping[str, int]] = {
 class InForce:
     """The range of Kafka releases that have a rule, a bug or a claim: from `since` to `until`.
 
-    `since` or `until` is None if it is unknown. A release without a patch number, such as `2.6`,
-    means its first patch release in `since` and its last one in `until`. `fixed_in` lists older
-    releases that have the fix too, such as `2.8.2`, or `2.8` if the patch release is not known.
-    Raises ValueError for an unknown release of Kafka, and if `until` comes before `since`.
+    Both ends are included. `since` or `until` is None if it is unknown. A release without a patch
+    number, such as `2.6`, means its first patch release in `since` and its last one in `until`.
+    `fixed_in` lists older releases that have the fix too, such as `2.8.2`, or `2.8` if the patch
+    release is not known. Raises ValueError for an unknown release of Kafka, and if `until` comes
+    before `since`.
     """
 
     since: str | None = None

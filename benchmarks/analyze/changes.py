@@ -75,12 +75,13 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Returns, for each row, a new start time that makes its send an inversion; 0 if none.
+        """Returns, for each row, a new start time that makes the row's send an inversion; 0 if
+        none.
 
         An offset-order-inversion is a send that begins after another send of the same key has ended
         with a higher offset. The new start is just after the end of this other send. The result is
-        0 if this time is not before the end of the row's own send, or not before the end of a poll
-        of its record. Sends in transactions keep their start.
+        0 if this time is not before the end of the row's own send. It is 0 too if the time is not
+        before the end of a poll that read the sent record. Sends in transactions keep their start.
         """
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]

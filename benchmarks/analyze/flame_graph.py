@@ -155,7 +155,10 @@ def tree(some: Iterable[tuple[tuple[str, ...], int]]) -> Frame:
 
 
 def picture(kept: Mapping[str, Any]) -> str:
-    """Returns the SVG of a saved result: callers are above the functions that they call."""
+    """Returns the flame graph of a saved result, as SVG.
+
+    In the graph, callers are above the functions that they call.
+    """
     root = tree(
         (tuple(filter(None, stack.split(";"))), count) for stack, count in kept["stacks"].items()
     )

@@ -48,7 +48,10 @@ def compared(spec: Spec) -> str:
 
 
 def least_memory(spec: Spec) -> int:
-    """Returns the least memory for the graph of the spec, in bytes, with transitions in files."""
+    """Returns the smallest memory limit, in bytes, with which the spec's graph can be built.
+
+    With this limit, the engine keeps the transitions in files.
+    """
     task = Task(spec=spec, claims=(), lively=spec.liveness_properties)
     search = Search(task, graph_memory=ENOUGH)
     with search.searched():

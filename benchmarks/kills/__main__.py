@@ -37,7 +37,7 @@ _URTEIL: Final = "from checkers.cli.main import main; main()"
 
 
 def main(words: Sequence[str]) -> int:
-    """Runs trials until enough kills are done; returns the exit code."""
+    """Runs trials until `--kills` kills are done or `--minutes` are over; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kills")
     parser.add_argument("--kills", type=int, default=1_000)
     parser.add_argument("--minutes", type=float, default=60)

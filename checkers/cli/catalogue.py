@@ -183,7 +183,10 @@ def _anomaly(of: str, row: Anomaly | Check, may_follow_from: Sequence[str] = ())
 
 
 def claims() -> Iterator[Listed]:
-    """Yields a row of `urteil list` for each claim, with its runs and shortest counterexample."""
+    """Yields a row of `urteil list` for each claim.
+
+    A row has the recorded runs of the claim, and their shortest counterexample.
+    """
     from checkers.claim_record import kept
     from properties.claims.catalogue import CLAIMS
 

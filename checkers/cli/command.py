@@ -1,7 +1,7 @@
-"""Makes a command from a function: adds common options, the run, its output and its exit code.
+"""Makes a command from a function: adds the common options, the output and the exit code.
 
 An error becomes an exit code and a text on stderr: unusable input, Ctrl-C, a full disk, or a bug of
-Urteil. When a run ends, it is added to the store of runs.
+Urteil. When a run of the command ends, the run is added to the store of runs (`runs.sqlite`).
 """
 
 from __future__ import annotations

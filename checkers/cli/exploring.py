@@ -83,7 +83,7 @@ def explored(
     budget: str | None,
     search: SearchOptions | None = None,
 ) -> Exploration:
-    """Explores the spec within the budget, and displays the progress.
+    """Explores the spec within the budget, and returns the result; displays the progress.
 
     If the budget does not limit the states, at most 10 million states are explored.
     """

@@ -89,8 +89,8 @@ def sync(
 ) -> Begin:
     """Returns a SyncGroup request of the member with the name `letter`.
 
-    Each letter of `members` is the name of a member. If the sender leads the group, the request has
-    an assignment for each of them.
+    Each letter of `members` is the name of a member. The request has an assignment for each of
+    them; the broker uses the assignments of the group's leader only.
     """
     assigned = [
         {"member_id": member_of(one), "assignment": raw(f"for {one}".encode())} for one in members

@@ -146,7 +146,8 @@ def with_recording(
 
 
 def answers_of_system(compared: Compared) -> Recorded:
-    """Returns a sequence of requests with the answers of the compared system, for a recording.
+    """Returns the compared sequence of requests, with the system's answers, to store as a
+    recording.
 
     Requests that the system does not support are left out.
     """

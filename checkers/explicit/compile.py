@@ -180,11 +180,11 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def joined(codes: Iterable[Code], word: str, absorbing: int) -> Code:
-        """Joins conditions by `and` or `or`, and leaves out those that cannot change the result.
+        """Returns the conditions joined by `word`, without those that cannot change the result.
 
-        `absorbing` is the constant that decides the result: 0 for `and`, 1 for `or`. All conditions
-        after this constant are left out. Repeated conditions are left out too, and so is the other
-        constant, because it changes no result.
+        `word` is `and` or `or`. `absorbing` is the constant that decides the result: 0 for `and`, 1
+        for `or`. All conditions after this constant are left out. Repeated conditions are left out
+        too. So is a constant 1 in `and` and a constant 0 in `or`.
         """
         parts: dict[str, None] = {}
         for code in codes:

@@ -107,9 +107,9 @@ class Fairness:
         return int(self.graph.source[edge]), int(self.graph.target[edge])
 
     def fair(self, within: Mask, through: Mask) -> Mask:
-        """Returns a mask of all states in the sets that the method `sets` yields.
+        """Returns a mask of the states in which a fair behaviour can stay forever.
 
-        In each set, a fair behaviour can stay forever.
+        These are all states in the sets that the method `sets` yields.
         """
         found = np.zeros_like(within)
         for nodes in self.sets(within, through):

@@ -5,7 +5,7 @@ this engine has symmetry reduction. It supports neither coverage nor a memory li
 
 Each action is evaluated on up to 131,072 states at once, for each choice of its parameters. The key
 of a state is a weighted sum of its values (`keys.py`). A transition changes few values, so the new
-key is cheap to compute. Only a successor with a new key is built.
+key is cheap to compute. A successor is built only if no earlier state has its key.
 """
 
 from __future__ import annotations

@@ -152,8 +152,8 @@ class Judge:
     def _found(self, within: Mask, begun: Mask, through: Mask) -> Lasso | None:
         """Returns a fair behaviour that ends in a loop (a lasso), or None if there is none.
 
-        It visits a state in `begun`, and then only states in `within`. Its loop visits a state in
-        `through`.
+        The behaviour reaches a state in `begun`, and from then on visits only states in `within`.
+        Its loop visits at least one state in `through`.
         """
         fair = self.cycles.fair(within, through)
         if not fair.any():

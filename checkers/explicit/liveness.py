@@ -1,7 +1,7 @@
 """Decides liveness properties: a violation is a fair behaviour that ends in a loop (a lasso).
 
 The check needs the whole graph. If a limit is too small for the graph, the properties stay
-undecided. Fault actions are not fair, and the spec bounds their number.
+undecided. Fault actions are not fair, and the spec bounds the number of faults.
 
 Two engines find the same violations: compiled C (`compiled.state_graph`), for graphs of many
 million states, and plain Python with SciPy (`transitions`), the oracle.

@@ -59,7 +59,7 @@ class Path:
 
     @property
     def text(self) -> str:
-        """The path as text: the function `read` converts it back."""
+        """The path as text, which the function `read` converts back."""
         first = [self.start.call.text] if self.start is not self.walk.starts[0] else []
         return "; ".join([*first, *(call.text for call in self.calls)])
 

@@ -5,7 +5,7 @@ enabled   become_leader(b0, leader_epoch 0)
 disabled  leader_write(b0)   line 151: replica[b0].leader nothing is b0
 
 The last line names the first false conjunct of a disabled action: `replica[b0].leader is b0` in
-line 151. Behind the variable is its value, `nothing`.
+line 151. After the variable comes its value in this state, `nothing`.
 """
 
 from __future__ import annotations

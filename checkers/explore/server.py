@@ -61,7 +61,10 @@ class Server(ThreadingHTTPServer):
         return f"http://{ADDRESS}:{self.server_port}/"
 
     def link(self, opened: Answer) -> str:
-        """Returns the page's URL with the spec, variant, constants and path of `opened`."""
+        """Returns the page's URL for `opened`, an answer of this server.
+
+        The URL has the spec, variant, constants and path of the answer.
+        """
         constants = opened.get("constants") or {}
         words = {
             "spec": opened["spec"],

@@ -1,8 +1,8 @@
 """The lines of an explained trace, for the web page of `urteil explore`.
 
-Each line has the steps that explain it. The path has the steps of all lines. Each line has the
-number of steps in the path up to and including its own steps. So the web page finds the state after
-a line without a further request.
+Each line has the steps that explain it. The path has the steps of all lines, one after another.
+The field `steps` of a line is the number of its own steps, and `end` is the number of steps up to
+and including its own. So the web page finds the state after a line without a further request.
 """
 
 from __future__ import annotations

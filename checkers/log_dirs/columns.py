@@ -56,7 +56,7 @@ class Log:
 
     @cached_property
     def joined(self) -> Flags:
-        """Returns a mask of the sound batches whose previous batch is sound too.
+        """Returns a mask of the sound batches that directly follow another sound batch of the log.
 
         A sound batch has a known format and the right checksum.
         """

@@ -62,9 +62,10 @@ def integrity(log: Log) -> Iterator[Found]:
 
 
 def offsets(log: Log, cleaned_to: int) -> Iterator[Found]:
-    """Yields the results of two checks: offsets that do not ascend, and gaps between offsets.
+    """Yields the results of two checks: `offset-order` and `offset-gap`.
 
-    Gaps that end at or below the offset `cleaned_to` do not count: compaction may have made them.
+    The first finds offsets that do not ascend, the second finds gaps between offsets. Gaps that end
+    at or below the offset `cleaned_to` do not count, because compaction may have made them.
     """
     named = np.array([int(name.partition(".")[0]) for name in log.names], np.int64)
     least = np.maximum(named[log.segment], np.where(log.joined, log.next_offset, 0))

@@ -72,7 +72,10 @@ class ShareMember:
         self.consumer.commit_sync(WITHIN_S)
 
     def begin_release(self, value: str) -> None:
-        """Releases a record, so that any member may get it, and does not wait for the answer."""
+        """Releases a record, so that any member may get it.
+
+        Returns before the broker has answered.
+        """
         self._acknowledge(value, RELEASE)
         self.consumer.commit_async()
 

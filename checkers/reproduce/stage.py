@@ -51,7 +51,7 @@ PATIENT: Final = {"message.timeout.ms": "50000"}  # an election may take 15 s
 class Stage:
     """A running cluster with one topic, and the clients that execute the steps of a reproduction.
 
-    All steps use one partition: the topic's last one.
+    All steps use one partition: the one with the topic's highest index.
     """
 
     cluster: Cluster

@@ -32,7 +32,10 @@ _CELL: Final = pa.schema(
 
 
 def table_cell(kernel: int, target: int, origin: int, table: pa.Table) -> pa.RecordBatch:
-    """Returns one row; its column `cell` has the table as an Arrow stream, compressed with LZ4."""
+    """Returns a table as one row.
+
+    The column `cell` of the row has the table as an Arrow stream, compressed with LZ4.
+    """
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     with pa.ipc.new_stream(sink, table.schema, options=options) as stream:

@@ -99,7 +99,7 @@ class SparkRounds:
 
     @property
     def count(self) -> int:
-        """The number of levels that the search has kept so far."""
+        """The number of levels so far; a level is the result of one round."""
         return len(self.copies) * self.copied_together + len(self.levels)
 
     def _copy(self, levels: Sequence[RDD[_Element]]) -> None:

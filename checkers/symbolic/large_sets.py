@@ -26,7 +26,7 @@ def assumption(sort: str, number: int) -> str:
 
 
 def large_sets(size: int, number: int) -> Iterator[frozenset[int]]:
-    """Yields all sets of at least `number` among `size` elements."""
+    """Yields each subset of the numbers below `size` that has at least `number` elements."""
     for chosen in product((False, True), repeat=size):
         if sum(chosen) >= number:
             yield frozenset(i for i, is_in in enumerate(chosen) if is_in)

@@ -84,7 +84,8 @@ class Attempt:
     def name(self) -> str:
         """The name of the Z3 configuration, such as `e-matching`.
 
-        If the query assumes only some of the claims, the name is `e-matching of a slice`.
+        If the query assumes only a slice (the claims that the spec names for the condition), the
+        name is `e-matching of a slice`.
         """
         return f"{self.strategy.name} of a slice" if self.facts.named else self.strategy.name
 

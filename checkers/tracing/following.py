@@ -1,9 +1,9 @@
 """Follows the events of a trace through a spec, and looks ahead for events whose lines came late.
 
-A thread of Kafka usually acts first, and then writes a line. Between the two, another thread may
-see the effect of the action and write a line. Then the first event is *late*: its line comes
-second. The spec refuses the second event until the late event is applied. An event may be late if
-three things are true:
+A thread A of Kafka usually acts first, and then writes a line. Between the two, another thread B
+may see the effect of the action and write a line. Then the event of A is *late*: its line comes
+after the line of B. The spec refuses the event of B until the late event is applied. An event may
+be late if three things are true:
 
 - Kafka writes lines of this kind after their effect.
 - The line comes at most `ahead_ms` after the line of the refused event.

@@ -38,7 +38,7 @@ CONDITION: Final[Mapping[Kind, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossyStep:
-    """A step that may lose committed records, and the newest leader epoch at that time."""
+    """A step that may lose committed records, and the newest leader epoch at the step."""
 
     kind: Kind
     broker: int

@@ -76,8 +76,9 @@ class ReplicationState(NamedTuple):
     def may_lack(self, epoch: int) -> bool:
         """Returns True if the leader of an epoch may lack committed records when it begins.
 
-        This is so if a step may have lost records, such as an unclean election, and no leader has
-        begun since. But if `is_replaced` is true for the epoch, the function returns False.
+        This is so if a step up to its election may have lost records, such as an unclean election,
+        and no leader has begun since that step. But the result is False if a later leader that may
+        lack records has begun already (`is_replaced`).
         """
         return bool(self.state["lossy", (epoch,)]) and not self.is_replaced(epoch)
 
@@ -100,9 +101,10 @@ class ReplicationState(NamedTuple):
         return epoch > 0 and before == now
 
     def losses(self, steps: Sequence[LossyStep]) -> Iterator[Loss]:
-        """Yields the losses of committed records, in the order of their leader epochs.
+        """Yields the losses of committed records, in the order of the leader epochs at which they
+        are found.
 
-        The parameter `steps` has those steps of the trace that may lose records.
+        `steps` has the steps of the trace that may lose records.
         """
         if not steps:
             return

@@ -49,7 +49,7 @@ class Metadata(NamedTuple):
 
     @property
     def result(self) -> str:
-        """COMMIT or ABORT if the coordinator has decided; else the empty text."""
+        """COMMIT or ABORT if the coordinator has decided the transaction; else the empty text."""
         return self.state.rpartition("_")[2] if self.is_decided else ""
 
     @property

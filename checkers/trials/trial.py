@@ -133,7 +133,7 @@ class Trials:
         ]
 
     def can_run(self, suite: Suite, calls: Sequence[Call]) -> bool:
-        """True if the system supports the faults that these calls inject."""
+        """True if the system supports every fault that `calls` injects."""
         needed = (suite.machine.NEEDS.get(call.rule) for call in calls)
         return all(power is None or power in self.powers for power in needed)
 

@@ -153,7 +153,8 @@ class ConsumerGroupActions(ConsumerGroupState):
         return (s.member[m].revoking != nothing) & s.consumer[m].owns
 
     def must_revoke(s, m: Member) -> Bool:
-        """True if the member owns the partition, but is not its owner in the target assignment.
+        """True if the member owns the partition, but the target assignment does not give it to the
+        member.
 
         The coordinator then asks the member to revoke the partition. The variant `frees-at-once`
         does not ask, and breaks the claim `one_reader` in 10 steps.

@@ -256,8 +256,8 @@ class Coordinator(AbstractCoordinatorState):
         """Appends a commit or abort to the log; `decision` has the transaction, and whether to
         commit it.
 
-        `next_id` is the producer's id afterwards. If `another` is true, `next_id` is a new id,
-        which no transactional id has.
+        `next_id` is the producer id of the transactional id after the append. If `another` is true,
+        no transactional id may have had `next_id` before.
         """
         m, (transaction, commits) = s.log[i], decision
         when(

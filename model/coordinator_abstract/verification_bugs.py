@@ -1,7 +1,8 @@
-"""Bugs of the verification of transactions by partition leaders, and what it does not promise.
+"""Bugs of the verification of transactions by partition leaders, and limits of this verification.
 
-The last three variants show which claims KIP-890 part 1 does not keep. Two of them drop a condition
-of the claims. The third one lets a replaced coordinator confirm, as Kafka does.
+The last three variants show which claims KIP-890 part 1 does not keep. In two of them, the claims
+make no exception for late records or late requests. In the third variant, a replaced coordinator
+still confirms transactions, as in Kafka.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ class VerifiesNothing(Verification):
     in_force=unreleased("3.6.0, the first release that verifies, has the guard"),
 )
 class AppendsWithoutGuard(Verification):
-    """The leader does not compare guards after the coordinator has confirmed (KAFKA-14884).
+    """After the coordinator has confirmed, the leader appends without a check of the verification
+    guard (KAFKA-14884).
 
     A marker between the confirmation and the append ends the transaction, and the record hangs. The
     claim `no_hanging_transaction` breaks at the action `append`.

@@ -87,7 +87,11 @@ class IdempotenceActions(IdempotenceState):
         return (sequence == 0) | (s.log[p].end_offset > 0)
 
     def continues(s, p: TopicPartition, b: Batch) -> Bool:
-        """True if the batch is the next of the producer's epoch, or the first of a larger epoch."""
+        """True if the leader accepts the batch as the next batch of the producer.
+
+        It is the next batch of the producer's epoch, or the first of a larger epoch. If the leader
+        does not know the producer, `begins_unknown` decides.
+        """
         known, sequence = s.leader_knows[p], s.sequence_of[b]
         same = known.producer_epoch == s.epoch_of[b]
         return any_of(

@@ -76,9 +76,9 @@ class Log(Record):
 
 
 class ProducerState(Record):
-    """A replica's state of the producer: epoch, last sequence, and the offsets of the last batches.
+    """A replica's state of the producer: epoch, last sequence, offsets of the newest batches.
 
-    These last batches are the window: a retry of a batch in it is detected as a duplicate.
+    The newest batches are the window: a retry of one of them is detected as a duplicate.
     """
 
     is_known: Bool

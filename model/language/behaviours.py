@@ -64,7 +64,7 @@ def _true(interpreter: Interpreter, claim: Liveness, lasso: Lasso, env: Env) -> 
 
 
 def is_fair(interpreter: Interpreter, spec: Spec, lasso: Lasso) -> bool:
-    """Returns True if the behaviour is fair to every fair action, for all values of its
+    """Returns True if the behaviour is fair to every fair action, for all values of the action's
     parameters.
     """
     return all(

@@ -18,7 +18,10 @@ Value = int | bool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constant:
-    """A constant that a spec declares."""
+    """A constant that a spec declares, with its type and its default.
+
+    `bounds` has the permitted integers, if not all are permitted.
+    """
 
     name: str
     type: type

@@ -124,11 +124,12 @@ class CommitsWithoutOffsets(Pipeline):
     in_force=InForce(of="franz-go"),
 )
 class ReadsOnAfterAbort(Pipeline):
-    """After an abort, an instance keeps its position, and skips the inputs of the transaction.
+    """After an abort, an instance keeps its position, so it never reads the transaction's inputs
+    again.
 
-    Its next commit moves the committed position past these inputs. The action `abort` breaks the
-    lemma `readers_skip_nothing`. In the client franz-go, fetched records stayed in a buffer after
-    an abort (franz-go#1222).
+    The next commit of this instance moves the committed position past these inputs. The action
+    `abort` breaks the lemma `readers_skip_nothing`. In the client franz-go, fetched records stayed
+    in a buffer after an abort (franz-go#1222).
     """
 
     def reads_on(s, i: Instance) -> Bool:

@@ -43,7 +43,7 @@ class PipelineClaims(PipelineActions):
         committed.
 
         When the coordinator decides to commit, the output records and the sent position of the
-        transaction are committed together. The two markers follow later.
+        transaction are committed together. The markers in the output and in the group follow later.
         """
         return forall(
             iff(s.is_below_position(p, o), s.has_committed_effect(p, o))

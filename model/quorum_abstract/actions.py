@@ -193,7 +193,8 @@ class AbstractQuorumActions(AbstractQuorumState):
         return s.led[own].start_offset < mark
 
     def has_up_to(s, leader: Replica, x: Replica) -> Offset:
-        """Returns the end of the records that `x` has flushed and acknowledged to the leader."""
+        """Returns the end offset of the records that `x` has flushed and acknowledged to the
+        leader."""
         return s.led[s.replica[leader].epoch].fetched[x]
 
     # ---- followers
@@ -227,7 +228,8 @@ class AbstractQuorumActions(AbstractQuorumState):
 
         Kafka: KafkaRaftClient.handleFetchResponse, with a diverging epoch. Simplified: the follower
         may remove only some of the records that the leader lacks. Without the guard that the leader
-        has none of the records, the claim `leaders_have_committed_records` breaks in 14 steps.
+        has none of the removed records, the claim `leaders_have_committed_records` breaks in 14
+        steps.
         """
         log = s.replica[r]
         when(

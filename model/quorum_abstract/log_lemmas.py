@@ -25,7 +25,8 @@ class QuorumLogLemmas(AbstractQuorum):
     def is_dead(s, e: Epoch, o: Offset) -> Bool:
         """True if the leader of the epoch can never commit the record at the offset.
 
-        The reason: a majority has moved to newer epochs without having acknowledged the record.
+        This is so if a majority has newer epochs, and has not acknowledged the record to the
+        leader.
         """
         return majority((e < s.replica[v].epoch) & (s.led[e].fetched[v] <= o) for v in Replica)
 

@@ -260,7 +260,8 @@ class Reassignments(ReassignedPartition):
 
     @action(fair="weak")
     def apply_metadata(s, r: Replica) -> None:
-        """A replica applies the newest metadata; a leader also stores the set of replicas.
+        """A replica applies the newest metadata; a leader also stores the replicas of the
+        partition.
 
         Kafka: Partition.makeLeader, makeFollower and updateAssignmentAndIsr. Simplified: a broker
         applies all metadata at once.

@@ -226,7 +226,7 @@ class AbstractPartitionActions(Registration):
 
         From now on, commits wait for the follower. Kafka: Partition.maybeExpandIsr. Simplified: a
         leader that does not know the present ISR proposes nothing, because the controller would
-        refuse that.
+        refuse its proposal.
         """
         own = s.broker[r].leader_epoch
         when(

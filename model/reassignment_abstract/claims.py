@@ -45,7 +45,7 @@ class AbstractPartition(AbstractPartitionActions):
 
     @invariant
     def enough_members_remain(s) -> Bool:
-        """At least min.insync.replicas brokers are in the ISR or the ELR, or have stopped
+        """At least min.insync.replicas brokers are in the ISR, are in the ELR, or have stopped
         uncleanly.
         """
         return at_least(

@@ -36,7 +36,10 @@ class Offset(Int):
 
 
 class LeaderEpoch(Int):
-    """A leader epoch, which counts the controller's decisions; -1 before the first decision."""
+    """A leader epoch: the controller begins one with each decision on the leader and the ISR.
+
+    It is -1 before the first decision.
+    """
 
 
 class RecordId(Int):

@@ -319,10 +319,10 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.led[own].high_watermark = mark
 
     def may_join(s, f: Replica, own: LeaderEpoch) -> Bool:
-        """True if the follower has fetched all records below the leader's high watermark and start
-        offset.
+        """True if the follower has fetched all records below the leader's high watermark, and all
+        below the leader's start offset.
 
-        The start offset is the end of the leader's log when its leader epoch began. Without the
+        The start offset is the log end at which the leader's epoch began. Without the
         comparison with the start offset, the variant `joins-at-hw` breaks the claim
         `isr_has_what_is_committed` in 9 steps (KAFKA-7128).
         """
@@ -345,7 +345,8 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def drop_member(s, r: Replica, f: Replica) -> None:
-        """A leader removes from its maximal ISR a replica that is neither in the ISR nor proposed.
+        """A leader removes a replica from its maximal ISR. The replica is neither in the
+        controller's ISR nor proposed for this ISR.
 
         Kafka: Partition.handleAlterPartitionUpdate. Simplified: the leader reads the controller's
         ISR. Without the guard that the replica is outside this ISR, the claim

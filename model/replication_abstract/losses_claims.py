@@ -30,8 +30,8 @@ class ReplicationWithLosses(LossyReplication):
 
     @invariant
     def high_watermarks_are_committed(s) -> Bool:
-        """Every record below a leader's high watermark is committed, unless a newer leader, which
-        may lack records, has begun.
+        """Every record below a leader's high watermark is committed, unless a leader of a later
+        epoch, which may lack records, has begun.
         """
         return forall(
             implies(

@@ -183,7 +183,7 @@ class LastWriteWins(ShareGroup):
 )
 class AcknowledgesForOthers(ShareGroup):
     """The leader accepts the acknowledgement of a member whose lock has timed out, although another
-    member has acquired the record since.
+    member has acquired the record since then.
 
     This bug breaks the claim `only_the_holder_acknowledges`.
     """
@@ -221,7 +221,7 @@ class DeliversWithoutLimit(ShareGroup):
     in_force=UNRELEASED,
 )
 class LocksNothing(ShareGroup):
-    """A member acquires records that another member has.
+    """A member acquires records that another member has acquired already.
 
     This bug breaks the claim `locks_are_exclusive`.
     """

@@ -153,7 +153,7 @@ class DeliversWithoutLimit(AbstractShareGroup):
     in_force=UNRELEASED,
 )
 class LocksNothing(AbstractShareGroup):
-    """A member acquires records that another member has.
+    """A member acquires records that another member has acquired already.
 
     The claim `one_member_has_a_record` breaks at the action `acquire`.
     """

@@ -279,9 +279,10 @@ class FencesTwice(Transactions):
 class FenceKeepsId(Transactions):
     """When a fence uses up the last epoch of a producer id, the producer keeps this id.
 
-    The fenced client then asks to abort its transaction. The coordinator treats this as a retry of
-    an abort that it has made, and answers with the largest epoch. Under this epoch, the client's
-    next transaction can never end (KAFKA-20090). This bug breaks the claim `epochs_stay_in_range`.
+    The fenced client then asks to abort its transaction. The coordinator treats this request as a
+    retry, because it has aborted the transaction already. It answers with the largest epoch. Under
+    this epoch, the client's next transaction can never end (KAFKA-20090). This bug breaks the claim
+    `epochs_stay_in_range`.
     """
 
     @action(fair="weak")

@@ -113,7 +113,8 @@ class Version1(Transactions):
     def epoch_of_fence(s) -> ProducerEpoch:
         """Returns the epoch of a fence: the producer's epoch plus 1.
 
-        If the append of the last fence failed, returns the epoch of that fence again (KAFKA-9666).
+        If the append of the previous fence failed, returns the previous fence's epoch again
+        (KAFKA-9666).
         """
         producer_epoch = s.metadata.producer_epoch
         return ite(s.fence_failed, producer_epoch, producer_epoch + 1)

@@ -171,8 +171,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def write_marker(s, x: Transaction, t: TopicPartition) -> None:
-        """A partition writes a marker: all pending records of its producer are committed or
-        aborted.
+        """A partition writes a marker, which commits or aborts all pending records of the marker's
+        producer.
 
         Kafka: ProducerAppendInfo.appendEndTxnMarker. Simplified: sending, writing and confirming
         the marker are one step. Without the guard that the marker's epoch is larger than all epochs

@@ -79,8 +79,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def one_decision(s) -> Bool:
-        """The coordinator commits or aborts a transaction at most once, after it began and before
-        it is complete.
+        """No transaction is both committed and aborted. The coordinator decides only after the
+        transaction began, and before it completes the transaction.
 
         The lemma is true because only a transaction that has begun, and is neither committed nor
         aborted, can be committed or aborted.

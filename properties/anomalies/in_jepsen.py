@@ -1,7 +1,7 @@
 """The anomalies under the names that Jepsen's Kafka checker (jepsen.tests.kafka) uses.
 
-Jepsen's checker has no process dependencies, so its name for a cycle G0-process is G0-realtime. It
-has a second name for each G0 and G1c too: a G0 is also a `PL-1-cycle-exists`. An anomaly that
+Jepsen's checker has no process dependencies, so it calls a G0-process cycle G0-realtime. It also
+has a second name for each form of G0 and G1c: a G0 is also a `PL-1-cycle-exists`. An anomaly that
 Jepsen does not look for is reported, but counts as no violation.
 
 Source: jepsen.tests.kafka; Elle: elle.txn, for the names of its consistency models.

@@ -1,8 +1,8 @@
-"""The violations of a claim by one run, as the claim's check returns them.
+"""The type of a claim's violation by one run, and the types of the checks of claims.
 
-A claim that must *always* hold is a function: it receives the observations of a run, and returns
-all violations of the claim. A claim that something *can* happen is a set of goals; each goal must
-be reached by some run.
+A function checks a claim that must *always* hold: it receives the observations of a run, and
+returns all violations of the claim. A claim that something *can* happen has a set of goals, and
+some run must reach each goal.
 """
 
 from __future__ import annotations

@@ -147,7 +147,10 @@ def _committed(watched: Watched) -> Iterator[tuple[Moment, set[Entry]]]:
 
 
 def _advances(watched: Watched) -> Iterator[tuple[int, int, int]]:
-    """Yields (leader, ISR size, new high watermark) for each advance of a high watermark."""
+    """Yields (leader, ISR size, new high watermark) for each advance of a leader's high watermark.
+
+    An advance counts only if the leader, its epoch and its ISR are the same before and after it.
+    """
     for before, after in pairwise(watched.moments):
         for name, leader in after.leaders:
             was = before.replicas[name]

@@ -43,7 +43,10 @@ class SnapshotFault(Location):
 
 
 def snapshot_faults(logs: Logs) -> tuple[SnapshotFault, ...]:
-    """Returns one violation per value of a producer that differs between log and snapshot."""
+    """Returns the differences between a producer's state in the log and in the snapshot.
+
+    Each value of the state that differs, such as the producer epoch, is one violation.
+    """
     rows: list[SnapshotFault] = []
     for log in logs.replicas:
         for last, in_log, in_snapshot in _in_both(log):

@@ -42,7 +42,10 @@ class Call(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Why the spec refuses an action: its guard is false, or a value would be outside its type."""
+    """The reason why the spec refuses an action.
+
+    Either a condition of the action's guard is false, or a value would be outside its type.
+    """
 
     action: Action
     arguments: tuple[int, ...]

@@ -1,10 +1,10 @@
 """The reads of consumers, mapped to abstract replication: a consumer is a replica out of sync.
 
 A consumer is never in the ISR. Its leader epoch is that of the leader that responded to its fetch.
-Its log consists of the records that it has received, all of them below its high watermark. A
-replica's records below its high watermark are committed, and no two replicas differ in these
-records. So the spec rejects a run in which a consumer reads an uncommitted record, or in which two
-consumers read different records at one offset.
+Its log consists of the records that it has received; all of them are below the consumer's high
+watermark. A replica's records below its high watermark are committed, and no two replicas differ in
+these records. So the spec rejects a run in which a consumer reads an uncommitted record, or in
+which two consumers read different records at one offset.
 
 Simplified: an end offset that a client receives must not be too high; one that is too low is
 accepted.

@@ -75,7 +75,7 @@ class ContinuationRefinement(Refinement):
 
         Some steps commit their append at once. An append may also repeat the last record. In the
         detailed spec, only the pending response then shows this append. So the step that loses the
-        response counts as its commit.
+        response counts as the commit of this append.
         """
         yield from super()._commits(step)
         is_immediate = step.action == "raise_epoch" and not self.detailed.appends_wait()

@@ -242,10 +242,10 @@ class Refinement(StateMapping[Transactions]):
                 return []
 
     def _commits(self, step: Step) -> Iterator[Call]:
-        """Yields the abstract action `commit_append`, if the step commits the append that it makes.
+        """Yields the abstract action `commit_append` if the detailed step both appends and commits.
 
-        If the constants allow no failures of coordinators and appends, every step that appends also
-        commits this append.
+        If the constants allow no failures of coordinators and appends, every step that appends to
+        the coordinator's log also commits this append.
         """
         if step.action in _APPENDS and not self.detailed.appends_wait():
             yield Call("commit_append", (ID,))

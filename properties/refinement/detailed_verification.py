@@ -59,7 +59,9 @@ class VerifiedStates(Refinement):
         return AbstractVerification(**self.bounds())
 
     def abstraction(self, state: State) -> State:
-        """Returns the abstract state of a detailed state, without the history variables."""
+        """Returns the abstract state of a detailed state, without the abstract spec's history
+        variables.
+        """
         out: Cells = {**super().abstraction(state)}
         for k in range(self.detailed.transactions):
             for p in range(self.detailed.partitions):

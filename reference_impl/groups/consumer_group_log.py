@@ -238,7 +238,8 @@ class ConsumerGroups:
     read_to: Offset = FIRST_OFFSET
 
     def caught_up(self, log: PartitionLog, bugs: Bugs) -> ConsumerGroups:
-        """Returns the groups after a replay of the records from `read_to` to the log end.
+        """Returns the groups after a replay of the log's records, from the offset `read_to` to the
+        end.
 
         Records that are not replicated yet are replayed too.
         """

@@ -127,8 +127,8 @@ class GroupCoordinator:
     ) -> StepResult[GroupCoordinator]:
         """Appends `entries`, and sends the response `owed` once the entries are replicated.
 
-        If there are no entries, the response is sent after the group's newest append in flight. If
-        no append is in flight, it is sent at once.
+        If there are no entries, the response waits until the group's newest append is replicated.
+        If no append of the group is in flight, the response is sent at once.
         """
         if entries:
             return self.append(context, entries, PendingAppend(group, (owed,)))

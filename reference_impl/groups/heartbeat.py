@@ -51,7 +51,7 @@ def heartbeat(
 ) -> HeartbeatResult:
     """Returns the group after the heartbeat, and the response.
 
-    The caller sends the response once the change is in the log.
+    The caller sends the response once the change of the group is replicated in the log.
     """
     error = heartbeat_error(
         group, request, context.bugs, context.broker_settings.consumer_group_max_size

@@ -109,8 +109,8 @@ class GroupOffsets:
     ) -> dict[str, tuple[TopicPartition, ...]]:
         """Returns, for each group, those of `topic_partitions` in which the group has an offset.
 
-        The offset may be committed or pending. The result has no entry for a group without an
-        offset in `topic_partitions`.
+        The offset may be committed, or pending in a transaction. The result has no entry for a
+        group without an offset in `topic_partitions`.
         """
         found: dict[str, tuple[TopicPartition, ...]] = {}
         pending = (place for places in self.pending.values() for place in places)

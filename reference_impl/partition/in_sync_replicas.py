@@ -150,9 +150,10 @@ class InSyncReplicas:
         return lowest
 
     def low_watermark(self, log_start: Offset, context: Context) -> Offset:
-        """Returns the lowest log start offset of the live replicas.
+        """Returns the lowest log start offset of the leader and the live followers.
 
-        The result is -1 if the leader does not know the log start of a live follower.
+        `log_start` is the leader's. A follower is live if it is registered and not fenced. The
+        result is -1 if the leader does not know the log start of a live follower.
         """
         followers = self.remotes.items()
         alive = [remote.log_start for broker, remote in followers if context.may_be_in_sync(broker)]

@@ -85,7 +85,10 @@ def become_leader(
     state: PartitionState,
     context: Context,
 ) -> StepResult[Leader]:
-    """Returns a new leader, whose leader epoch starts at the end of its log."""
+    """Returns a new leader, and the effects of its first step.
+
+    Its leader epoch starts at the end offset of its log.
+    """
     leader = Leader(
         topic_partition=topic_partition,
         log=log,

@@ -257,7 +257,7 @@ def list_offsets(
 def list_offsets_of_follower(
     follower: Follower, context: Context, requester: Requester, request: ListOffsets
 ) -> Effects:
-    """Responds to a ListOffsets request of a debugging consumer (replica id -2) from the log.
+    """Answers ListOffsets of a debugging consumer (replica id -2) from the follower's log.
 
     Kafka: ReplicaManager.fetchOffset.
     """

@@ -8,7 +8,7 @@ from typing import NamedTuple
 class EachRecord(NamedTuple):
     """The timestamps of a batch's records, and the positions of records without a key.
 
-    With these, the leader names the invalid records in its Produce response.
+    The leader uses both to name the invalid records in its Produce response.
     """
 
     timestamps_ms: tuple[int, ...]  # of at least one record

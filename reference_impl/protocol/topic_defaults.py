@@ -41,7 +41,8 @@ class TopicDefaults(TopicSettings):
     def started(self, at_start: TopicSettings, *, is_first: bool) -> TopicDefaults:
         """Returns the defaults after a start of the cluster.
 
-        The settings `at_start` replace those of the previous start.
+        The settings `at_start` replace those of the previous start. At the first start, the
+        min.insync.replicas of `at_start` (if set) also becomes the dynamic default.
 
         Kafka: ConfigurationControlManager.maybeGenerateElrSafetyRecords.
         """

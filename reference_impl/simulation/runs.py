@@ -1,9 +1,9 @@
 """Runs as data: a scenario describes a workload with faults, and a run is its result.
 
 Equal scenarios give the same run, byte for byte. A run begins with faults. In *safety* mode all
-faults then end. In *liveness* mode they end only for a smallest set of brokers that can serve all
-topic partitions; the other brokers stay down. If the cluster does not recover within `recovery_ms`,
-`NoProgress` is raised. After the recovery the log is read.
+faults then end. In *liveness* mode they end only for a set of brokers that can serve all topic
+partitions. It is as small as possible, and the other brokers stay down. If the cluster does not
+recover within `recovery_ms`, `NoProgress` is raised. After the recovery the log is read.
 
 Source: TigerBeetle's simulator (safety and liveness modes).
 """

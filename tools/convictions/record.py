@@ -1,4 +1,4 @@
-"""The record of `tools.convictions`: for each case the number of histories and their anomalies.
+"""The record of `tools.convictions`: for each case, counts of histories and anomalies.
 
 A case is a workload with one planted fault, or without a fault. The record is a JSON file. If a
 case has 20 histories, their seeds are 0 to 19, and the next run continues with seed 20.

@@ -34,7 +34,7 @@ _FOLDER: Final = tempfile.TemporaryDirectory(prefix="urteil-fuzz-")
 
 
 def run(data: bytes) -> None:
-    """Reads a file or a record; an exception other than a refusal is a fault."""
+    """Reads a file or a record; any exception but UnreadableHistory is a fault."""
     if data:
         with contextlib.suppress(UnreadableHistory):
             operations(data)

@@ -47,7 +47,7 @@ TABLE: Final = Path(_FOLDER.name)
 
 
 def run(data: bytes) -> None:
-    """Reads a log with one changed file; an exception other than a refusal is a fault."""
+    """Reads a log with one changed file; any exception but InputFault is a fault."""
     if not data:
         return
     number = data[0] % 3

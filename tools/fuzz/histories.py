@@ -29,7 +29,7 @@ _FOLDER: Final = tempfile.TemporaryDirectory(prefix="urteil-fuzz-")
 
 
 def run(data: bytes) -> None:
-    """Reads the bytes as a history; an exception other than a refusal is a fault."""
+    """Reads the bytes as a history; any exception but UnreadableHistory is a fault."""
     if not data:
         return
     path = Path(_FOLDER.name) / f"history{ENDINGS[data[0] % len(ENDINGS)]}"

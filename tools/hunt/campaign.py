@@ -148,7 +148,8 @@ def judged(row: Row, folder: Path) -> Row:
     """Returns the result `row` of a run with its verdict and violations filled in.
 
     `folder` has the history and the log directories of the run. The verdict is `violated` if the
-    history or a log directory breaks a guarantee that the settings promise.
+    history or a log directory has an anomaly that the settings do not permit. Otherwise it is
+    `undecided` if the history breaks an assumption or has nothing to check, else `holds`.
     """
     history = folder / HISTORY
     analysis = analyze(history, declared=assumptions_of(history))

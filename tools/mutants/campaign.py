@@ -140,7 +140,10 @@ def is_new(done: Mapping[str, Tried]) -> Callable[[Mutant], bool]:
 
 
 def is_open(done: Mapping[str, Tried], outcome: Outcome) -> Callable[[Mutant], bool]:
-    """Returns a function that is true for mutants with this outcome and no recorded explanation."""
+    """Returns a function that is true for a mutant with the outcome `outcome` and no explanation.
+
+    `done` has the recorded outcomes and explanations.
+    """
 
     def is_one(mutant: Mutant) -> bool:
         known = done.get(mutant.id)

@@ -20,8 +20,8 @@ from tools.track_record.catching import catch
 def main(arguments: list[str]) -> None:
     """Writes the track record: the verdicts on buggy variants, and on the variants that fix them.
 
-    If specs are named, only their variants are run again, and the others keep their recorded
-    verdicts.
+    If `arguments` names specs, all their variants run again. A variant of another spec keeps its
+    recorded verdict if it has one.
     """
     parser = ArgumentParser(prog="python -m tools.track_record", description=__doc__)
     add_specs(parser)

@@ -25,8 +25,8 @@ class Decided:
     """The verdict of trials (test runs) on one claim, on one system and in one setting.
 
     - `side` is `inside` if the claim must hold in this setting, otherwise `outside`.
-    - `again` says how many repetitions had the same result, such as `2 of 3 runs`; it is empty
-      without a repetition.
+    - `again` says how many repetitions of the trial had the same result as the trial, such as
+      `2 of 3 runs`. It is empty without a repetition.
     - `tried` has the kinds of faults that the trials could inject.
     - `untried` has the other kinds that the suite can inject.
     """

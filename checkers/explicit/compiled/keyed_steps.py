@@ -18,9 +18,9 @@ from model.language.spec import Claim
 
 @dataclass
 class KeyedSteps:
-    """Finds steps of a spec between two states, from the keys of the states.
+    """Finds the step of a spec from a state to the state with a given key.
 
-    `key` computes the key of a state.
+    `key` computes the key of a state: its stored form or a hash.
     """
 
     at: Instance

@@ -26,7 +26,7 @@ _EXCLUDED: Final = -1  # below every combined number
 
 @dataclass(frozen=True, slots=True)
 class PrefixMaxIndex:
-    """Rows sorted by group and time, each with the highest value of its group up to this row."""
+    """Rows sorted by group and time, each with its group's highest value up to and including it."""
 
     instants: Ints  # the times of all rows, ascending
     rows: Ints  # the number in the input of each row; by group and time
@@ -38,7 +38,7 @@ class PrefixMaxIndex:
 
     @property
     def reaches(self) -> Ints:
-        """Returns, for each row, the highest value of its group up to this row.
+        """Returns, for each row, the highest value of its group up to and including this row.
 
         The rows are in the order of group and time.
         """

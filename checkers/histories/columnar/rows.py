@@ -62,9 +62,9 @@ def in_order(table: pa.Table, sizes: np.ndarray[Any, Any] | None = None) -> pa.T
 
 
 def sizes(table: pa.Table, row: type[Any]) -> np.ndarray[Any, Any]:
-    """Returns, for each anomaly in the table, how severe it is: the property `size` of `row`.
+    """Returns the size (severity) of each anomaly in the table; a larger size is a worse anomaly.
 
-    `row` is the dataclass of the anomaly. A larger size is a worse anomaly.
+    `row` is the dataclass of the anomalies. Its property `size` computes the size.
     """
     some = (table.slice(first, _AT_ONCE) for first in range(0, table.num_rows, _AT_ONCE))
     found = (one.size for part in some for one in as_rows(part, row))

@@ -116,7 +116,8 @@ class OffsetCounts:
 
     @classmethod
     def of(cls, words: pa.Table) -> OffsetCounts:
-        """Returns the union of the bitsets in `words`, which come from all batches of the history.
+        """Returns the offsets in the bitsets of `words`, which has rows from all batches of the
+        history.
 
         Each row of the table has a key (topic partition), a number n and 64 bits: bit i stands for
         the offset 64n + i of this key.

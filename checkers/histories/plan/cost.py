@@ -103,7 +103,10 @@ class Meter:
     stages: dict[str, StageCost] = field(default_factory=dict[str, StageCost])
 
     def begin(self, stages: Iterable[str]) -> None:
-        """Adds a query plan's stages with a cost of zero, so all tasks have them in one order."""
+        """Adds the stages of a query plan with a cost of zero.
+
+        So the costs of all tasks list the stages in the same order.
+        """
         for stage in (READING, *stages):
             self._add(stage, StageCost())
 

@@ -1,6 +1,6 @@
 """A query plan is a generator that the scheduler executes; a stage is one pass over a source.
 
-A stage of a plan is not a stage of Spark.
+A source is a dataset of the analysis (`Source`). A stage of a plan is not a stage of Spark.
 
 The stage runs a kernel: a function from a batch of rows to a table. In its input, texts are
 replaced by fingerprints, which are 64-bit hashes. Texts are looked up only for rows that are

@@ -4,7 +4,7 @@
     kafka://HOST:PORT,HOST:PORT/TOPIC
 
 An address is printed and kept in run folders, so it must not contain credentials. The client
-configuration file contains them.
+configuration file contains the credentials.
 """
 
 from __future__ import annotations

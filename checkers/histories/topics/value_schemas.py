@@ -40,7 +40,7 @@ class ValueSchemas:
     _known: dict[int, Any] = field(default_factory=dict[int, Any], repr=False)
 
     def schema(self, number: int) -> Any:
-        """Returns the schema with the id `number`, in the form of `schemas.parsed`.
+        """Returns the schema with the id `number`, in the form that fastavro decodes with.
 
         Raises InputFault if no schema has this id, AvroFault if the schema cannot be used.
         """

@@ -1,9 +1,9 @@
-"""The settings of nodes: those of every cluster, and two sets to compare, `SAFE` and `UNSAFE`.
+"""The settings of nodes: `EVERY_NODE` for all clusters, and `SAFE` and `UNSAFE` to compare.
 
-`SAFE` is used with acks=all. It has the settings of Kafka's documentation against data loss.
-`UNSAFE` is used with acks=1. It prefers availability, and the documentation promises less. The
-controller gets the same settings as the brokers: it decides elections, and topics inherit its
-settings.
+`SAFE` is used with acks=all. Kafka's documentation recommends these settings against data loss.
+`UNSAFE` is used with acks=1. It prefers availability, and the documentation promises less for it.
+The controller gets the same settings as the brokers, because it decides elections and topics
+inherit its settings.
 
 Source: Kafka documentation, "Broker Configs"; KIP-966 for the settings of the controller.
 """

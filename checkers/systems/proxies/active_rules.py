@@ -49,7 +49,9 @@ def described(header: Header) -> str:
 
 @dataclass(slots=True, eq=False)
 class ActiveRule:
-    """A proxy rule in force, with its counts of requests."""
+    """A fault rule in force at the proxies, with the numbers of requests that it matched and
+    affected.
+    """
 
     rule: Rule
     seen: int = 0  # requests that matched the rule

@@ -25,7 +25,7 @@ class NotKafka(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """The header of a request; the request itself may be of an unknown API or version."""
+    """The header of a request. It can be read even if the API or version is unknown."""
 
     api_key: int
     api_version: int

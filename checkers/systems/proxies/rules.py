@@ -91,7 +91,8 @@ class Match:
     def selects_contents(self, contents: Contents | None) -> bool | None:
         """Returns True if the partitions and producers of a request match the fault rule.
 
-        Returns None if the contents of the request are unknown.
+        Returns None if this cannot be known, for example if `contents` is None. Returns True for a
+        rule that names neither partitions nor producers.
         """
         if contents is None:
             return None if self.reads_bodies else True

@@ -213,9 +213,9 @@ class Brokers(ElectedPartition):
 
         Kafka: Partition.fetchRecords, updateFollowerFetchState and maybeExpandIsr. Simplified:
         request and response are one step. The response has the high watermark from before this
-        fetch. The fetch is possible only if the follower's log agrees with the leader's up to the
-        follower's end. Without the guard that the follower and the leader are in the same leader
-        epoch, the claim `acknowledged_within_isr` breaks in 7 steps.
+        fetch. The fetch is possible only if both logs agree up to the end of the follower's log.
+        Without the guard that the follower and the leader are in the same leader epoch, the claim
+        `acknowledged_within_isr` breaks in 7 steps.
         """
         end, hw = s.broker[follower].end_offset, s.broker[leader].high_watermark
         when(s.is_following(follower, leader), s.shared_end(follower, leader) == end)

@@ -59,7 +59,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class End:
-    """A possible end of a line; if the line does not break at it, `flat` is printed instead."""
+    """A place where a line may end; if it does not end there, `flat` is printed instead."""
 
     flat: str = " "
 

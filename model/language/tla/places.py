@@ -1,6 +1,4 @@
-"""How a TLA+ module writes a state variable: its path, such as `log[r].end`, and the set of its
-values.
-"""
+"""The text of a state variable in TLA+: its path, such as `log[r].end`, and its set of values."""
 
 from __future__ import annotations
 

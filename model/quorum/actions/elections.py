@@ -58,8 +58,8 @@ class Elections(QuorumState):
 
         Kafka: KafkaRaftClient.handleVoteRequest, FollowerState.canGrantVote. Simplified: a voter of
         a smaller epoch first learns the epoch (`learn_epoch`). Without the guard that the replica
-        is prospective, a candidate collects votes that no voter has stored, and the claim
-        `one_leader_per_epoch` breaks in 10 steps.
+        is prospective (collects pre-votes), a candidate collects votes that no voter has stored,
+        and the claim `one_leader_per_epoch` breaks in 10 steps.
         """
         when(
             s.reaches(r, voter),

@@ -95,9 +95,9 @@ class ShareGroupActions(Writes):
         return is_final_state(s.stored[x].state)
 
     def epoch_after_read(s) -> LeaderEpoch:
-        """Returns the leader epoch that the coordinator knows after a leader has read the state.
+        """Returns the leader epoch that the coordinator stores when a leader has read the state.
 
-        It must be the epoch of the leader that has read: the variant `reads-without-fencing` breaks
+        It must be the epoch of this leader. Otherwise the variant `reads-without-fencing` breaks
         the claim `acknowledgements_last` in 6 steps (KAFKA-17796).
         """
         return s.leader_epoch

@@ -69,10 +69,10 @@ class Coordinator(Partitions):
         return s.transaction_state.appended != s.transaction_state.committed
 
     def is_busy(s) -> Bool:
-        """True if the coordinator is busy: it answers requests with CONCURRENT_TRANSACTIONS.
+        """True if the coordinator is busy, so it answers requests with CONCURRENT_TRANSACTIONS.
 
-        It is busy until an append to its log is committed, and until all markers of a commit or
-        abort are written.
+        It is busy while an append to its log is not committed, and while a commit or abort waits
+        for its markers.
         """
         return s.is_appending() | (s.metadata.state == PREPARE)
 

@@ -1,9 +1,9 @@
 """Two committed transactions of a pipeline consumed the same input record.
 
-Each transaction committed an offset above the record, so the later one should have begun above the
-record. But another commit may have moved the group's offset back to the record, or below it,
-between the two transactions. Then the pair is not reported. A commit that failed cannot move the
-offset.
+Each transaction committed an offset above the record, so the later transaction should have read
+only records above it. But another commit may have moved the group's offset back to the record, or
+below it, between the two transactions. Then the pair is not reported. A commit that failed cannot
+move the offset.
 """
 
 from __future__ import annotations

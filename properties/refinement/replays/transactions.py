@@ -52,7 +52,7 @@ def read_abstract(harness: TransactionHarness) -> Reading:
     """Returns the cluster as a state of the spec `transactions-abstract`.
 
     The state has each transaction's decision from the transaction log. The outcome of a record is
-    that of the producer's next marker; without a marker, the record is pending.
+    that of the first marker after it in the partition; without such a marker, it is pending.
     """
     entries = harness.entries()
     closed = {

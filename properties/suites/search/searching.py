@@ -32,7 +32,8 @@ _PAIRS_UP_TO: Final = 12  # calls; a longer program is shrunk one call at a time
 class Found:
     """The smallest run of a search that breaks a claim or reaches a goal.
 
-    `name` is the name of the claim or goal. `how` describes the evidence.
+    `name` is the name of the claim or goal. `how` describes how the run breaks the claim or
+    reaches the goal.
     """
 
     name: str
@@ -51,7 +52,9 @@ def search(
 ) -> Found | None:
     """Returns the first run that breaks a claim or reaches a goal; None if no run does.
 
-    Such a run raises `Shown`, which this function catches. The run is shrunk if `shrinks` is true.
+    At most `runs` runs are tried, each with at most `rules` rules. Such a run raises `Shown`, which
+    this function catches. If `shrinks` is true, the run is made smaller; `simpler` has the simpler
+    values of arguments.
     """
     test = get_state_machine_test(
         machine,  # type: ignore[arg-type]  # any factory works; the annotation wants a class

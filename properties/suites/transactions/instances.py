@@ -1,8 +1,8 @@
 """The clients of the suite `transactions`: instances of a transactional id, readers, and checks.
 
-An instance is one application with one transactional producer. The Hypothesis rules queue its
-actions, and it runs them. It ends when its producer is fenced or has failed; then the rules start
-another instance.
+An instance is one application with one transactional producer. The Hypothesis rules queue
+actions, and the instance runs them. It ends when its producer is fenced or has failed. Then the
+rules start another instance.
 """
 
 from __future__ import annotations

@@ -133,7 +133,10 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule()
     def send_offset(self) -> None:
-        """Adds the next group offset to the open transaction, or to a new one."""
+        """Adds the next group offset to the newest instance's open transaction.
+
+        If the instance has no open transaction, it begins one first.
+        """
         instance = self._newest()
         begins = self._begins(instance)
         self._offset += 1
@@ -152,7 +155,7 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 3))
     def lose_responses(self, count: int) -> None:
-        """Drops the next `count` responses to the newest producer."""
+        """Drops the next `count` responses to the producer of the newest instance."""
         self.cluster.drop_responses(self._instances[-1][1], count)
 
     @rule()

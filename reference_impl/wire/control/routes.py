@@ -79,7 +79,10 @@ class Controlled(Faulty, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """An HTTP request to the control port, with the rest of its path: `3` for `/faults/3`."""
+    """An HTTP request to the control port.
+
+    `rest` is the part of its path after the route, such as `3` for `/faults/3`.
+    """
 
     rest: str
     query: Mapping[str, str]

@@ -216,7 +216,7 @@ class Host:
 
     @property
     def is_calm(self) -> bool:
-        """True if every broker is running and knows that all are registered and unfenced.
+        """True if every broker is running and knows that all brokers are registered and unfenced.
 
         Brokers in other processes are not checked.
         """

@@ -59,8 +59,8 @@ def _proof(secret: bytes, by: bytes, node: NodeId, of_dialed: bytes, of_dialing:
 class Links:
     """The links of one node to all other nodes of the cluster.
 
-    `receive` gets each message `link_ms` after it has arrived. `places` has the network address of
-    every node; a node that has none yet cannot be reached.
+    `receive` is called with each message, `link_ms` after its arrival. `places` has the network
+    address of every node. A node that has no address yet cannot be reached.
     """
 
     node: NodeId

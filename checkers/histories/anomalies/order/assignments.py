@@ -89,6 +89,9 @@ def processes_of(batch: Batch) -> pa.Table:
 
 
 def in_several_batches(observed: Batch) -> NumberSet:
-    """Returns the processes that have operations in more than one batch of the history."""
+    """Returns the processes that have operations in more than one batch of the history.
+
+    A batch is a part of the history. `observed` has one row for each process and batch.
+    """
     process, batches = np.unique(observed.ints("process"), return_counts=True)
     return NumberSet(process[batches > 1])

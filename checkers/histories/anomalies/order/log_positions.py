@@ -64,9 +64,10 @@ class LogPositions:
     def first_skippable(self, kind: int, key: Ints, first: Ints) -> Ints:
         """Returns, for each step, the lowest offset that the step can skip.
 
-        A step is two records that a process polled (or sent) one directly after the other. `first`
-        has the offset of the first record. For sends the result is `first + 1`. A poll skips
-        nothing below the log start: if `first` is 3 and the log starts at 10, the result is 10.
+        A step is a pair of records that a process polled (or sent) one directly after the other.
+        The step skips the records between the two. `first` has the offset of the first record. For
+        sends the result is `first + 1`. A poll skips nothing below the log start: if `first` is 3
+        and the log starts at 10, the result is 10.
         """
         # Retention has removed the records below the start of the log, so no poll can skip them.
         return first + 1 if kind == SENDS else np.maximum(first + 1, self.log_starts.of(key))

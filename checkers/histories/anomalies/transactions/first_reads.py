@@ -24,7 +24,8 @@ _READERS: Final = int64_schema("key", "value", "op")
 
 
 def first_reads(ops: Ints) -> Plan[dict[int, tuple[int, Record]]]:
-    """Returns, for each transaction, its first reader, and a record that this reader polled.
+    """Returns the first reader of each transaction, and a record of the transaction that this
+    reader polled.
 
     The first reader is the operation with the lowest number that polled a record of the transaction
     at read_committed.

@@ -73,8 +73,8 @@ _OPS: Final = int64_schema("op")
 def transactions(context: Context) -> Plan[tuple[Finding, ...]]:
     """Returns the findings of open reads, torn transactions, and anomalies of group offsets.
 
-    An open read polls a record before its transaction ended. A torn transaction is read only in
-    part.
+    An open read polls a record before the record's transaction ended. A torn transaction is one
+    that a reader polled only in part.
     """
     of, (observed, found) = yield from in_parallel(
         transaction_reads(context), fetched_offsets(context)

@@ -37,7 +37,10 @@ class LeaderHints:
     async def of(
         cls, broker: ServedBroker, call: Call, places: Collection[TopicPartition]
     ) -> LeaderHints:
-        """Returns the leaders of these partitions in the metadata that the broker has applied."""
+        """Returns the leaders of the topic partitions `places`.
+
+        The leaders are those in the metadata that the broker has applied.
+        """
         known = (await image(broker)).topic_partitions if places else ()
         states = {place: state for place, state in known if place in places}
         return cls(call, states, broker.addresses)

@@ -37,7 +37,8 @@ class ChannelClosed(ConnectionError):
 class Channel:
     """One end of a channel, which runs the functions that the other end calls.
 
-    If such a function raises an exception, the channel calls `failed` with this exception.
+    If a function called in this way raises an exception, the channel calls `failed`
+    with this exception.
     """
 
     calls: Calls
