@@ -89,7 +89,10 @@ def main() -> None:
 
 
 def sampled(history: Path, folder: Path) -> str:
-    """Returns py-spy's lines of all runs: the frames of a stack, and how often it was seen."""
+    """Returns py-spy's output for all runs.
+
+    Each line has the frames of a stack, and the number of samples that had this stack.
+    """
     scripts, output = Path(sys.executable).parent, folder / "stacks"
     command = [
         scripts / "urteil",

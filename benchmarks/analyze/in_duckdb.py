@@ -4,11 +4,11 @@
 
 - Real-time order: an observation is an offset that a send, poll or end-offset request returned. For
   each send and end-offset request, a window function finds the observations of the same log with a
-  higher offset. None of them must have completed before the request was invoked.
+  higher offset. None of these observations may have completed before the request was invoked.
 - Agreement on the log: the records are grouped once by value and once by offset.
 - Order within a process: a window function finds the offset of the process's previous step, which
-  must be lower. Another one finds the highest offset of the log below this step's offset. If it is
-  above the previous step's offset, the poll skipped it.
+  must be lower. Another window function finds the highest offset of the log below this step's
+  offset. If that highest offset is above the previous step's offset, the poll skipped a record.
 """
 
 # Real-time order needs one window function and no join: 16 CPU s for ten million rows of 256 keys,

@@ -40,8 +40,8 @@ OTHER: Final = "all else: splitting and merging rows, verdicts"
 class KernelCost:
     """The CPU time of one kernel on one source of rows, over all passes of an analysis.
 
-    A kernel is a function from rows of the source to a table. The time to read columns is not part
-    of it: this time counts as a kernel of its own.
+    A kernel is a function from rows of the source to a table. A kernel's time excludes the time to
+    read columns: the reading counts as a kernel of its own.
     """
 
     reads: str  # the source of its rows

@@ -57,7 +57,10 @@ def measured(rows: int, runs: int) -> list[Pairing]:
 
 
 def _per_row(way: str, history: Path) -> dict[str, float]:
-    """Returns the wall time and the CPU time of an analysis, in seconds per million rows."""
+    """Returns the wall time and the CPU time of an analysis, in seconds per million rows.
+
+    `way` names the engine or the tool that runs the analysis.
+    """
     output, _ = costs.run("benchmarks.analyze.ways", way, "all", str(history))
     result = json.loads(output)
     assert not any(result["found"].values()), "the history is correct"

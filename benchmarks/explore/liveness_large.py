@@ -1,14 +1,15 @@
 """Decides liveness on large graphs, in memory and in files; compares one search with two.
 
 One search decides safety and liveness together; with two, a second search decides liveness. The
-liveness claim is that of KIP-320 on three brokers. Each run is a process of its own. Times are CPU
-seconds, without the compilation of C.
+spec is `Kip320` on three brokers, and the liveness property is `everything_is_committed`. Each run
+is a process of its own. Times are CPU seconds, without the compilation of C.
 
 The memory of the process is measured every 50 ms. `anonymous_bytes` excludes the pages of mapped
 files, since the system may write these to disk at any time; `peak_bytes` includes them.
 
 Run this module alone: `python -m benchmarks.explore.liveness_large`. It takes five minutes of one
-core. The arguments name the parts to measure, by default all; the results of other parts stay.
+core. The arguments name the parts to measure, by default all; the results file keeps the results of
+other parts.
 """
 
 from __future__ import annotations

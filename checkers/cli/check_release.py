@@ -149,7 +149,11 @@ def _explore(
 def _fixes(
     run: Run, explored: _Explored, options: ReleaseOptions
 ) -> dict[str, tuple[str, Verdict]]:
-    """Returns, for each violated claim, the version with the fix, and its verdict on the claim."""
+    """Returns, for each violated claim, the name of the version with the fix, and the verdict on
+    the claim in this version.
+
+    A claim is left out if the explored version itself is the version with the fix.
+    """
     of_fix: dict[str, list[str]] = {}
     for claim in explored.violated:
         is_recorded = claim == explored.variant.breaks

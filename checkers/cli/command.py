@@ -72,7 +72,7 @@ def in_one_line(fault: InputFault) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineOutputs:
-    """The outputs for other programs that the user requested: JUnit XML, SARIF, GitHub.
+    """The outputs that the user requested for other programs: JUnit XML, SARIF, GitHub.
 
     `baseline` is the file of known violations. The outputs mark such violations as known.
     """

@@ -115,7 +115,8 @@ class Judge:
     def verdict(self, claim: Liveness) -> Discovery:
         """Returns the verdict on the property, for all values of its parameters.
 
-        If several values violate it, the verdict has the shortest of their counterexamples.
+        If several values of the parameters violate the property, the verdict has the shortest
+        counterexample.
         """
         found: list[Discovery] = []
         for env in Interpreter(self.states.ranges).bindings(claim.params, {}):

@@ -54,7 +54,8 @@ def is_recorded(name: str) -> bool:
 def files(place: File) -> list[File]:
     """Returns the path of a trace unchanged; for a run folder, the paths of its traces.
 
-    Traces with a line that the spec forbids come first. Raises InputFault if there are none.
+    Traces with a line that the spec forbids come first. Raises InputFault if the path does not
+    exist, or if the folder has no traces.
     """
     if not place.exists():
         raise InputFault(f"{place}: no such file; name a spec, a run folder or a trace {KINDS}")

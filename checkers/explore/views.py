@@ -82,7 +82,10 @@ def _steps(path: Path) -> Iterator[View]:
 
 
 def changes(found: Sequence[tuple[str, list[str]]]) -> list[View]:
-    """Returns the changes of a step as JSON objects: a variable, and the changes of its fields."""
+    """Returns the changes of a step as JSON objects.
+
+    Each object has a variable (`place`) and the changes of the variable's fields (`fields`).
+    """
     return [{"place": place, "fields": fields} for place, fields in found]
 
 

@@ -86,8 +86,8 @@ def offsets(log: Log, cleaned_to: int) -> Iterator[Found]:
 def leader_epochs(log: Log) -> Iterator[Found]:
     """Yields the results of two checks of leader epochs.
 
-    The first one finds leader epochs that decrease, the second one those that differ from
-    `leader-epoch-checkpoint`.
+    The first check finds leader epochs that decrease. The second check finds leader epochs that
+    differ from the file `leader-epoch-checkpoint`.
     """
     epoch = log.of["leader_epoch"]
     with_epoch = log.sound[epoch[log.sound] >= 0]

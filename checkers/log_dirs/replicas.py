@@ -2,9 +2,9 @@
 
 The first step compares batches: two batches are identical if they have the same offsets, leader
 epoch, length and checksum. The second step compares the records of all other batches, called
-suspects. Most clusters have none; compaction causes suspects because it rewrites batches.
+suspects. Most clusters have no suspects; compaction causes suspects because it rewrites batches.
 
-Source: `properties.log_audit.replicas`, whose definitions the functions here compute.
+Source: `properties.log_audit.replicas`.
 Simplified: two batches of the same length and checksum count as identical.
 """
 

@@ -58,7 +58,7 @@ class Filter:
         """Returns the runs that satisfy the conditions.
 
         With a condition on the spec, claim or verdict, a run keeps only its verdicts that satisfy
-        it. A run without such a verdict is left out.
+        this condition. A run without such a verdict is left out.
         """
         kept = [run for run in runs if self._fits(run)]
         if self.spec is None and self.claim is None and self.verdict is None:

@@ -1,8 +1,8 @@
 """Processes that send one record after another; each send is one operation of the history.
 
 A process waits for the answer to a send before it sends its next record. But two processes share
-each producer. So the producer can put records of both into one request, and can have several
-requests in flight.
+each producer. So the producer can put records of both processes into one request, and can have
+several requests in flight.
 """
 
 from __future__ import annotations

@@ -127,7 +127,8 @@ class HistoryWriter:
     ) -> None:
         """Replaces the micro-operations of an open operation.
 
-        A transaction needs this: its sends depend on its polls, so they are unknown when it begins.
+        A transaction needs this method: its sends depend on its polls, so the sends are unknown
+        when the transaction begins.
         """
         with self._lock:
             operation = replace(self._opened[number], did=did, end_asked_ns=end_asked_ns)

@@ -33,7 +33,9 @@ class RunFolder:
 
     @classmethod
     def make(cls, base: Path, *, command: list[str], seed: int) -> RunFolder:
-        """Creates a new folder below `base`; raises InputFault if that fails."""
+        """Creates a new run folder below `base`; raises InputFault if the folder cannot be
+        created.
+        """
         from importlib.metadata import version  # late: commands without a folder start faster
 
         now = datetime.now(tz=UTC)

@@ -1,4 +1,7 @@
-"""Converts a run of the simulated reference broker to explained traces, one for each spec."""
+"""Converts a run of the simulated reference broker to explained traces, one for each spec.
+
+An explained trace has, for each event, the actions of the spec that explain the event.
+"""
 
 from __future__ import annotations
 

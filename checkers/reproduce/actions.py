@@ -102,7 +102,7 @@ def begin_send(value: str, acks: Acks = "all") -> Do:
 
 
 def send_to(broker: int, value: str) -> Do:
-    """Sends one produce request with acks=all to a broker, even if it does not lead.
+    """Sends one produce request with acks=all to a broker, even if it does not lead the partition.
 
     The broker has 1.5 s to answer.
     """

@@ -42,7 +42,9 @@ def join(*members: str) -> Do:
 
 
 def configure_group(**configs: str) -> Do:
-    """Sets some configurations of the share group; in their names, `_` stands for `.`."""
+    """Sets each configuration in `configs` for the share group; in the names, `_` stands for
+    `.`.
+    """
 
     def do(stage: Stage) -> None:
         for name, value in configs.items():

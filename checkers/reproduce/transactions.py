@@ -1,9 +1,9 @@
 """A transactional producer whose caller chooses each request and its time.
 
-Transactions of version 1 add each partition by AddPartitionsToTxn and keep the producer epoch.
-Transactions of version 2 (KIP-890) add each partition by the produce request, and get a new epoch
-at each end. All requests go to one broker: it must lead the partition and be the coordinator of the
-transactional id.
+In transaction version 1, the producer adds each partition by AddPartitionsToTxn and keeps its
+producer epoch. In transaction version 2 (KIP-890), a produce request adds its partition, and the
+producer gets a new epoch whenever a transaction ends. All requests go to one broker, which must
+lead the partition and be the coordinator of the transactional id.
 
 Source: KIP-98; KIP-360; KIP-890.
 """

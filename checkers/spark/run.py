@@ -128,7 +128,8 @@ def errors_of_tasks() -> Generator[None]:
     """Converts an error of a Spark task in the `with` block to the exception that the task raised.
 
     This applies to UnreadableHistory, and to the OSError of a full disk. Any other error stays as
-    it is. Spark returns a task's error as text: it ends with the type and the message.
+    it is. Spark returns a task's error as a text, which ends with the type and the message of the
+    exception.
     """
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException

@@ -57,7 +57,9 @@ class CounterexampleToInduction:
         return INITIAL if self.action == INIT else NOT_KNOWN_REACHABLE
 
     def by_variable(self) -> dict[str, str]:
-        """Returns the variables of the state as text, without those at 0, false or empty."""
+        """Returns the variables of the state as text; variables that are 0, false or empty are
+        left out.
+        """
         items = zip(self.writer.items(self.state), self.writer.items(self.quiet), strict=True)
         return {item.place: item.value for item, least in items if item.value != least.value}
 

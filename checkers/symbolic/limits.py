@@ -123,7 +123,8 @@ class Solver:
     def core(self) -> list[str]:
         """Returns the names of assumptions that contradict the solver's formulas.
 
-        Call it only after a query whose result was `unsat`. Fewer assumptions may suffice.
+        Call it only after a query whose result was `unsat`. A part of these assumptions may already
+        contradict the formulas.
         """
         return sorted(str(name) for name in self._solver.unsat_core())
 

@@ -10,16 +10,16 @@ true after it. The attempts use these methods:
 - Model-based instantiation is slow, and complete for some types of variables.
 
 The spec may name a *slice*: claims that suffice to prove the condition. Then the first two attempts
-assume only these claims: E-matching, then their ground instances. The later methods assume all
-claims, and most of them try the slice first. In the proof of the quorum spec, ground instances
-decide every condition that the first query leaves open.
+assume only these claims: first E-matching, then E-matching with ground instances of these claims.
+The later methods assume all claims, and most of these methods try the slice first. In the proof of
+the quorum spec, ground instances decide every condition that the first query leaves open.
 
 The same query may take 0.1 seconds or a minute, depending on how Z3 branches. So several short
 searches that branch differently are better than one long search.
 
 The limits are units of Z3's work, so they end each attempt at the same point on every machine. In
 the proofs of Urteil's specs, the first E-matching attempt decides no condition with more than
-0.4 million units. Ground instances of a slice decide none with more than 8 million.
+0.4 million units. Ground instances of a slice decide no condition with more than 8 million.
 """
 
 from __future__ import annotations

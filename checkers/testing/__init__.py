@@ -1,1 +1,3 @@
-"""For the tests of other projects: a broker to start, and the fixture of a pytest plugin."""
+"""Starts the reference broker in tests of other projects: by the class `Broker` or a pytest
+fixture.
+"""

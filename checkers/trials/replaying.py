@@ -1,10 +1,10 @@
 """Reads the trials (test runs on a cluster) that `urteil test` has saved, and runs them again.
 
-A trial is a list of calls: they use clients and inject faults. It tests whether the cluster
-satisfies a claim. The file `trial.json` in the trial's folder has its suite and claim, the setting
-(the configuration of the cluster), the system (such as `apache-kafka:4.3.0`), and the calls. It
-also has the calls of other trials that ran on the system at the same time. The same calls do not
-always have the same result, so a trial is repeated.
+A trial is a list of calls that use clients and inject faults. A trial tests whether the cluster
+satisfies a claim. The file `trial.json` in the trial's folder has the trial's suite and claim, the
+setting (the configuration of the cluster), the system (such as `apache-kafka:4.3.0`), and the
+calls. The file also has the calls of other trials that ran on the system at the same time. The same
+calls do not always have the same result, so a trial is repeated.
 """
 
 from __future__ import annotations

@@ -263,8 +263,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
 
     @lemma
     def the_log_has_the_owner_reported(s) -> Bool:
-        """If a consumer's last assignment and the coordinator's log have the same generation, they
-        agree on the owners of partitions.
+        """If the last assignment that a consumer received has the generation of the coordinator's
+        log, the assignment and the log agree on the owners of partitions.
 
         In the log, the owner of each assigned partition is this consumer, or a process with the
         same group.instance.id. The lemma is true because the consumer received the assignment that

@@ -28,7 +28,10 @@ class TopicPartition(Sort):
 
 
 class Epoch(Ordered):
-    """An epoch of the group; the least one is before the first target assignment."""
+    """An epoch of the group or of a member.
+
+    The assignment epoch is the least epoch until the first target assignment.
+    """
 
 
 class AbstractConsumerGroupState(Spec):

@@ -85,7 +85,9 @@ class ContinuationActions(AbstractCoordinator):
         s.appends_last[i] = False
 
     def keep_last(s, i: TransactionalId, last_id: ProducerId, last_epoch: ProducerEpoch) -> None:
-        """Stores the previous producer id and epoch in the appended record."""
+        """Stores a previous producer id and epoch, `last_id` and `last_epoch`, in the appended
+        record.
+        """
         s.appends_last[i] = True
         s.appended[i].last_id = last_id
         s.appended[i].last_epoch = last_epoch

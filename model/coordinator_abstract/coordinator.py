@@ -222,8 +222,8 @@ class Coordinator(AbstractCoordinatorState):
         )
 
     def raises_epoch(s, m: Metadata, marker_epoch: ProducerEpoch) -> Bool:
-        """True if the markers of a commit or abort may have the epoch `marker_epoch`: it is above
-        the producer's epoch.
+        """True if the epoch `marker_epoch` is above the producer's epoch, as it must be in the
+        markers of a commit or abort.
 
         If markers had the producer's own epoch, partitions would accept late records: the variant
         `keeps-epoch` breaks the claim `no_hanging_transaction` in 11 steps.

@@ -44,7 +44,7 @@ class Instance(Sort):
 
 
 class Transaction(Sort):
-    """One transaction of an instance."""
+    """A transaction that an instance of a producer begins."""
 
     prefix = "x"
 

@@ -228,9 +228,10 @@ class VerificationActions(AbstractCoordinator):
     # ---- verification
 
     def is_ongoing(s, t: TopicPartition, p: ProducerId) -> Bool:
-        """True if the partition has pending records of the producer id: it needs no verification.
+        """True if the partition has pending records of the producer id.
 
-        Kafka: UnifiedLog.hasOngoingTransaction, which compares no epoch before Kafka 4.0.
+        Then further records of this producer id need no verification. Kafka:
+        UnifiedLog.hasOngoingTransaction, which compares no epoch before Kafka 4.0.
         """
         return exists(s.pending[y][t] & (s.stamp[y].producer_id == p) for y in Transaction)
 

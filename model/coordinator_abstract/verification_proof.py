@@ -173,10 +173,10 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def a_stamp_has_one_transaction(s) -> Bool:
-        """If several transactions have the same producer id and epoch, at most one of them lacks
-        its response.
+        """If several transactions have the same producer id and epoch, at most one of these
+        transactions lacks the response to its commit or abort.
 
-        All of them have the same client.
+        All these transactions have the same client.
         """
         return forall(
             implies(

@@ -45,8 +45,8 @@ class CountsKnownIsr(Election):
 class IgnoresBrokerEpochs(Election):
     """A leader adds a restarted broker to the ISR because of a fetch from before the restart.
 
-    The broker has an empty disk since the restart (KAFKA-14139). KIP-903 fixed that. This bug
-    breaks the claim `leader_completeness`.
+    The broker has an empty disk since the restart (KAFKA-14139, fixed by KIP-903). This bug breaks
+    the claim `leader_completeness`.
     """
 
     def is_same_registration(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:
@@ -258,7 +258,7 @@ class MinIsrOfPartition0(Election):
     in_force=UNRELEASED,
 )
 class EligibleForEver(Election):
-    """A replica that joined the ELR once stays in the ELR, even when the ISR can commit without it.
+    """A replica in the ELR stays there for ever, even when the ISR can commit without this replica.
 
     This bug breaks the claims `candidate_completeness` and `isr_and_elr`.
     """

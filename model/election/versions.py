@@ -135,8 +135,8 @@ class Kip966(Election):
     ) -> Bool:
         """True if the replica is a last known eligible leader after a change of the partition.
 
-        It has left the ISR or the ELR, now or earlier, and the ISR has fewer than
-        min.insync.replicas members.
+        Such a replica has left the ISR or the ELR, by this change or by an earlier change, and the
+        ISR has fewer than min.insync.replicas members.
         """
         was = any_of(
             s.partition_registration.last_known[r],

@@ -274,8 +274,8 @@ class GroupOffsetsActions(GroupOffsetsState):
 
         Kafka: OffsetMetadataManager.commitOffset. Simplified: a commit is accepted during the whole
         rebalance; Kafka refuses it while the members wait for their assignment. A consumer whose
-        output is in an open transaction may not commit outside it. If it could, the claim
-        `no_input_is_skipped` breaks in 6 steps.
+        output is in an open transaction may not commit outside this transaction. If the consumer
+        could, the claim `no_input_is_skipped` breaks in 6 steps.
         """
         c = s.consumer[m]
         when(c.reads, s.has_nothing_open(m), s.accepts(m))
@@ -332,9 +332,9 @@ class GroupOffsetsActions(GroupOffsetsState):
         """The coordinator appends the transaction's marker to its log, and commits or drops the
         pending offset.
 
-        Kafka: WriteTxnMarkers to `__consumer_offsets`. Simplified: exactly one marker. An ABORT
-        must drop the offset. Without this rule, the variant `counts-aborted` breaks the claim
-        `no_input_is_skipped` in 8 steps.
+        Kafka: WriteTxnMarkers to `__consumer_offsets`. Simplified: each transaction has exactly one
+        marker. An ABORT must drop the offset. Without this rule, the variant `counts-aborted`
+        breaks the claim `no_input_is_skipped` in 8 steps.
         """
         c = s.consumer[m]
         when(c.ended)

@@ -104,8 +104,9 @@ class IdempotenceActions(IdempotenceState):
         """True if a leader still detects a retry of the batch with the sequence `sequence` after it
         has appended the batch `newer`.
 
-        The batch then stays in the leader's window. With a window of one batch, the variant
-        `window-of-one` breaks the claim `at_most_once` in 6 steps (KAFKA-5494).
+        The leader detects a retry only if the batch is still in the leader's window. With a window
+        of one batch, the variant `window-of-one` breaks the claim `at_most_once` in 6 steps
+        (KAFKA-5494).
         """
         return newer < sequence + s.window
 

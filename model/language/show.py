@@ -40,9 +40,9 @@ def show(n: t.Node, names: Names | None = None) -> str:
 
 
 def expanded(n: t.Node, names: Names | None = None) -> str:  # noqa: C901 - one case for each word
-    """Returns the term written out, even if the term has a name.
+    """Returns the term as text, without the name that the term itself may have.
 
-    Terms inside it are printed by their names, if they have names.
+    Terms inside the term are printed by their names, if they have names.
     """
 
     def text(x: t.Node) -> str:

@@ -35,8 +35,8 @@ from model.variants import version
 
 @version("kip-447", in_force=kafka("2.5", LATEST), default=True)
 class Pipeline(PipelineProof):
-    """KIP-447: an offset in a transaction carries the generation, and OffsetFetch waits for pending
-    offsets.
+    """Pipelines as in KIP-447: a client that commits an offset in a transaction sends its
+    generation, and OffsetFetch waits for pending offsets.
     """
 
 

@@ -164,7 +164,10 @@ class QuorumState(Spec):
         s.committed_end = Offset(1)
 
     def voters(s, r: Replica) -> Set[Replica]:
-        """Returns the voter set in the last record of the log of `r`, committed or not."""
+        """Returns the voter set in the newest record of the log of `r`, committed or not.
+
+        Each record of the log has a voter set.
+        """
         return s.log[r].entry[s.log[r].end_offset - 1].voters
 
     def is_voter(s, r: Replica, x: Replica) -> Bool:

@@ -80,7 +80,7 @@ class AbstractQuorumActions(AbstractQuorumState):
         s.granted[r][voter] = True
 
     def may_vote_again(s, voter: Replica, r: Replica) -> Bool:
-        """True if the voter has voted for no other replica in its epoch.
+        """True if the voter, in its present epoch, has voted for no replica other than `r`.
 
         Without this rule, the variant `votes-twice` breaks the claim `one_leader_per_epoch` in 6
         steps.

@@ -24,7 +24,7 @@ class Replica(Sort):
 
 
 class Epoch(Ordered):
-    """The leader epoch of the quorum; a candidate begins a larger one. The least epoch has no
+    """The leader epoch of the quorum; a candidate begins a larger epoch. The least epoch has no
     leader.
     """
 

@@ -192,7 +192,8 @@ class Registration(AbstractPartitionState):
 
     @action
     def refuse_member(s, f: Replica) -> None:
-        """The controller refuses to add a replica to the ISR, and the leader waits for it no more.
+        """The controller refuses to add a replica to the ISR, and the leader no longer waits
+        for this replica.
 
         Kafka: ReplicationControlManager.validateAlterPartitionData. Simplified: the controller may
         refuse for any reason. Without the guard that the leader does not have the replica in its

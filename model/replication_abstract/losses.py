@@ -181,7 +181,9 @@ class LossyReplication(AbstractReplication):
         return exists((e < f) & s.lossy[f] & s.led[f].begun for f in LeaderEpoch)
 
     def may_lack(s, e: LeaderEpoch) -> Bool:
-        """True if the leader of the epoch may lack committed records when it begins."""
+        """True if the leader of the epoch may lack committed records when this leader begins to
+        lead.
+        """
         return s.lossy[e] & ~s.is_replaced(e)
 
     @action

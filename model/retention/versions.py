@@ -1,4 +1,4 @@
-"""The versions of the retention spec: a stricter rule for joining the ISR, and Kafka 4.3.
+"""The versions of the retention spec: Kafka 4.3, with and without a stricter rule for the ISR.
 
 Source: KIP-107; Kafka 4.3 (Partition).
 """

@@ -7,9 +7,10 @@ coordinator's append. If the constants allow no failures of coordinators and app
 step also commits the append: a third abstract step. In the detailed state and in its abstract
 state, the partitions must accept the same markers.
 
-In the abstract log, a record without a transaction still names the last transaction, and a
-tombstone still names the last producer id. The detailed records do not name them. So the mapping
-computes them from all decisions, and from the producer ids that were assigned.
+In the abstract log, a record without a transaction still names the previous transaction, and a
+tombstone still names the previous producer id. The detailed records have neither of these two
+names. So the mapping computes the transaction from all decisions, and the producer id from the
+producer ids that were assigned.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: one transactional id, because the spec `transactions` has no more. No log is truncated.

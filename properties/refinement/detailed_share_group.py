@@ -73,7 +73,7 @@ class Refinement(HistoryMapping[ShareGroup]):
     # ---- the mapping
 
     def calls(self, step: Transition, abstract: State) -> list[Call]:
-        """Returns the abstract actions that explain a step of the detailed spec."""
+        """Returns the abstract actions that correspond to a step of the detailed spec."""
         match step.action, step.arguments:
             case "acquire" as name, (m,):
                 x = self._acquired(step)

@@ -37,10 +37,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """A predicate of the detailed spec and one of the abstract spec that must have the same value.
+    """A predicate of the detailed spec and a predicate of the abstract spec that must have the same
+    value.
 
-    The predicates are compared for each entry of `of`, which has arguments for the parameters of
-    both.
+    The predicates are compared for each entry of `of`. An entry has a value for each parameter of
+    the two predicates.
     """
 
     detailed: t.Node

@@ -1,7 +1,7 @@
 """The numbers of producers, topic partitions and transactions in the spec `transactions-abstract`.
 
 A transaction gets its number when it first appears in its coordinator's cache. A later record or
-marker belongs to the transaction with its producer id and its producer epoch:
+marker carries a producer id and an epoch, which identify its transaction:
 
     record   carries the epoch in which the transaction began
     marker   carries the next epoch, which the producer got when the transaction ended

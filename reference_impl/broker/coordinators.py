@@ -259,7 +259,8 @@ class LocalCoordinators:
     def on_timer(
         self, context: Context, topic_partition: TopicPartition, replicas: Replicas
     ) -> StepResult[LocalCoordinators]:
-        """Passes a timer to the coordinator of this partition, or loads the coordinator's log.
+        """Passes a timer to the coordinator of this partition; a coordinator that is still loading
+        continues to load its log.
 
         A timer is ignored if the broker does not coordinate this partition any more.
         """

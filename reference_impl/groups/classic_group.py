@@ -264,7 +264,7 @@ class ClassicGroup:
         """Returns the group that is stored in a record.
 
         The session of each member starts at `now_ms`. Each member gets only the protocol of the
-        group, because a record has no others.
+        group, because the record has no other protocols.
         """
         key: Any = entry.key
         value: Any = entry.value

@@ -44,7 +44,8 @@ class Entry(NamedTuple):
 class Schema(NamedTuple):
     """The formats of the key and the value of one kind of record.
 
-    If `flexible` is true, the value has the flexible format (KIP-482); a key never has.
+    If `flexible` is true, the value has the flexible format (KIP-482). A key never has the flexible
+    format.
     """
 
     type: int

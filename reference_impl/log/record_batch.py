@@ -197,9 +197,11 @@ def stamped(batch: bytes, *, base_offset: Offset, leader_epoch: LeaderEpoch) -> 
 def with_timestamp(
     batch: bytes, head: Header, max_timestamp_ms: int, *, log_append_time: bool = False
 ) -> bytes:
-    """Returns the batch with this largest timestamp and this timestamp type.
+    """Returns the batch with the largest timestamp `max_timestamp_ms` and the requested timestamp
+    type.
 
-    `head` is the batch's header. Kafka: DefaultRecordBatch.setMaxTimestamp.
+    The type is LogAppendTime if `log_append_time` is true, otherwise CreateTime. `head` is the
+    batch's header. Kafka: DefaultRecordBatch.setMaxTimestamp.
     """
     is_same_type = head.is_log_append_time == log_append_time
     if is_same_type and head.max_timestamp_ms == max_timestamp_ms:

@@ -82,7 +82,10 @@ def _facts_compiled(body: bytes, head: Header) -> RecordFacts | None:
 
 
 def _records_of(batch: bytes, head: Header, most_bytes: int) -> bytes:
-    """Returns the decompressed records; raises the errors of `scan`."""
+    """Returns the decompressed records of the batch.
+
+    Raises CorruptBatch, or its subclass TooManyBytes or Undecompressable, as `scan` does.
+    """
     data = batch[HEADER_SIZE:]
     if len(data) > most_bytes:
         raise TooManyBytes(f"byte {HEADER_SIZE}: {len(data)} bytes of records")

@@ -63,7 +63,10 @@ class ListedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedGroups:
-    """Response: the groups of all coordinators on this broker; an error if one is still loading."""
+    """Response: the groups of all coordinators on this broker.
+
+    `error` is set if one of the coordinators is still loading its log.
+    """
 
     error: ErrorCode = ErrorCode.NONE
     groups: tuple[ListedGroup, ...] = ()

@@ -53,7 +53,7 @@ def _copier(kind: type[Any]) -> Callable[[Any], Any] | None:
     """Returns a function that copies a value of the class; None if the class does not permit it.
 
     The copy is made as an object of the class's twin, which has the same slots but is not frozen.
-    `replace` makes its changes, and then sets the copy's class to `kind`.
+    The function `replace` changes the copy's fields, and then sets the copy's class to `kind`.
     """
     if not dataclasses.is_dataclass(kind) or hasattr(kind, "__post_init__"):
         return None

@@ -69,9 +69,9 @@ class Subscription:
         return (yield from self._read(Reader.poll_in_transaction))
 
     def ensure_membership(self) -> Steps[None]:
-        """Sends a heartbeat if one is due.
+        """Sends a heartbeat if one is due; the member joins the group again if necessary.
 
-        A member that has to join again then continues at the committed offsets.
+        After the member has joined again, the subscription continues at the committed offsets.
         """
         if not (yield from self.member.ensure_membership()):
             yield from self.resume()

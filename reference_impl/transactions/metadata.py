@@ -104,9 +104,9 @@ class TransactionMetadata:
         return self.state in PREPARED.values()
 
     def moved(self, state: TxnState, **changes: Any) -> TransactionMetadata:
-        """Returns the metadata in the next state.
+        """Returns the metadata with the state `state` and the other `changes`.
 
-        Raises ValueError if the state machine does not allow this transition.
+        Raises ValueError if the state machine does not allow the transition to `state`.
 
         Kafka: TransactionMetadata.prepareTransitionTo.
         """

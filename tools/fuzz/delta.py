@@ -47,7 +47,10 @@ TABLE: Final = Path(_FOLDER.name)
 
 
 def run(data: bytes) -> None:
-    """Reads a log with one changed file; any exception but InputFault is a fault."""
+    """Reads a log of a Delta table in which the input replaces one file.
+
+    The reader may refuse the log by an InputFault; any other exception is a fault of the reader.
+    """
     if not data:
         return
     number = data[0] % 3

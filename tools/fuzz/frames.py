@@ -41,7 +41,11 @@ def frame(data: bytes) -> None:
 
 
 def batch(data: bytes) -> None:
-    """Validates the bytes as a record batch; a batch that a leader accepts must be decodable."""
+    """Validates the bytes as a record batch, as a leader does before an append.
+
+    If the leader would append a batch, that batch must be decodable and have as many records as its
+    header counts. Otherwise an assertion fails.
+    """
     found = only_batch(sealed(data) if len(data) >= 61 else data)
     if isinstance(found, ErrorCode):
         return

@@ -5,9 +5,9 @@
     python -m tools.proofs --page                          # only the page
 
 The record is benchmarks/results/proofs.json, the page docs/proofs.md. The exit code is 1 if a proof
-failed, and 3 if proofs are missing. A time is CPU time of one process. The limit of a verification
-condition is that of `urteil prove`: it counts Z3's work, so other work on the machine changes no
-result.
+failed, and 3 if proofs are missing. A time is CPU time of one process. Each verification
+condition has the same limit as in `urteil prove`. The limit counts Z3's work, so other work on the
+machine changes no result.
 """
 
 from __future__ import annotations

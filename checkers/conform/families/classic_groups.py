@@ -51,9 +51,10 @@ class _Classic:
         self.sync("a")
 
     def request_id(self, letter: str) -> None:
-        """Adds a JoinGroup without a member id; its answer assigns the id (KIP-394).
+        """Adds a JoinGroup request without a member id; the response assigns the id (KIP-394).
 
-        Old versions of JoinGroup and static members do not need this request.
+        Adds nothing for static members, or before version 4 of JoinGroup: such members need no id
+        first.
         """
         if self.join_version >= 4 and not self.static:
             begun = self.join(letter, note="join without a member id")

@@ -57,10 +57,11 @@ class PrefixMaxIndex:
         return np.where(rank < 0, NOWHERE, far)
 
     def before(self, group: Codes, time_ns: Ints) -> Ints:
-        """Returns the position of the last row of each requested group before the requested time.
+        """Returns, for each pair of a group and a time, the position of the group's latest row
+        before the time.
 
-        Positions number the rows in the order of group and time. Without an earlier row, the
-        position is -1.
+        Positions number the rows in the order of group and time. If the group has no row before the
+        time, the position is -1.
         """
         facts = len(self.instants)
         if not facts:

@@ -4,10 +4,10 @@ With the bitset, the records between two offsets of a key are counted quickly. T
 enough for every Spark task: an offset takes one bit, and 64-bit words without a record are not
 stored.
 
-An offset is clean if every reader at `read_committed` must get its record. Two conditions make it
-clean. First, a send or a poll at `read_committed` proves the record. Second, the record is not
-aborted: a record is aborted if all its sends failed. A poll may return such a record by mistake.
-Jepsen's rules omit the second condition.
+An offset is clean if every reader at `read_committed` must get the record at this offset. A clean
+offset satisfies two conditions. First, a send or a poll at `read_committed` proves the record.
+Second, the record is not aborted: a record is aborted if all its sends failed. A poll may return
+such a record by mistake. Jepsen's rules omit the second condition.
 
 Source: `properties.anomalies.observations`; Jacobson, "Space-efficient Static Trees and Graphs".
 """

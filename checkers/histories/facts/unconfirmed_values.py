@@ -97,8 +97,8 @@ class UnconfirmedValues:
     def of(self, batch: Batch) -> Mask:
         """Returns a mask: True for each row whose value is unconfirmed.
 
-        A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
-        The rows are sends and polls, sorted by key, offset and value.
+        A value is unconfirmed if it was polled at an offset where no send of this value was
+        acknowledged. The rows are sends and polls, sorted by key, offset and value.
         """
 
         def made(batch: Batch) -> Mask:

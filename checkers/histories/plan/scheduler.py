@@ -77,8 +77,8 @@ def run(
     """Returns the plan's result, or a HashCollision if two texts have the same hash.
 
     A source of rows is, for example, the history, or its records by offset. `sources` has a
-    function for each of them, called when the plan first needs the source. `observe` is called with
-    each pass over the rows.
+    function for each source of rows, which returns the rows as a Dataset. The function is called
+    when the plan first needs the source. `observe` is called with each pass over the rows.
     """
     results: list[ResultT] = []
     requests = _Requests()

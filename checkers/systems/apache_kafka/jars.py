@@ -88,7 +88,7 @@ def checked(version: str) -> str:
 def download(version: str) -> Jars:
     """Returns the jars of a version of Apache Kafka, cached or downloaded.
 
-    Raises InputFault if Maven, or the version, is missing.
+    Raises InputFault if `mvn` is not installed, or if Maven cannot download the version.
     """
     folder = cache("apache-kafka") / checked(version)
     if folder.exists():

@@ -155,8 +155,8 @@ class Lifting:
     def lifted(self, *ns: t.Node) -> t.Node:
         """Returns a term in which sums of constants replace numbers: `Replicas + 1` instead of 4.
 
-        `ns` are versions of one term: first that of the spec, then those of copies of the spec with
-        larger constants. A number is replaced if it is larger in the copies.
+        `ns` are versions of one term: first the spec's term, then the same term in copies of the
+        spec that have larger constants. A number is replaced if it is larger in the copies.
         """
         if not self.others:
             return ns[0]

@@ -1,8 +1,8 @@
 """Elections of the quorum: pre-votes, votes, resignations, and what replicas learn of each other.
 
 A replica that hears of no leader asks all voters for a *pre-vote*: would they vote for this
-replica? If a majority would, the replica becomes candidate in a new epoch, and requests their
-votes. The candidate with the votes of a majority leads.
+replica? If a majority would, the replica becomes candidate in a new epoch, and requests votes
+from all voters. The candidate with the votes of a majority leads.
 
 Source: KIP-595, KIP-996; KafkaRaftClient, QuorumState and FollowerState of Kafka 4.3.
 """

@@ -117,9 +117,10 @@ class Deliveries(AbstractShareGroupState):
 
     @action
     def time_out(s, x: Offset, w: Slot) -> None:
-        """A member's lock times out: the record is available again, or archived at the limit.
+        """A member's lock times out: the record is available again, or archived at the delivery
+        limit.
 
-        The leader does not wait until this is stored. Kafka:
+        The leader does not wait until the coordinator has stored the new state. Kafka:
         SharePartition.releaseAcquisitionLockOnTimeout. Without the guard that a member has acquired
         the record, the claim `acknowledgements_last` breaks in 5 steps.
         """

@@ -379,8 +379,8 @@ class Coordinator(Partitions):
 
         Kafka: TransactionCoordinator.handleInitProducerId (fence) and abortTimedOutTransactions.
         Simplified: this may happen at any time. A fence raises the epoch by 1. The variant
-        `fences-twice` raises it by 2, and breaks the claim `epochs_stay_in_range` in 9 steps. If
-        the epochs of the producer id run out, the producer gets another id. The variant
+        `fences-twice` raises the epoch by 2, and breaks the claim `epochs_stay_in_range` in 9
+        steps. If the epochs of the producer id run out, the producer gets another id. The variant
         `fence-keeps-id` keeps the id, and breaks the claim `epochs_stay_in_range` in 12 steps.
         """
         when(s.may_fence())

@@ -244,7 +244,11 @@ def cycle_row(ops: tuple[int, ...], component: int, pairs: Between) -> Cycle:
 
 
 def steps(row: Cycle) -> Iterator[Dependency]:
-    """Yields one dependency per operation of the cycle: why it must precede the next operation."""
+    """Yields one dependency for each operation of the cycle.
+
+    The dependency is the reason why this operation must precede the following operation of the
+    cycle.
+    """
     for place, kind in enumerate(row.kinds):
         yield Dependency(
             first=row.ops[place],

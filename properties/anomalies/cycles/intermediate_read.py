@@ -6,9 +6,9 @@ partition).
 
 A read is intermediate if three things are true:
 
-- A process polled a value that the transaction sent to some key.
-- The next polled value of this key comes after the transaction's last value. This is a skip
-  (`order.skip`).
+- A process polled a value that the transaction sent to a key.
+- The next value that the process polled from this key comes after the last value that the
+  transaction sent to the key. This is a skip (`order.skip`).
 - The process never polled this last value.
 
 A step (`steps`) is an observation if it begins at a record of a transaction that is not the

@@ -32,9 +32,10 @@ from properties.anomalies.rendering import in_ms, render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class GroupOffsetWentBackwards:
-    """A fetch of a lower group offset than was observed before it.
+    """A fetch of a group offset that is lower than an offset that was observed before.
 
-    The fields also have the highest offset that was observed before.
+    `known_offset` is the highest such offset, and `known_op` is the commit or fetch that observed
+    the offset `known_offset`.
     """
 
     group: str

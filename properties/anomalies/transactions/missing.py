@@ -80,9 +80,10 @@ def missing_of(history: History, declared: Declarations) -> Callable[[int, int],
 def passed_of(history: History, declared: Declarations) -> Callable[[int, int], int]:
     """Returns a function that counts the records of one transaction that readers passed.
 
-    Readers passed a record if one of them received it. They also passed it if it is missing: a
+    Readers passed a record if a reader received the record. They also passed each missing record: a
     reader read beyond its offset, but no reader received it. The function takes the operation
-    number of the transaction, and a time when its records were already in the log.
+    number of the transaction, and a time when the transaction's records were already in the log.
+    The time limits the offset of a record whose offset is unknown (`missing_of`).
     """
     readers, missing = first_readers(history), missing_of(history, declared)
 

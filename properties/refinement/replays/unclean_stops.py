@@ -6,11 +6,11 @@
 The harness is a cluster of two brokers with min.insync.replicas=2. One broker leads. The other
 copies the acknowledged record, and is then isolated. Then the leader loses power, and its copy of
 the record is gone. The claim depends only on the leader, the brokers that are up, the logs and the
-committed records. So only these are read from the cluster.
+committed records. So the replay reads only these values from the cluster.
 
 Simplified: in the counterexample, the controller first ends the session of the isolated broker, and
-then that of the leader. To keep this order, the harness cuts the leader's power late: in the action
-`detect_crash`, in which the controller ends the leader's session.
+then the session of the leader. To keep this order, the harness cuts the leader's power late: in the
+action `detect_crash`, in which the controller ends the leader's session.
 """
 
 from __future__ import annotations

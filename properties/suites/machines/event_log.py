@@ -60,7 +60,10 @@ class EventLog:
         self._markers: set[tuple[TopicPartition, bytes]] = set()
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns sentences on the events since the previous call; joins events of one kind."""
+        """Returns sentences on the events since the previous call, each sentence once.
+
+        A sentence may describe several events of one kind.
+        """
         events = (*self._faults(), *self._links(), *self._elections(), *self._client_events())
         return tuple(dict.fromkeys(events))
 

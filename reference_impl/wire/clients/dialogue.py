@@ -54,13 +54,14 @@ def error_code(number: int) -> ErrorCode:
 
 @dataclass(slots=True)
 class Names:
-    """Translates the names of one test run to its names on the wire, and back.
+    """Translates the names that one test run uses to the names on the wire, and back.
 
     On the wire, topics, groups and transactional ids have the prefix of the run. The object also
     stores the topic ids from Metadata responses.
 
-    A broker that creates topics by itself may give them too many partitions. `partitions` has the
-    number of partitions that the run uses; the others are hidden from its clients.
+    A broker that creates topics by itself may give a topic too many partitions. `partitions` has
+    the number of partitions of each topic that the run uses. The clients of the run do not see
+    further partitions.
     """
 
     prefix: str = ""

@@ -294,7 +294,10 @@ def _like(pattern: str | None, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A fault, and the requests that trigger it; `when` is None if the fault happens at once."""
+    """A fault, and the requests that trigger the fault (`when`).
+
+    If `when` is None, the fault happens at once.
+    """
 
     fault: Fault
     when: When | None = None
@@ -342,7 +345,9 @@ class ActiveRule:
         self._coins = random.Random(f"fault {self.id} {self.seed}")
 
     def sees(self, request: Request) -> bool:
-        """Counts the request if it matches; returns whether the fault rule acts on it."""
+        """Counts the request if `when` selects it; returns whether the fault rule acts on the
+        request.
+        """
         when = self.rule.when
         if when is None or not when.selects(request):
             return False

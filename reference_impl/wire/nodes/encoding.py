@@ -46,7 +46,10 @@ class MalformedMessage(ValueError):
 
 
 class Encoder:
-    """Encodes the messages of one connection, in their order."""
+    """Encodes the messages of one connection, which must be encoded in the order of sending.
+
+    UpdateMetadata is encoded as the change from the image that the connection sent before.
+    """
 
     def __init__(self) -> None:
         self._metadata = MetadataChanges()

@@ -39,7 +39,7 @@ class AppliedLog:
 
     @classmethod
     def append_to(cls, path: Path) -> AppliedLog:
-        """Opens the file, to which several processes append whole lines."""
+        """Opens an existing applied log, to which several processes append whole lines."""
         return cls(os.open(path, os.O_WRONLY | os.O_APPEND))
 
     def write(

@@ -1,4 +1,4 @@
-"""The settings with which a broker is started, under Kafka's names: `group.min.session.timeout.ms`.
+"""The settings with which a broker is started; each setting has the name that Kafka gives it.
 
     started_with(["group.consumer.heartbeat.interval.ms=100", "log.cleanup.policy=compact"])
 

@@ -43,12 +43,14 @@ _POLLED: Final = int64_schema("process", "key", "value")
 
 
 def intermediate_reads(context: Context, steps: Batch, observations: int) -> Plan[Finding]:
-    """Returns the processes that polled a part of a transaction but never its last record.
+    """Returns the processes that polled a part of a transaction but never the transaction's last
+    record.
 
     Example: a transaction sent a and b to a topic partition; a process polled a, then a later
     record c, and never b. `steps` has the pairs such as (a, c): a process polled the two records
-    one directly after the other, and skipped records between them. `observations` counts all steps,
-    with or without a skip, that begin at a record of a transaction other than its last.
+    one directly after the other, and skipped records between them. `observations` counts all steps
+    that begin at a record of a transaction, but not at the transaction's last record. A step counts
+    even if it skips no record.
     """
     unconfirmed, schema = context.unconfirmed, schema_of(IntermediateRead)
     nothing = Finding(id=ID, rows=schema.empty_table(), observations=observations)

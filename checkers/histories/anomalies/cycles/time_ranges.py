@@ -59,10 +59,10 @@ class InfoSenders:
 
 @dataclass(frozen=True, slots=True)
 class TimeRanges:
-    """Disjoint ranges of logical time; every dependency cycle is inside one of them.
+    """Disjoint ranges of logical time; every dependency cycle is inside one of these ranges.
 
     The logical time of an operation that ended ok is twice its number. Any other operation has an
-    odd time (`InfoSenders`).
+    odd time: one more than the time of an earlier operation that ended ok (see `InfoSenders`).
     """
 
     begin: Ints

@@ -168,8 +168,8 @@ def wrong_steps(
     """Returns a table of the wrong steps, and tables that count all steps.
 
     A step is two records of one log that a process polled (or sent) one directly after the other.
-    It is wrong if the offset does not grow, or if records are skipped; but sends of two operations
-    may skip records. Steps with an unknown offset are left out.
+    A step is wrong if the offset does not grow. A step is also wrong if it skips records, unless it
+    consists of sends of two operations. Steps with an unknown offset are left out.
 
     `kind` is POLLS or SENDS. `row_type` is WITHIN for steps inside one operation, BETWEEN for steps
     from one operation to another. `first` and `second` have the indexes in `records` of the two

@@ -1,9 +1,9 @@
 """Wire handlers of features that are switched off: access control and delegation tokens.
 
-The answers are those of a Kafka without these features. Without an authorizer the answer is
-SECURITY_DISABLED, and without authentication a request for tokens is refused. Requests of telemetry
-are not served, and ApiVersions does not list them. The module
-`share_and_streams` handles the requests of share and streams groups.
+The handlers answer as Kafka does without these features. Without an authorizer the answer is
+SECURITY_DISABLED, and without authentication a request for tokens is refused. Telemetry requests
+are not served, and ApiVersions does not list them. The module `share_and_streams` handles the
+requests of share and streams groups.
 
 Source: KIP-48, KIP-140; AclApis, KafkaApis of Apache Kafka.
 """

@@ -202,9 +202,10 @@ def create_topic_fields(configs: Iterable[Any]) -> dict[str, Any]:
 
 
 def alter_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
-    """Returns the changes as fields of AlterConfigs; a deleted setting gets its default value.
+    """Returns the requested changes of topic settings as fields of AlterConfigs.
 
-    Raises ValueError for an invalid setting; the message names the setting.
+    A deleted setting gets its default value. Raises ValueError for an invalid setting; the message
+    names the setting.
     """
     found: dict[str, Any] = {}
     deleted: set[str] = set()

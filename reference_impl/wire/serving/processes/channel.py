@@ -3,8 +3,8 @@
     call      a number, the name of a function, its arguments    answered by the number and a result
     notice    the name of a function, its arguments              not answered
 
-Both ends can call. Each end has a table of functions by name. A call runs as a task, so a long one
-delays no other. A notice runs as soon as it arrives, so notices keep their order.
+Both ends can call. Each end has a table of functions by name. A call runs as a task, so a long call
+delays no other call. A notice runs as soon as it arrives, so notices keep their order.
 
 The messages are pickles, each with its length. They go over a socket pair, which no third process
 has; bytes from clients or other nodes never come this way.

@@ -373,9 +373,9 @@ class ProcessCluster:
     async def restart(self, node: NodeId) -> None:
         """Starts a node whose process has ended, and returns when it listens at its old ports.
 
-        A broker may register later than that: the controller accepts it only after the end of its
-        earlier session. Raises CannotServe if the node is up or does not start, and BadFault for a
-        broker if the controller is down.
+        A restarted broker may still be unregistered when this method returns: the controller
+        accepts a broker only after the end of its earlier session. Raises CannotServe if the node
+        is up or does not start, and BadFault for a broker if the controller is down.
         """
         if self.is_up(node):
             raise CannotServe(f"{name_of(node)} is up; kill it first")

@@ -6,9 +6,9 @@
     node     cannot   the reason why the process cannot start
     node     note     a line for the log
 
-These calls go over a channel (module `channel`). The node stops when the parent closes it. The
-channel is the process's standard input, a socket. So the secret of the cluster is in no argument
-and no environment variable.
+These calls and notices go over a channel (module `channel`). The node stops when the parent closes
+the channel. The channel is the process's standard input, a socket. So the secret of the cluster is
+in no argument and no environment variable.
 
 The process ends when its parent does: the channel is then closed. On Linux the kernel also kills
 the process, even if SIGSTOP has stopped it. SIGTERM and SIGINT shut a broker down as in Kafka: the
