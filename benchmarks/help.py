@@ -1,4 +1,4 @@
-"""Times `urteil --help` against a Python process that only imports click."""
+"""Compares the time of `urteil --help` with that of a Python process that only imports click."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The configuration of the clients: the settings of the workload, overridden by a .properties file.
+"""The configuration of the clients: a user's .properties file overrides the workload's settings.
 
 The user's file has the settings that a cluster requires (TLS, SASL), with librdkafka's keys. A
 comment begins with `#` or `!`. The first `=` or `:` separates key and value.
@@ -62,7 +62,7 @@ MEMBER: Final[Mapping[str, Any]] = {
 
 
 class BadClientConfig(InputFault):
-    """Raised for an invalid client configuration; the message has the file, line and key."""
+    """Raised for an invalid client configuration; the message names the file, line and key."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """Sweeps: simulates the cluster from many seeds and analyzes every history.
 
-The result of a seed is small: the anomalies that occurred, the observations and the cost. If the
-simulation made no progress, the result says why. Seeds are independent, so they run in parallel: in
-processes (this module) or as Spark tasks (`checkers.spark.sweeping`).
+The result of a seed is small. It has the anomalies that occurred, the number of observations that
+could have shown each anomaly, and the cost in CPU time. If the simulation made no progress, the
+result says why. Seeds are independent, so they run in parallel: in processes (this module) or as
+Spark tasks (`checkers.spark.sweeping`).
 """
 
 from __future__ import annotations

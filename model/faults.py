@@ -16,8 +16,8 @@ class InputFault(Exception):
 class UnknownName(InputFault):
     """The error for a name that does not exist; its message lists the three nearest names.
 
-    `of` is the place in which the name was looked up, such as `replication fetch-divergence` for a
-    property of this version.
+    `of` names the place where a user's name was looked up. For a property of the variant
+    `fetch-divergence`, `of` is `replication fetch-divergence`.
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, of: str = "") -> None:

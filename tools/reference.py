@@ -112,7 +112,9 @@ def index(pages: Iterable[str]) -> Iterator[str]:
 
 
 def page(name: str) -> Iterator[str]:
-    """Yields the lines of a page of `PAGES`: `bugs`, for example, has a section for each bug."""
+    """Yields the lines of a page of `PAGES`. For example, the page `bugs` has a section for each
+    bug.
+    """
     title, kinds, says = PAGES[name]
     yield from (f"# {title}", "", says)
     for kind in kinds:

@@ -37,10 +37,10 @@ from properties.anomalies.real_time.stale_end_offset import StaleEndOffset
 
 
 class Changes:
-    """Changes operations in one window of a history, so that each breaks a real-time rule.
+    """Changes operations in one window of a history; each change breaks a rule of real time.
 
-    A window is a period of time. Its operations are numbered in completion order; `first_op` is
-    the first number.
+    A window is a period of time. The operations of a history are numbered in completion order, and
+    `first_op` is the number of the window's first operation.
     """
 
     def __init__(self, window: Operations, first_op: int) -> None:

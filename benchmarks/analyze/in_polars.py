@@ -32,7 +32,7 @@ VALUE = ("key", "value")
 def linearizable(history: Path) -> Locations:
     """Finds the anomalies of real-time order with Polars.
 
-    Returns the violations of each anomaly, as a set of tuples such as (key, offset).
+    Returns, for each anomaly, the set of places with a violation, as tuples such as (key, offset).
     """
     return as_locations(_collected(_real_time(_rows(history))), LINEARIZABLE)
 

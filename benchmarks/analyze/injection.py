@@ -66,10 +66,11 @@ class Injection:
     _changes: list[Any] = field(default_factory=list)  # rows
 
     def begin(self, texts: dict[str, list[str]], windows: int) -> None:
-        """Chooses the random time window in which each scene (a small example history) begins.
+        """Starts the injection: chooses a random time window for the begin of each scene.
 
-        `texts` lists, for each text column, the texts that it may contain. This method adds the
-        texts of the scenes to these lists.
+        A scene is a small example history. `windows` is the number of time windows. `texts` lists,
+        for each text column, the texts that the column may contain; this method adds the texts of
+        the scenes.
         """
         self._rng = np.random.default_rng([self.seed, 1])
         self._windows = windows

@@ -36,8 +36,9 @@ _TIMES: Final = {"cpu_s": "CPU", "wall_s": "wall time"}
 def measured(rows: int, runs: int) -> list[Pairing]:
     """Measures every engine on every skewed history and on the history without skew.
 
-    Each is measured `runs` times. For each engine and each skewed history, the result has two
-    comparisons with the history without skew: of CPU time and of wall time.
+    Each pair of an engine and a history is measured `runs` times. For each engine and each skewed
+    history, the result compares the CPU time and the wall time with those for the history without
+    skew.
     """
     found: list[Pairing] = []
     with tempfile.TemporaryDirectory(prefix="urteil-skew-") as made:

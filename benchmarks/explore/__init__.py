@@ -35,7 +35,9 @@ _facts: dict[str, object] = {}
 
 
 def run() -> list[Pairing]:
-    """Compares the time of this project's engines with SPIN, and of two threads with one thread."""
+    """Compares the time of this project's engines with that of SPIN, and two threads with one
+    thread.
+    """
     constants = SMALL if os.environ.get("URTEIL_BENCH") == "small" else LARGE
     with tempfile.TemporaryDirectory() as folder:
         peers = [spin.built(Kip320(**constants), flags, Path(folder)) for flags in spin.SETTINGS]

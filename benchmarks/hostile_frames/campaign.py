@@ -60,7 +60,7 @@ asyncio.run(serve(ServeOptions(brokers=3), on_ready=ready))
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A cluster of the reference broker, in a process of its own."""
+    """A cluster of the reference broker; one process of its own runs the whole cluster."""
 
     process: subprocess.Popen[str]
     servers: str

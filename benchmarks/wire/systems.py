@@ -1,7 +1,7 @@
 """Starts each measured system in a process of its own, and reads the CPU time of that process.
 
-The reference broker is started as a user starts it: `urteil broker`. librdkafka's mock cluster
-lives in a Python process that does nothing else.
+The reference broker is started as a user starts it: `urteil broker`. librdkafka's mock cluster runs
+inside a Python process that does nothing else.
 """
 
 from __future__ import annotations

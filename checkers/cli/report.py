@@ -1,4 +1,4 @@
-"""`urteil report FOLDER`: writes the report of a run folder again."""
+"""`urteil report FOLDER`: writes the report of an earlier run again, from the run's folder."""
 
 from __future__ import annotations
 

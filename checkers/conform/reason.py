@@ -1,16 +1,17 @@
-"""Reasons: each explains some differences between two answers, and names the system at fault.
+"""The reasons for differences between the two systems' answers to a request.
 
-The verdict names the system that must change. `OURS` is an open fault of the reference broker.
-`PERMITTED` is a choice that the protocol leaves to a broker, or a simplification that no client can
-notice. `THEIRS` is a finding about the other system. If a difference has no reason, `urteil
-conform` fails.
+Each reason explains some differences. Its verdict names the system that must change. `OURS` is an
+open fault of the reference broker. `PERMITTED` is a choice that the protocol leaves to a broker, or
+a simplification that no client can notice. `THEIRS` is a finding about the other system. If a
+difference has no reason, `urteil conform` fails.
 
 A reason applies to some requests, to one field of their answers, and to certain values of this
-field. A `general` reason applies only if no other reason does.
+field. A reason with the field `general` applies only if no other reason applies.
 
-A read may be sent too early to show an earlier change. So a read is first sent again if only a
-general reason explains a difference of its answers. If `ends` is true, the difference leaves the
-two systems in different states. Then the next requests of the same sequence are not compared.
+A read may be sent before an earlier change takes effect. So if only a general reason explains a
+difference of the answers, the read is sent again first. If the field `ends` is true, the two
+systems have different states after the difference. Then the later requests of the same sequence are
+not compared.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ ANY: Final = _Any()
 
 
 def always(difference: Difference) -> bool:
-    """Returns True: by default, a reason has no condition besides those in its other fields."""
+    """Returns True; as the default of the field `when`, it adds no condition to a reason."""
     del difference
     return True
 

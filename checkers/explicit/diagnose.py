@@ -39,7 +39,7 @@ def diagnose_action(at: Instance, state: Packed) -> Undefined | None:
 def diagnose_claim(
     at: Instance, claims: Sequence[Claim], state: Packed, after: Packed | None = None
 ) -> Undefined | None:
-    """Returns the first claim with an undefined term in this state, or None if there is none.
+    """Returns the first undefined term of the claims in this state, with its claim, or None.
 
     With `after`, the claims about the step from `state` to `after` are checked instead. A term is
     undefined if its value is outside its type.

@@ -163,11 +163,12 @@ class Fairness:
     # ---- a fair cycle
 
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
-        """Returns the edges of a fair cycle that contains `start` and a state of `through`.
+        """Returns the edges of a fair cycle that contains the state `start` and a state of the mask
+        `through`.
 
-        `fair` is a result of the method `fair`: the union of several sets of states. In each of
-        these sets, a fair behaviour can stay forever. The cycle stays in the set that contains
-        `start`.
+        `fair` is the result of the method `fair`. It is the union of several sets of states, in
+        each of which a fair behaviour can stay forever. The cycle has only states of the set that
+        contains `start`.
         """
         _, component = self._components(
             fair[self.graph.source] & fair[self.graph.target], len(fair)

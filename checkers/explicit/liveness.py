@@ -75,7 +75,10 @@ def _decided(
     memory: int | None,
     progress: Callable[[str], None],
 ) -> Judged:
-    """Returns the reason for the end, and the verdicts; those not reached are undecided."""
+    """Returns why the search ended, and a verdict on each property.
+
+    A property that the search did not reach is undecided.
+    """
     claims = {c.name: c for c in spec.liveness_properties}
     for name in properties:
         if name not in claims:

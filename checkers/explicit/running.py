@@ -13,7 +13,7 @@ from model.language.values import Writer
 
 @dataclass
 class RunningSearch:
-    """The state of a running search: its task, its clock, and the depth reached so far."""
+    """The state of a running search: its search task, start time, and the depth reached so far."""
 
     task: Task
     depth: int = 0

@@ -107,7 +107,7 @@ class Table:
 
 
 class Part:
-    """Selected rows of a table of states, such as the states that enable an action."""
+    """A selection of rows from a table of states, such as the states that enable an action."""
 
     def __init__(self, table: Table, rows: Rows) -> None:
         self.table, self.rows = table, rows

@@ -83,7 +83,7 @@ def split(text: str) -> list[str]:
 
 
 def read(walk: Walk, text: str) -> tuple[Start, tuple[Call, ...]]:
-    """Returns the initial state and the actions in `text`; raises PathFault if it is unreadable."""
+    """Returns the initial state and the actions of a path; raises PathFault for another text."""
     texts = split(text)
     start = walk.starts[0]
     if texts and _name(texts[0]) == INIT:

@@ -150,7 +150,8 @@ def analyze(
 ) -> Analysis:
     """Returns the verdicts on these anomalies; without names, on all anomalies.
 
-    Raises UnreadableHistory. Raises UnknownName if a name is not the name of an anomaly.
+    Raises UnreadableHistory for a history that cannot be read, and UnknownName for a name that is
+    not the name of an anomaly.
     """
     chosen = named(anomalies, declared)
     keep_freed()

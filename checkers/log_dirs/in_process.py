@@ -1,4 +1,4 @@
-"""Runs the checks of every topic partition, one after the other, in this process."""
+"""Checks the log folders of every topic partition in this process, one partition at a time."""
 
 from __future__ import annotations
 

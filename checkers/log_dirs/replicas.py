@@ -49,7 +49,7 @@ _AGREED: Final = (
 
 
 def below(one: LogMetadata, two: LogMetadata) -> int | None:
-    """Returns the offset below which the two replicas must be identical.
+    """Returns the lower of the two high watermarks; below it, the replicas must be identical.
 
     Returns None if a replica has no high-watermark checkpoint.
     """

@@ -122,7 +122,8 @@ class Clients:
     def require_transactions(self, transactional_id: str) -> None:
         """Waits until the cluster can initialize a transactional producer.
 
-        Raises UnreachableCluster if the cluster has no transactions, or if it is not ready in time.
+        Raises UnreachableCluster if the cluster does not support transactions, or if it is not
+        ready in time.
         """
         producer = self.transactional_producer(transactional_id)
         until = time.monotonic() + LEADERS_WITHIN_S

@@ -17,7 +17,7 @@ BROKER_DEFAULT: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordOptions:
-    """The options of a recording: cluster, workload, size, folder."""
+    """The options of a recording, such as the cluster, the workload, the size and the folder."""
 
     folder: Path  # for the history; must not exist
     bootstrap_servers: str

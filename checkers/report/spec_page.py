@@ -56,7 +56,7 @@ def spec_page(name: str) -> dict[str, str]:
 
 
 def shape_text(shape: Shape) -> str:
-    """Returns a variable's type as its spec declares it; a map to Bool is written as a set.
+    """Returns a variable's type as the spec declares it; a map from a sort to Bool is a `Set`.
 
     >>> from model.language import Map, Set, Sort
     >>> from model.language.state_variables import shape_of

@@ -147,8 +147,9 @@ def baseline_lines(applied: BaselineApplied) -> list[str]:
 def difference(one: VerdictCompared) -> str:
     """Returns the text of a claim whose verdict differs between two runs.
 
-    The first line has the claim and both verdicts. Then each violation that is new or gone has a
-    line with its fingerprint, a hash that identifies the violation in every run.
+    The first line has the claim and both verdicts. Then each violation that only one of the runs
+    has is on a line, with its fingerprint. A fingerprint is a hash that identifies a violation in
+    every run.
     """
     was, now = (
         f"{word or f'not in the {which} run'}{f' ({count:,} found)' if count else ''}"

@@ -1,4 +1,4 @@
-"""Runs one case of a reproduction: starts its cluster, performs its steps, records its history.
+"""Runs one case of a reproduction: starts a cluster, performs the case's steps, records a history.
 
 A case is a list of steps on real brokers. Either the steps show a defect, or they are a control
 experiment without it.

@@ -113,7 +113,9 @@ class JavaSends:
         error: str | None,
         history: HistoryWriter,
     ) -> None:
-        """Stores the outcome of one record; after the last outcome, the operation is completed."""
+        """Stores the outcome of one record; completes the operation after the outcome of its last
+        record.
+        """
         self.values[value] = replace(self.values[value], offset=offset)
         self.pending.discard(value)
         if outcome != "ok":

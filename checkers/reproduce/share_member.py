@@ -31,7 +31,7 @@ SETTINGS: Final = {
 
 @dataclass(slots=True)
 class ShareMember:
-    """A consumer of a share group; `answer` is the broker's last answer to an acknowledgement."""
+    """A consumer of a share group; `answer` is the broker's newest answer to an acknowledgement."""
 
     consumer: Any
     answer: str = NO_ANSWER  # or an error, or `NONE`
@@ -39,7 +39,7 @@ class ShareMember:
 
     @classmethod
     def join(cls, servers: str, topic: str) -> ShareMember:
-        """Returns a new member of the group that subscribes to the topic.
+        """Returns a new member of the share group; the member subscribes to the topic.
 
         Raises InputFault if the installed confluent-kafka has no share consumer.
         """

@@ -55,7 +55,9 @@ def cell_row(kernel: int, target: int, origin: int, cell: bytes) -> pa.RecordBat
 
 
 def no_fault(row: dict[str, Any]) -> dict[str, Any]:
-    """Returns the row; raises InputFault if the row has the message of a worker's InputFault."""
+    """Returns the row; raises InputFault if a worker's InputFault is stored in the row as its
+    message.
+    """
     if row["kernel"] == FAULT:
         raise InputFault(row["cell"].decode())
     return row

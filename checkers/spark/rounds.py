@@ -1,9 +1,9 @@
-"""Rounds of a search on Spark; the result of each is an RDD on the disks of the executors.
+"""Runs a search on Spark in rounds; each round's result is an RDD on the executors' disks.
 
 This result is the round's *level*: for example, the states that the search found in this round. An
-RDD's elements are pairs of a partition's number and an item. All levels have the same
-partitioner, so Spark reads the levels of a partition in one task, without a shuffle. If an executor
-is lost, Spark computes its partitions again from the levels before them.
+RDD's elements are pairs of a partition's number and an item. All levels have the same partitioner,
+so Spark reads the levels of a partition in one task, without a shuffle. If an executor is lost,
+Spark computes the lost partitions again from the earlier levels.
 
 Each level depends on all levels before it, so the dependencies in the lineage grow with the square
 of the number of levels. To limit this growth, the levels of every 16 rounds (`copied_together`) are

@@ -59,7 +59,9 @@ class Sorts(ABC):
 
     @abstractmethod
     def majority(self, info: t.SortInfo, is_member: Callable[[Expr], Expr]) -> Expr:
-        """Returns a formula: `is_member` is true for a majority of the elements of a type."""
+        """Returns a formula that is true if `is_member` is true for a majority of the type's
+        elements.
+        """
 
     @abstractmethod
     def at_least(self, info: t.SortInfo, number: int, is_member: Callable[[Expr], Expr]) -> Expr:
@@ -208,7 +210,7 @@ class Unbounded(Sorts):
     def _family(self, info: t.SortInfo, name: str) -> Family:
         """Creates a Z3 sort (type) for a family of sets of elements of `info`.
 
-        It adds no axiom about these sets; `majority` does.
+        This method adds no axiom about the sets; the method `majority` adds its axioms.
         """
         sort, boolean = self.of(info), z3.BoolSort(self.context)
         subset = z3.DeclareSort(name, self.context)

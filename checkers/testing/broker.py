@@ -63,7 +63,9 @@ class Refused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class InjectedFault:
-    """A fault that acts on requests to the broker, from its injection until `end`."""
+    """A fault that acts on requests to the broker, from its injection until the method `end` is
+    called.
+    """
 
     id: int
     _broker: Broker
@@ -236,9 +238,11 @@ class Broker:
         return answer
 
     def fault(self, do: str, *, when: Mapping[str, Any], **fields: Any) -> InjectedFault:
-        """Injects a fault, for example a closed connection, for each request that matches `when`.
+        """Injects a fault, which acts on each request that matches `when`; an empty `when` matches
+        all.
 
-        An empty `when` matches all requests.
+        `do` is the effect of the fault, for example a closed connection, and `fields` are its
+        parameters.
         """
         answer = self.call("POST", "/faults", {"do": do, "when": when, **fields})
         return InjectedFault(answer["id"], self)

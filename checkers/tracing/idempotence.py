@@ -79,9 +79,11 @@ class PartitionIdempotence:
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> Self | Refused:
-        """Returns the partition in the initial state of the spec, before the trace's first event.
+        """Returns the traced partition in the initial state of the spec, before the trace's first
+        event.
 
-        Returns a refusal if no event names the producer of a batch.
+        Returns a refusal if no event names the producer of a batch: then the trace does not show
+        which producers there are.
         """
         named = [*filter(names_producer, events)]
         if not named:

@@ -1,8 +1,9 @@
-"""The faults of a trial (a test run) on a real cluster, with the interface of a simulated cluster.
+"""Injects the faults of a trial (a test run) into a real cluster.
 
-Both kinds of clusters have the same interface, so the state machines of the suites can use either.
-The system under test kills and starts brokers, and its proxies cut the links between the brokers.
-The module `clients` has the clients of the trial, and the module `watched` has its topics.
+A real cluster has the same interface here as a simulated one. So the state machines of the suites
+can use either. The `System` object starts and kills the brokers, and its proxies cut the links
+between brokers. The module `clients` has the clients of the trial, and the module `watched` has its
+topics.
 """
 
 from __future__ import annotations
@@ -106,7 +107,8 @@ class RealTimeCluster(WatchedTopics):
 
     @property
     def powers(self) -> frozenset[Power]:
-        """The faults and settings that the system offers to trials (test runs).
+        """The system's powers: the faults, settings and views of its state that trials (test runs)
+        can use.
 
         Examples: brokers can be killed; the state of every replica is visible.
         """

@@ -131,9 +131,9 @@ def decide(
     effort: Effort,
     progress: Callable[[str], None],
 ) -> Iterator[Judged]:
-    """Yields a verdict for each side: a claim in one setting (a configuration of the cluster).
+    """Yields a verdict for each side (a claim in one configuration of the cluster).
 
-    A side is inside if the claim must hold in the setting, and outside otherwise.
+    A side is inside if the claim must hold in this configuration, and outside otherwise.
     """
     shared = SharedTrials(trials, suite, effort.rules)
     trying = Trying(trials, suite, seed, effort, progress, shared)

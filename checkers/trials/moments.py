@@ -3,18 +3,20 @@
 The trace of the controller shows leader, ISR and ELR. The trace of a broker shows its role, its
 high watermark, and the offsets that it appends and truncates. The contents of records are in no
 trace; they are read from the segments in the log folders (`Contents`), at every fault and at the
-end. So the states also have the records that a broker loses later, by a truncation at its restart.
+end of the trial (the test run). So the states also have the records that a broker loses later, by a
+truncation at its restart.
 
     events of brokers and controller  ─┐
     kills and starts of brokers       ─┼─> Moment, Moment, ...  ─> the claims on elections
     values of records                 ─┘
 
-Some lines of a trace come late. So a line may show a high watermark above the log end so far. Then
-the state has the log end instead, until lines about further appends come.
+Some lines of a trace come late. So a line may show a high watermark above the log end that the
+earlier lines show. Then the state has this log end as its high watermark, until lines about further
+appends come.
 
 Source: `checkers.tracing.replication_lines`; KIP-966.
-Simplified: one topic partition without transactions; a broker counts as registered again when it
-first logs a role of the partition after its start.
+Simplified: one topic partition without transactions; after its start, a broker counts as registered
+when it first logs a role of the partition.
 """
 
 from __future__ import annotations

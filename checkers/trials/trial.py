@@ -104,9 +104,9 @@ class Trials:
     ) -> list[Ran]:
         """Runs trials (test runs) of one configuration in parallel; returns their results in order.
 
-        Each item of `plans` is a list of calls to replay, or a seed for random calls. Some faults,
-        such as a power loss, are possible only if there is one trial. The running time is divided
-        equally among the results.
+        Each item of `plans` is a list of calls to replay, or a seed for random calls. `rules` is
+        the number of random calls. Some faults, such as a power loss, are possible only if one
+        trial runs alone. The running time is divided equally among the results.
         """
         if not plans:
             return []

@@ -122,8 +122,8 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @witness
     def an_answer_is_old(s) -> Bool:
-        """Reachable: an error response to a request of an older generation is in flight to a
-        current member.
+        """Reachable: an error response is in flight to a current member, for a request of an older
+        generation.
         """
         return exists(
             all_of(

@@ -178,7 +178,7 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
         )
 
     def says_it_had(s, m: Member, p: TopicPartition) -> Bool:
-        """True if the member reports that its last assignment gave it the partition."""
+        """True if the member reports that its most recent assignment contained the partition."""
         return s.group.members[m] & s.last_owned[m][p]
 
     @action
@@ -255,7 +255,8 @@ class AbstractClassicGroupActions(AbstractClassicGroupState):
         """After the last member has left, the coordinator writes the empty group to its log.
 
         Kafka: GroupMetadataManager.completeClassicGroupJoin. Simplified: the append is committed at
-        once. Without the guard that the generation grows, the claim `one_owner` breaks in 17 steps.
+        once. Without the guard that the new generation is larger than the old one, the claim
+        `one_owner` breaks in 17 steps.
         """
         when(s.is_rebalancing, s.is_empty())
         s.persisted.generation = generation

@@ -104,8 +104,8 @@ class ConsumerGroupClaims(ConsumerGroupActions):
         )
 
     def has_converged(s) -> Bool:
-        """True if every member is in the group's epoch and owns exactly the partitions of its
-        target.
+        """True if every member has the group's epoch, and owns exactly the partitions of its target
+        assignment.
         """
         return (s.assignment_epoch == s.group_epoch) & forall(
             implies(

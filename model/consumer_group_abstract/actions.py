@@ -133,7 +133,7 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
         return exists(s.is_withdrawn(m, p) & s.owns[m][p] for p in TopicPartition)
 
     def is_free(s, m: Member, p: TopicPartition) -> Bool:
-        """True if the member may get the partition: nobody has it, or this member must give it up.
+        """True if the partition is not taken, or if this member itself must still revoke it.
 
         Without this rule, the variant `takes-what-is-owned` breaks the claim `no_double_assignment`
         in 6 steps.
@@ -170,10 +170,12 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
             s.revoking[m][p] = revoking
 
     def taken_after(s, m: Member, p: TopicPartition, assigned: Bool, revoking: Bool) -> Bool:
-        """Returns True if the partition is not free after the member's assignment has changed.
+        """Returns True if the partition is taken (not free) after the member's assignment has
+        changed.
 
-        The coordinator first removes the partitions that the member had, and then adds those that
-        it has now. In the other order, the variant `erases-what-comes-back` breaks the claim
+        `assigned` and `revoking` are the member's new state of the partition. The coordinator first
+        removes the partitions that the member had, and then adds those that the member has now. If
+        it adds first and then removes, the variant `erases-what-comes-back` breaks the claim
         `no_double_assignment` in 13 steps.
         """
         had = s.assigned[m][p] | s.revoking[m][p]
@@ -206,10 +208,10 @@ class AbstractConsumerGroupActions(AbstractConsumerGroupState):
         s.owns[m][p] = False
 
     def keeps_when_fenced(s, m: Member, p: TopicPartition) -> Bool:
-        """Always false: a fenced consumer drops its partitions before it joins again.
+        """Always false, because a fenced consumer drops its partitions before it joins again.
 
-        Without this rule, the variant `reads-on-when-fenced` breaks the claim `one_reader` in 11
-        steps.
+        If the consumer keeps its partitions, the variant `reads-on-when-fenced` breaks the claim
+        `one_reader` in 11 steps.
         """
         return false
 

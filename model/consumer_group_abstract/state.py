@@ -1,8 +1,8 @@
 """The state of an abstract KIP-848 group: the target assignment, members and consumers.
 
 The coordinator records for each member which partitions it has, and since which epoch. As in Kafka,
-a second variable (`taken`) has the partitions that are not free. The coordinator checks only this
-variable before it assigns a partition.
+a second variable (`taken`) has the partitions that some member has or must still revoke. Before the
+coordinator assigns a partition, it checks only `taken`.
 
 Source: KIP-848, KIP-1251; CurrentAssignmentBuilder and ConsumerGroup of Kafka 4.3.
 Simplified: `taken` is a set, where Kafka keeps an epoch with each partition. The group epoch is

@@ -87,11 +87,11 @@ class AbstractCoordinatorActions(Coordinator):
 
     @action
     def receive_end(s, x: Transaction) -> None:
-        """A client learns that its transaction was committed or aborted as requested, and gets its
-        next epoch.
+        """A client learns that its transaction was committed or aborted as requested, and receives
+        its next producer epoch.
 
-        A request whose response was lost is repeated; the coordinator detects this retry by its
-        producer id and epoch. Kafka: TransactionCoordinator.endTransaction. Simplified: the
+        If a response is lost, the client repeats the request. The coordinator detects this retry by
+        its producer id and epoch. Kafka: TransactionCoordinator.endTransaction. Simplified: the
         coordinator may answer before all partitions have their markers. Without the guard that the
         transaction was committed or aborted under the producer id and epoch of the request
         (`is_decided_under`), the claim `an_acknowledged_commit_stays` breaks in 12 steps.

@@ -201,10 +201,10 @@ class WritesAfterFailover(AbstractCoordinator):
 
 @bug("expires-open", breaks="no_hanging_transaction", steps=8, in_force=UNRELEASED)
 class ExpiresOpen(AbstractCoordinator):
-    """A transactional id expires while a transaction is open: the log gets a tombstone.
+    """A transactional id expires although its transaction is open, so its log gets a tombstone.
 
-    The next coordinator does not know the transaction. The action `expire` breaks the lemma
-    `an_empty_record_follows`.
+    After a failover, the new coordinator does not know the transaction. The action `expire` breaks
+    the lemma `an_empty_record_follows`.
     """
 
     def may_expire(s, m: Metadata) -> Bool:

@@ -60,7 +60,7 @@ class ContinuationActions(AbstractCoordinator):
     appends_last: Set[TransactionalId]  # so does the last record, committed or not
 
     def is_empty(s, m: Metadata) -> Bool:
-        """True if the record has a producer id, and neither a transaction nor a decision."""
+        """True if the record has a producer id, but no open, committed or aborted transaction."""
         return all_of(m.is_known, ~m.is_ongoing, ~s.has_decision(m))
 
     def keeps_last(s, i: TransactionalId) -> Bool:

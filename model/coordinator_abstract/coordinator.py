@@ -43,7 +43,8 @@ class Coordinator(AbstractCoordinatorState):
     # ---- the log
 
     def write(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Appends a record to the log; the previous record must be committed.
+        """Appends a record to the log of the transactional id; enabled only if the previous record
+        is committed.
 
         When the record is committed, the instance `answering`, if any, receives the producer id and
         epoch of the record.

@@ -86,11 +86,12 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def the_log_has_the_decision(s) -> Bool:
-        """A transaction that is ongoing in the log is neither committed nor aborted.
+        """The log agrees with the variables of each transaction in it.
 
-        If a record of the log commits or aborts a transaction, the transaction's variables
-        (`committed`, `marker_epoch`) have the outcome and the marker epoch of the record. True
-        because one step commits the record in the log and sets these variables.
+        If the log has a transaction as ongoing, the transaction is neither committed nor aborted.
+        If the log commits or aborts a transaction, the variables `committed` and `marker_epoch`
+        have the record's outcome and marker epoch. The lemma is true because one step commits the
+        record in the log and sets these variables.
         """
         return forall(
             all_of(
@@ -161,8 +162,9 @@ class CoordinatorLogLemmas(AbstractCoordinatorActions):
 
     @lemma
     def an_ongoing_record_follows(s) -> Bool:
-        """A record that adds a partition to a transaction repeats all else from the record
-        before it: the producer id, the epoch, the transaction and its other partitions.
+        """A record that adds a partition to a transaction repeats the other contents of the
+        previous record. These are the producer id, the epoch, the transaction and its other
+        partitions.
         """
         return forall(
             implies(

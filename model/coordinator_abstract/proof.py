@@ -156,8 +156,8 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def a_stamp_has_one_instance(s) -> Bool:
-        """If an instance has the producer id and epoch of a transaction, it is the transaction's
-        client.
+        """If an instance has the producer id and epoch of a transaction, this instance is the
+        transaction's client.
         """
         return forall(
             implies(
@@ -170,13 +170,13 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def the_next_stamp_is_the_clients(s) -> Bool:
-        """If the log's record commits or aborts a transaction, only the client of this transaction
-        may have the producer id and epoch of the record.
+        """If the log's record commits or aborts a transaction, no instance other than the
+        transaction's client has the record's producer id and epoch.
 
-        The record already has the producer id and epoch for the next transaction.
+        These are already the producer id and epoch for the next transaction.
 
-        The lemma is true because an instance receives them only as the answer to its request to end
-        this transaction.
+        The lemma is true because only the answer to a client's request to end this transaction has
+        this producer id and epoch.
         """
         return forall(
             implies(

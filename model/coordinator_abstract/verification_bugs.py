@@ -101,8 +101,9 @@ class MarkerKeepsGuard(Verification):
 class VouchesForPrepared(Verification):
     """The coordinator confirms a transaction that it has prepared to commit or abort.
 
-    The partition may have the marker already, so no marker follows the record. The action `confirm`
-    breaks the lemma `a_verified_request_is_covered`.
+    The partition may have written the marker already. Then the record is appended after the marker,
+    and no other marker follows. The action `confirm` breaks the lemma
+    `a_verified_request_is_covered`.
     """
 
     def vouches(s, x: Transaction, t: TopicPartition) -> Bool:
@@ -176,10 +177,11 @@ class ConfirmsAfterFailover(Verification):
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """A new coordinator reads the log; the replaced one remembers the records until now.
+        """A new coordinator reads the log; the replaced coordinator keeps its present copy of the
+        log.
 
         Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: only the
-        coordinator that was replaced last remembers.
+        most recently replaced coordinator keeps a copy.
         """
         for i in TransactionalId:
             s.remembered[i] = s.log[i]

@@ -91,7 +91,7 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def an_ongoing_record_follows(s) -> Bool:
-        """A record that adds a partition keeps the log's producer id, epoch and partitions.
+        """A record that adds a partition keeps the producer id, epoch and partitions of the log.
 
         While requests and markers arrive in order, the record also keeps the ongoing transaction,
         and names no decided transaction.

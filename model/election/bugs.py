@@ -370,7 +370,9 @@ class WaitsAfterRefusal(Election):
 
     @action(fair="weak")
     def refuse_isr(s, leader: Replica) -> None:
-        """The controller refuses AlterPartition, but the leader keeps waiting for an answer."""
+        """The controller refuses AlterPartition; the leader stays in the state in which it awaits
+        an answer.
+        """
         refused = s.broker[leader].is_current & ~s.may_be_members(leader)
         when(s.broker[leader].is_pending, refused)
 

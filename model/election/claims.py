@@ -196,8 +196,8 @@ class ElectionClaims(Controller):
 
     @invariant
     def replication_quorum_superset(s) -> Bool:
-        """If the newest leader may commit, its maximal ISR includes every member of the ISR and the
-        ELR.
+        """If the newest leader's ISR is large enough to commit, its maximal ISR includes every
+        member of the controller's ISR and ELR.
         """
         return forall(
             implies(

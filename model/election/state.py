@@ -191,7 +191,7 @@ class ElectedPartition(Spec):
         )
 
     def is_following(s, follower: Replica, leader: Replica) -> Bool:
-        """True if follower and leader are up, and the follower follows this leader in the same
+        """True if both brokers are up, and the follower follows this leader in the leader's present
         epoch.
         """
         return all_of(

@@ -232,7 +232,8 @@ class IdempotenceActions(IdempotenceState):
         return forall(~s.is_in_flight(p, b) for b in Batch)
 
     def is_unresolved(s, p: TopicPartition) -> Bool:
-        """True if the client gave up a batch, and has taken no new epoch for the partition since.
+        """True if the client gave up a batch, and has not taken a new epoch for the partition after
+        that.
 
         The client does not know whether the batch that it gave up was appended.
         """

@@ -3,9 +3,10 @@ state.
 
 Source: KIP-98; KIP-360; ProducerStateManager of Apache Kafka; KAFKA-15591.
 Simplified: one producer id. A batch is one record, and sequences do not wrap. Both replicas are in
-sync, so the follower's end offset is the high watermark. A replica that restarts keeps its window,
-but Kafka's snapshot keeps only the newest batch (see the bug `snapshot-keeps-newest`). Deleted
-records stay in the log below its log start, so that the claims can read them.
+sync, so the follower's end offset is the high watermark. A replica that restarts keeps its window
+(the producer's newest batches). In Kafka, the snapshot keeps only the newest batch (see the bug
+`snapshot-keeps-newest`). Deleted records stay in the log below its log start, so that the claims
+can read them.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Offset(Int):
 
 
 class LeaderEpoch(Int):
-    """The leader epoch of a partition: the number of its leader changes."""
+    """The leader epoch of a partition, which counts the partition's leader changes."""
 
 
 class Status(Int):

@@ -4,8 +4,8 @@ A leader knows a producer only by the records in its log. The leader appends a r
 record continues the producer's records in the log. A retry of a record that is already in the log
 does not continue these records, so the leader does not append the retry.
 
-The table lists all actions (`Next` in TLA+): a retry or a late batch is one more append. No action
-is fair, because only safety is proved.
+The table lists all actions (`Next` in TLA+). Retries and late batches are further calls of the two
+actions that append. No action is fair, because only safety is proved.
 
     leader       append_first, append_next, advance_high_watermark, change_leader, acknowledge
 """

@@ -81,7 +81,9 @@ def each(sort: Any, within: Any) -> Iterator[Any]:
 
 
 def wrap(sort: type[T], node: t.Node) -> T:
-    """Returns a Python object for the term; operators such as `==` between such objects make terms.
+    """Returns a Python object that stands for the term.
+
+    An operator such as `==` between two such objects returns an object for a larger term.
 
     The field `line` is the source line of the action that made the object; 0 outside an action.
     """

@@ -1,8 +1,8 @@
 """Computes steps as `interpreter` defines them, in a time that does not grow with type sizes.
 
 In a state, the values of `a[k]` for all `k` are one row (`rows.py`). The terms of an action are
-compiled to Python functions only once. Two things in an action range over a whole type, such as all
-offsets. Both are made cheaper:
+compiled to Python functions only once. Two parts of an action concern a whole type, such as all
+offsets. These two parts are made cheaper:
 
     a quantifier, or a `for`    visits only elements that a comparison allows (*narrowing*):
                                 with `(start <= o) & (o < end)`, the offsets from `start` to `end`;
@@ -10,8 +10,8 @@ offsets. Both are made cheaper:
     a row that is assigned      after `a[k] = b[k]` for all k, `a` and `b` share one row
 
 The interpreter reports an error when it reaches an undefined term, such as a key outside its type.
-Narrowing must not hide this error: in `p & (o < end)`, it may not skip an element for which `p` is
-undefined.
+Narrowing must not hide this error. So in `p & (o < end)`, narrowing skips no element for which `p`
+is undefined.
 
 The interpreter is the oracle: a test computes random steps of every spec with both.
 """

@@ -52,8 +52,8 @@ class PipelineClaims(PipelineActions):
         )
 
     def is_below_position(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if the input is below the committed offset, or below an offset that a marker will
-        commit.
+        """True if the input at offset `o` is consumed: it is below the committed offset of its
+        partition, or below an offset that a marker will commit.
         """
         return (o < s.committed_offset[p]) | exists(
             all_of(s.committed[x], s.pending[x][p], o < s.pending_offset[x][p])
@@ -95,8 +95,8 @@ class PipelineClaims(PipelineActions):
 
     @witness
     def a_second_owner_reads_on(s) -> Bool:
-        """Reachable: a later owner of a partition has read beyond an input whose output record was
-        received.
+        """Reachable: a later owner of a partition has read past an input, and a reader receives the
+        output of this input.
 
         A later owner is an instance whose offsets the group coordinator accepts, although another
         instance owned the partition in the first generation.
@@ -146,7 +146,9 @@ class PipelineClaims(PipelineActions):
 
     @witness
     def a_new_owner_waits(s) -> Bool:
-        """Reachable: a pending offset keeps the owner of a partition from reading it."""
+        """Reachable: the owner of a partition may not read the partition yet, because of a pending
+        offset.
+        """
         return exists(
             all_of(
                 s.owner[s.generation][p] == i,

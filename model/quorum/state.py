@@ -32,7 +32,7 @@ from model.language import (
 
 
 class Replica(Sort):
-    """A controller: a voter of the quorum, or an observer."""
+    """A controller, which is a voter or an observer of the quorum."""
 
     prefix = "c"
 

@@ -90,10 +90,10 @@ class AbstractQuorumActions(AbstractQuorumState):
     def has_enough_records(
         s, voter: Replica, r: Replica, voter_latest: Offset, latest: Offset
     ) -> Bool:
-        """True if the candidate's log is at least as up to date as the voter's log.
+        """True if the log of the candidate `r` is at least as up to date as the voter's log.
 
-        `voter_latest` and `latest` are the offsets of the last records in these two logs. If this
-        rule compares only the first records, the variant `votes-for-shorter-log` breaks the claim
+        `voter_latest` and `latest` are the offsets of the last records in the two logs. If only the
+        first records of the logs are compared, the variant `votes-for-shorter-log` breaks the claim
         `leaders_have_committed_records` in 13 steps.
         """
         ours, theirs = s.replica[r], s.replica[voter]
@@ -114,8 +114,8 @@ class AbstractQuorumActions(AbstractQuorumState):
     def become_leader(s, r: Replica) -> None:
         """A candidate with the votes of a majority leads with its own log.
 
-        Kafka: KafkaRaftClient.onBecomeLeader. Simplified: its first record is a separate step.
-        Without the guard that a majority has voted for the candidate, the claim
+        Kafka: KafkaRaftClient.onBecomeLeader. Simplified: the leader appends its first record in a
+        separate step. Without the guard that a majority has voted for the candidate, the claim
         `one_leader_per_epoch` breaks in 2 steps.
         """
         own, log = s.replica[r].epoch, s.replica[r]

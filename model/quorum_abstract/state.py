@@ -1,8 +1,9 @@
-"""The state of the abstract quorum: for each epoch, its votes and the history of its leader.
+"""The state of the abstract quorum has, for each epoch, the votes and the history of the leader.
 
 For each epoch, the state keeps a *leadership*: the leader's log, where this log ended when the
-epoch began, the high watermark, and how far each replica has acknowledged. A leadership only grows.
-So the state needs no messages: a fetch response that arrives late is a late read of the leadership.
+epoch began, the high watermark, and how far each replica has acknowledged. Nothing is ever removed
+from a leadership. So the state needs no messages, because a fetch response that arrives late is the
+same as a late read of the leadership.
 
 Source: KIP-595; QuorumState, KafkaRaftClient and LeaderState of Kafka 4.3.
 Simplified: the voters never change; a record has an epoch and no content; records are fetched one

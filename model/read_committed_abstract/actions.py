@@ -105,11 +105,12 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
 
     @action
     def append_next(s, x: Transaction, end: Offset) -> None:
-        """The leader appends another record of an open transaction, even if the coordinator has
-        already committed or aborted it.
+        """The leader appends another record of a transaction that is open in the log, even if the
+        coordinator has already committed or aborted the transaction.
 
-        Kafka: ProducerAppendInfo.append. Simplified: no sequences. Without the guard that the
-        transaction is open, the claim `stable_offset_stops_at_open` breaks in 2 steps.
+        Kafka: ProducerAppendInfo.append. Simplified: records have no sequences. Without the guard
+        that the transaction is open in the log, the claim `stable_offset_stops_at_open` breaks in 2
+        steps.
         """
         when(s.is_open(x))
         s.append(x, false, end)
@@ -162,7 +163,7 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
     @action
     def advance_high_watermark(s, mark: Offset) -> None:
         """The high watermark grows, and the leader forgets the transactions whose marker is now
-        below it.
+        below the high watermark.
 
         Kafka: ProducerStateManager.onHighWatermarkUpdated. Simplified: the spec has no followers.
         Without the guard that the high watermark is at most the end of the log, the claim

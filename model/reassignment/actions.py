@@ -238,7 +238,7 @@ class Reassignments(ReassignedPartition):
         """An operator moves a replica of the partition to another broker.
 
         Kafka: AlterPartitionReassignments, ReplicationControlManager.changePartitionReassignment.
-        Simplified: one replica at a time.
+        Simplified: a reassignment moves one replica.
         """
         when(s.assignment.replicas[old], ~s.assignment.replicas[new])
         s.add(NO_REPLICA | {new}, NO_REPLICA | {old})

@@ -203,5 +203,5 @@ class NeverTruncates(FetchDivergence):
 
     @action(fair="weak")
     def follower_truncate(s, follower: Replica, leader: Replica) -> None:
-        """The follower ignores the diverging epoch and fetches again."""
+        """The follower ignores that its log diverges from the leader's log, and fetches again."""
         when(s.is_following(follower, leader), s.diverges(follower, leader))

@@ -290,11 +290,11 @@ class Kip320(Kip279):
 
         The leader's high watermark must have reached the start of the leader's own epoch
         (`has_reached_its_epoch`), because a new leader's high watermark may be below committed
-        records. Kafka: Partition.isFollowerInSync: the follower's end is at least the high
-        watermark and the leader epoch's start offset. Simplified: the ISR changes at the leader and
-        the controller in one step. Without `has_reached_its_epoch`, a replica that lacks a
-        committed record may join: the variant `joins-before-epoch` breaks the claim `strong_isr` in
-        11 steps (KAFKA-7128).
+        records. Kafka: Partition.isFollowerInSync, where the follower's log end is at least the
+        high watermark and the leader epoch's start offset. Simplified: the ISR changes at the
+        leader and the controller in one step. Without `has_reached_its_epoch`, a replica that lacks
+        a committed record may join. Then the variant `joins-before-epoch` breaks the claim
+        `strong_isr` in 11 steps (KAFKA-7128).
         """
         isr, hw = s.replica[leader].isr, s.replica[leader].high_watermark
         when(

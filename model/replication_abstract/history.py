@@ -186,8 +186,8 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def own_records_begin_at_the_start(s) -> Bool:
-        """In the log of an epoch's leader, the records below the epoch's start offset have earlier
-        epochs, and all later records have this epoch.
+        """In the log of an epoch's leader, the records before the epoch's start offset have earlier
+        epochs. The record at this offset and all later records have this epoch.
         """
         return forall(
             implies(

@@ -127,8 +127,8 @@ class LossyReplication(AbstractReplication):
         s.elect_alone(leader, newer)
 
     def is_last_leader(s, r: Replica) -> Bool:
-        """True if the controller chose the replica as leader of the newest epoch that has a
-        leader.
+        """True if the replica was elected in the newest leader epoch for which the controller chose
+        a leader.
         """
         return exists(
             all_of(
@@ -268,8 +268,8 @@ class LossyReplication(AbstractReplication):
 
     @action
     def commit_too_late(s, r: Replica, mark: Offset) -> None:
-        """A deposed leader commits records that a newer leader lacks, so these records are lost at
-        once.
+        """A deposed leader commits records that a newer leader lacks, so such records count as lost
+        at once.
 
         Kafka: Partition.maybeIncrementLeaderHW. The leader was elected uncleanly, or its log has
         lost records.

@@ -235,10 +235,12 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_is_of_a_member(s) -> Bool:
-        """For each epoch, the replica in `departure` was in the ISR, and moved to a newer epoch.
+        """The replica that `departure` has for a leader epoch was in the ISR of this epoch, and now
+        has a newer epoch.
 
-        The variable `departure` keeps at most one such replica for each leader epoch. Its field
-        `bound` is the offset up to which this replica fetched in that epoch.
+        For each leader epoch, `departure` keeps at most one replica that has moved to a newer
+        epoch. Its field `bound` is the offset up to which this replica fetched in the earlier
+        epoch.
         """
         return forall(
             implies(

@@ -71,8 +71,8 @@ class LeavesHighWatermarkBehind(Retention):
 class AnswersAlone(Retention):
     """DeleteRecords succeeds when only the leader has deleted the records.
 
-    The next leader still has them and returns them again. This bug breaks the claim
-    `deleted_stays_deleted`.
+    The next leader still has the records, and readers receive these records. This bug breaks the
+    claim `deleted_stays_deleted`.
     """
 
     def is_deleted(s, r: Replica) -> Bool:
@@ -83,8 +83,8 @@ class AnswersAlone(Retention):
 class TakesLeadersStart(Retention):
     """A follower adopts the leader's log start, even if the follower's own log start is larger.
 
-    Its log then begins with records that it has deleted. This bug breaks the claim
-    `log_starts_grow`.
+    So records that the follower had deleted are again above its log start. This bug breaks the
+    claim `log_starts_grow`.
     """
 
     def start_after_fetch(s, r: Replica) -> Offset:

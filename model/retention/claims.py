@@ -47,8 +47,8 @@ class RetentionClaims(RetentionActions):
 
     @invariant
     def latest_values_are_kept(s) -> Bool:
-        """Every member of the ISR has the last committed record of each key, unless this record is
-        below the member's log start.
+        """Every member of the ISR has the last committed record of each key, unless the offset of
+        this record is below the member's log start.
         """
         return forall(
             implies(

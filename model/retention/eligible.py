@@ -1,10 +1,11 @@
 """Retention with eligible leader replicas (KIP-966): a replica outside the ISR may lead.
 
 While the ISR is smaller than min.insync.replicas, nothing is committed. So if a removal brings the
-ISR below min.insync.replicas, the removed replica has every committed record. It joins the ELR, and
-may be elected. But this replica learns no new log start offset until it fetches again.
+ISR below min.insync.replicas, the removed replica has every committed record. The removed replica
+joins the ELR, and may be elected. But until it fetches again, it does not learn when the log start
+offset rises.
 
-The spec has the actions of `actions.py` and this one:
+The spec has the actions of `actions.py` and one further action:
 
     leader       elect_eligible
 

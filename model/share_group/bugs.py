@@ -89,9 +89,10 @@ class KeepsExpiredLock(ShareGroup):
 class StartOffsetWaits(MovesStartAfterWrites):
     """The leader looks for a new start offset only when a write succeeds or a lock has timed out.
 
-    A failed acknowledgement whose lock has timed out may archive a record. Or the topic may delete
-    all records before an acknowledged or archived record. In both cases, the start offset stays
-    before this record until another write of the share partition ends. This bug breaks the claim
+    The start offset should also move in two other cases. An acknowledgement fails after its lock
+    has timed out, and the record is archived. Or the topic deletes all records before an
+    acknowledged or archived record. In both cases, the start offset stays before this record until
+    another write of the share partition ends. This bug breaks the claim
     `start_offset_reaches_the_end`.
     """
 

@@ -281,8 +281,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """If a write to the share coordinator has a final state, its record is decided or deleted.
 
         The final states are acknowledged and archived. A record is decided if a member has accepted
-        or rejected it, or if it reached the limit of deliveries. The lemma is true because one of
-        these happens before the leader sends the write.
+        or rejected it, or if it reached the limit of deliveries. The lemma is true because the
+        record is decided before the leader sends such a write.
         """
         return forall(
             implies(

@@ -147,7 +147,9 @@ class AbstractShareGroupState(Spec):
     # ---- predicates
 
     def is_acquired(s, x: Offset) -> Bool:
-        """True if the leader has given the record to a member, and its lock has not ended."""
+        """True if the leader has given the record to a member, and the acquisition lock has not
+        ended.
+        """
         return s.record[x].member != nothing
 
     def is_in_transition(s, x: Offset) -> Bool:

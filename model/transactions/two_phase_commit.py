@@ -150,8 +150,8 @@ class TwoPhaseCommit(Transactions):
         super().begin(k, i)
 
     def may_send(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if the client may send a record: the database has not committed the transaction
-        yet.
+        """True if the client may send a record, which requires that the external database has not
+        yet committed the transaction.
         """
         return super().may_send(p, k) & ~s.in_database[k]
 

@@ -190,14 +190,14 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def write_marker_again(s, x: Transaction, t: TopicPartition) -> None:
-        """A partition receives a marker that it has already written, and changes nothing
-        (KAFKA-19999).
+        """A partition receives a copy of a marker that it has already written, and the partition's
+        state does not change (KAFKA-19999).
 
         The action is enabled only while the partition has no pending record of the producer. Kafka:
         WriteTxnMarkers, repeated by a new coordinator. Simplified: a repeated marker leaves no
-        trace in the state. Without the guard that the partition has written the marker before, a
-        first marker would have no effect, and the claim `no_hanging_transaction` would break in 6
-        steps.
+        trace in the state. Without the guard that the partition has written the marker before, even
+        the first copy of a marker would count as written without an effect. Then the claim
+        `no_hanging_transaction` breaks in 6 steps.
         """
         producer = s.producer[x]
         when(

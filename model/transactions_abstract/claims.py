@@ -44,7 +44,9 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @witness
     def a_record_is_committed(s) -> Bool:
-        """Reachable: a transaction is complete, and a partition has committed a record of it."""
+        """Reachable: a transaction is complete, and a record of this transaction is committed in a
+        partition.
+        """
         return exists(s.complete[x] & s.kept[x][t] for x in Transaction for t in TopicPartition)
 
     @witness

@@ -142,8 +142,9 @@ def _commits(transaction: Operation) -> tuple[int, ...]:
 
 
 def transactional_implies_idempotent(run: Transacted) -> tuple[Breach, ...]:
-    """Returns the breaches of the claim: no value of a transaction is in the logs twice,
-    whatever was retried.
+    """Returns a breach for each value of a transaction that is in the logs more than once.
+
+    The claim is that retries never duplicate a value.
     """
     where = [(entry.value, key, entry.offset) for key, log in run.logs.items() for entry in log]
     times = Counter(value for value, _, _ in where if value)
@@ -341,8 +342,10 @@ def aborted_and_read(run: Transacted) -> bool:
 
 
 def open_and_read(run: Transacted) -> bool:
-    """Returns True if the run reaches this goal: a reader receives a record before its producer
-    requests commit or abort.
+    """Returns True if the run reaches this goal: a reader receives a record while its transaction
+    is open.
+
+    The transaction is open until its client requests a commit or an abort.
     """
     requested_ns = {
         send.value: transaction.end_asked_ns

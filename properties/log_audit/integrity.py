@@ -20,7 +20,7 @@ NOT_STOPPED: Final = "no clean shutdown"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class NoBatch(Location):
-    """Bytes at the end of a segment that form no batch."""
+    """The bytes at the end of a segment, if they are not a whole batch."""
 
     size: int  # in bytes
     stopped: int  # 1: after a clean shutdown
@@ -28,7 +28,7 @@ class NoBatch(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class BadBatch(Location):
-    """A batch that cannot be read."""
+    """A batch with a wrong checksum, with records that cannot be read, or in an old format."""
 
     size: int  # in bytes
 

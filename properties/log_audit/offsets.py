@@ -29,7 +29,9 @@ class OffsetBack(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OffsetGap(Location):
-    """A batch that begins above the end of the previous batch, so that offsets are missing."""
+    """A batch that does not follow the previous batch directly, so that offsets between them are
+    missing.
+    """
 
     next_offset: int  # the first missing offset
 

@@ -78,9 +78,9 @@ def log_of_partition(state: State, partition: int) -> CommittedLog:
 def actions_between(
     before: CommittedLog | None, after: CommittedLog | None
 ) -> tuple[str, ...] | None:
-    """Returns the abstract actions that lead from `before` to `after`.
+    """Returns the names of the abstract spec's actions that lead from `before` to `after`.
 
-    Returns () if both are equal, None if no actions lead there.
+    Returns () if both states are equal, and None if no sequence of actions leads to `after`.
     """
     if before is None or after is None or after.high_watermark < before.high_watermark:
         return None

@@ -3,7 +3,7 @@
 So the proof of the abstract spec also covers the detailed spec, `classic-group`. The detailed spec
 adds error responses as messages, and fairness of its actions. Each explored step must be one
 abstract action, two, or none. The only step with two is the arrival of the leader's assignment. In
-the detailed state and in its abstract state, the coordinator must accept the same commits.
+each detailed state, the coordinator must accept the same commits as in the abstract state for it.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: one partition, because the spec `classic-group` has no more.

@@ -69,7 +69,7 @@ class Refinement(StateMapping[Transactions]):
         return AbstractCoordinator(**self.bounds())
 
     def bounds(self) -> Constants:
-        """Returns the constants of the abstract spec."""
+        """Returns the constants with which the abstract spec covers the detailed spec."""
         return {
             "transactional_ids": 1,
             "instances": self.detailed.instances,

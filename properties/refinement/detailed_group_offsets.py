@@ -34,7 +34,10 @@ PARTITION: Final = 0
 
 
 class WithoutResets(GroupOffsets):
-    """The spec `group-offsets` without its actions that reset, expire or delete an offset."""
+    """A copy of the spec `group-offsets` in which no offset is reset, expires or is deleted.
+
+    The actions that do so are always disabled.
+    """
 
     @action
     def reset_offset(self, to: Offset) -> None:

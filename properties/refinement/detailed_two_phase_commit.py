@@ -30,9 +30,10 @@ class TwoPhaseRefinement(Refinement):
     """The version `kip-939` of `transactions`, and the abstract spec that must allow its steps."""
 
     def _current(self, state: State) -> tuple[Value, Value]:
-        """Returns the producer id and epoch of the open transaction or of its markers.
+        """Returns the producer id and epoch of the transaction that is open or gets its markers.
 
-        Returns those of the coordinator's metadata if no transaction is open.
+        If there is no such transaction, returns the producer id and epoch in the coordinator's
+        metadata.
         """
         stamp = STAMPS.get(as_int(state["metadata.state", ()]))
         if stamp is None:

@@ -37,7 +37,7 @@ class ExpectedStep:
 
 
 class Refinement(Protocol):
-    """A mapping of the events of a run to actions of one spec."""
+    """Maps the events of a run to the actions of one spec that these events perform."""
 
     behaviour: Behaviour
 

@@ -82,7 +82,8 @@ def reverted(state: PartitionState) -> tuple[Assignment, bool]:
 def assigned(state: PartitionState, assignment: Assignment) -> PartitionState:
     """Returns the partition's registration with the replicas and the ISR of the assignment.
 
-    The ISR gets the order of the replicas, and loses members that are not replicas.
+    Members of the ISR that are no replicas are left out. The other members are in the order of the
+    replicas.
     """
     isr, replicas, adding, removing = assignment
     in_order = tuple(broker for broker in replicas if broker in isr)

@@ -81,7 +81,7 @@ _HANDLERS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """The incarnation of a registered broker, and the time of its last heartbeat."""
+    """The incarnation number of a registered broker, and the time of its most recent heartbeat."""
 
     incarnation: int
     last_heartbeat_ms: int

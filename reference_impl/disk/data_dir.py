@@ -5,16 +5,16 @@
     DIR/broker-1/                  a log directory like that of Kafka's broker 1
 
 A broker in a process of its own opens only its own folder, and holds DIR/broker-1/.lock while it
-runs. The process of the controller opens the rest.
+runs. The controller's process opens the other files.
 
 The nodes themselves do not use files. After each step of a node, the program that runs it (its
-host) gives its new state to `keep_broker` or `keep_metadata`, which write the difference to the
-files. Only then does the host deliver the messages of the step. So each record is written before it
-is acknowledged or counted as replicated, and each partition registration before a broker acts on
-it. A write is flushed only if flush.messages or flush.ms requires it. As with Kafka, unflushed
-records survive a killed process, but not a power loss: all replicas of a record may lose it,
-although its producer has an acknowledgement with acks=all. The cluster metadata, the checkpoints
-and the segments that a compaction wrote are always flushed.
+host) gives the node's new state to `keep_broker` or `keep_metadata`, which write the difference to
+the files. Only then does the host deliver the messages of the step. So each record is written
+before it is acknowledged or counted as replicated, and each partition registration before a broker
+acts on it. A write is flushed only if flush.messages or flush.ms requires it. As with Kafka,
+unflushed records survive a killed process, but not a power loss: all replicas of a record may lose
+it, although its producer has an acknowledgement with acks=all. The cluster metadata, the
+checkpoints and the segments that a compaction wrote are always flushed.
 
 Source: LogManager, UnifiedLog.append of Kafka.
 Simplified: one log directory for each broker. A closed segment is not flushed. A flush waits in the
@@ -134,7 +134,9 @@ class LogDirectory:
         return broker
 
     def keep_logs(self, logs: Disk) -> None:
-        """Writes the logs of a stopped broker, without the records that a power loss removed."""
+        """Writes the logs of a stopped broker; after a power loss, `logs` no longer has the lost
+        records.
+        """
         for place, log in logs.items():
             self._write(place, log)  # the next start deletes the files that the log does not have
         self._checkpoint()

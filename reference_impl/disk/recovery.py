@@ -138,9 +138,10 @@ class _Replay:
 
     @classmethod
     def of(cls, folder: Path, note: Note) -> _Replay:
-        """Returns a replay of the log folder that has not read a segment yet.
+        """Returns a replay of the log folder, before the replay has read a segment.
 
-        Damaged leader epochs are reported to `note`; the replay then reads them from the records.
+        If the file of the leader epochs is damaged, `note` gets a message. The replay then reads
+        the leader epochs from the records.
         """
         files = sorted(folder.glob("*.snapshot"))
         try:

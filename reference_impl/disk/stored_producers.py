@@ -28,7 +28,7 @@ _NUMBERS: Final = count()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredProducers(Mapping[ProducerId, Producer]):
-    """A read-only mapping of producers, which reads them from a snapshot file at each access."""
+    """A read-only map from producer ids to producers, read from a snapshot file at each access."""
 
     folder: Path
     offset: int

@@ -79,7 +79,7 @@ def on_assignment_appended(
 ) -> StepResult[ClassicGroup]:
     """Handles the response to the append of an assignment.
 
-    Each waiting member gets its assignment, or the error of the append.
+    Each waiting member gets its assignment; if the append failed, it gets the error instead.
     """
     if group.generation != generation or group.state is not GroupState.COMPLETING:
         return group, ()  # the next rebalance has begun, and the members have its error

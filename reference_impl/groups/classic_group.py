@@ -146,7 +146,8 @@ class ClassicGroup:
     def is_waited_for(self) -> bool:
         """True if the group has members, all of them are static, and none has rejoined.
 
-        The coordinator then extends the rebalance when its time is up.
+        In this case, the coordinator extends the rebalance when the time for the rebalance has
+        passed.
         """
         members = self.members.values()
         return bool(members) and all(

@@ -60,7 +60,9 @@ class PendingResponse(NamedTuple):
 
 
 class PendingAppend(NamedTuple):
-    """An append in flight, and the responses that the coordinator sends once it is replicated."""
+    """An append to the coordinator's log, and the responses to send when its records are
+    replicated.
+    """
 
     group: str = ""
     owed: tuple[PendingResponse, ...] = ()

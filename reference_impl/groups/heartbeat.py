@@ -163,7 +163,10 @@ def malformed_error(request: ConsumerGroupHeartbeat) -> ErrorCode:
 def _joined(
     group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat
 ) -> tuple[ConsumerMember, ConsumerMember]:
-    """Returns the member before and after its heartbeat."""
+    """Returns the member as it was before its heartbeat, and as it is after its heartbeat.
+
+    A new member has no epoch before its first heartbeat.
+    """
     member_id = request.member_id or f"member-{context.new_producer_id:x}"
     # the old process of a static member, which a new one replaces
     static = group.of_instance(request.instance_id)

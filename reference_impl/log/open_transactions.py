@@ -31,7 +31,7 @@ from reference_impl.protocol.transactions import TxnResult
 
 
 class Ended(NamedTuple):
-    """A finished transaction of a producer: the offsets of its first record and of its marker."""
+    """A finished transaction of a producer, with the offsets of its first record and its marker."""
 
     producer_id: ProducerId
     first_offset: Offset

@@ -339,9 +339,9 @@ class PartitionLog:
         return replace(self, flushed=self.end_offset, timed_flush=timed)
 
     def after_process_crash(self) -> PartitionLog:
-        """Returns the log after a crash of the process: it keeps all records.
+        """Returns the log after a crash of the process, which loses no records.
 
-        The high watermark and the log start return to their values at the last checkpoint.
+        The high watermark and the log start have the values of the newest checkpoints.
         """
         # Without a checkpoint the log start falls back to the oldest segment.
         start = min(max(self.start_checkpoint, self.first_offset), self.log_start)

@@ -164,7 +164,9 @@ class ProducerStates:
     ) -> SequenceCheck:
         """Returns `InSequence` if the leader may append the batch, else `Duplicate` or `Rejected`.
 
-        `verification` is None, except for the first batches of a transaction.
+        `verification` is the state of the transaction's verification at the coordinator. It is None
+        except for the first batches of a transaction, of which several may wait for the
+        verification.
 
         Kafka: UnifiedLog.analyzeAndValidateProducerState, then ProducerAppendInfo.appendDataBatch.
         """

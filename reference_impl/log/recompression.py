@@ -66,9 +66,9 @@ def target_compression(producers: Compression, config: LogConfig) -> Compression
 
 
 def level_of(codec: Compression, config: LogConfig) -> int | None:
-    """Returns the level that the topic sets for its own codec; None for any other codec.
+    """Returns the level that the topic sets for the codec; None stands for the codec's usual level.
 
-    None stands for the usual level of the codec.
+    A topic sets a level only for its own codec (compression.type).
 
     Kafka: LogConfig.getCompression.
     """

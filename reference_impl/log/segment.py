@@ -1,8 +1,8 @@
 """A segment of a log: consecutive record batches, deleted and compacted as a whole.
 
 Only the last segment of a log grows; the others are closed. A segment stores its offsets, its size
-and its newest timestamp. So retention reads no batches, and neither does the search for a segment.
-The batches of a closed segment may be in a file, see the module `stored_batches`.
+and its newest timestamp. So no batch is read to apply retention or to find the segment of an
+offset. The batches of a closed segment may be in a file (see the module `stored_batches`).
 
 Source: docs/kafka-rules.md A11.
 """

@@ -1,7 +1,7 @@
 """A transaction marker: a control batch with one record that ends a producer's transaction.
 
-The record's key is the result, commit or abort. Its value is the coordinator epoch: the leader
-epoch of the partition of `__transaction_state` that the coordinator leads.
+The record's key is the result, commit or abort. Its value is the coordinator epoch. This is the
+leader epoch of the coordinator's partition of `__transaction_state`.
 
 Source: KIP-98; Kafka documentation, "Message Format", control batches.
 """

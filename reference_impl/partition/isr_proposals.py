@@ -52,7 +52,10 @@ def on_altered(
 
 
 def on_state(leader: Leader, context: Context, state: PartitionState) -> StepResult[Leader]:
-    """Handles newer metadata of the same leader epoch: a changed ISR or configuration."""
+    """Handles a change of the ISR or the configuration within the leader's epoch.
+
+    `state` is the newer metadata of the partition. The high watermark may then advance.
+    """
     return advance_high_watermark(
         replace(leader, in_sync=leader.in_sync.with_metadata(state)), context
     )

@@ -131,7 +131,7 @@ def answer_of_follower(
 def no_replica_error(*, exists: bool) -> ErrorCode:
     """Returns the error of a broker that has no replica of the topic partition.
 
-    `exists` is True if the topic partition exists on other brokers.
+    The error depends on `exists`, which is True if other brokers have replicas.
     """
     # If another broker has the partition, the client must refresh its metadata.
     known, unknown = ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

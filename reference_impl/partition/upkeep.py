@@ -97,7 +97,7 @@ def flush_log(replica: Replica, context: Context) -> Replica:
 
 
 class Periodic(NamedTuple):
-    """A task that the broker repeats for each replica: the function, and the interval in ms."""
+    """A function that the broker calls for each replica, and the time between two calls in ms."""
 
     change: Callable[[Replica, Context], Replica]
     every_ms: Callable[[BrokerSettings], int]

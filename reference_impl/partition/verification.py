@@ -13,10 +13,10 @@ nothing is appended. An error in the response rejects the batch even then.
 
 Source: KIP-890; ReplicaManager.handleProduceAppend, UnifiedLog.maybeStartTransactionVerification;
 docs/kafka-rules.md D8.
-Simplified: each partition is verified or added by a request of its own; Kafka sends one for all
-partitions of a producer's request. After a failed verification, the leader forgets the sequence
-numbers of the batches that waited. Kafka remembers the lowest of them: if the producer's first
-batch has a higher number, Kafka rejects the batch. This leader may append it.
+Simplified: the leader sends one request for each partition to verify or add; Kafka sends one
+request for all partitions of a producer's request. After a failed verification, the leader forgets
+the sequence numbers of the batches that waited. Kafka remembers the lowest of them: if the
+producer's first batch has a higher number, Kafka rejects the batch. This leader may append it.
 """
 
 from __future__ import annotations

@@ -275,7 +275,7 @@ class BrokerHeartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerHeartbeated:
-    """Response: whether the broker is fenced, and whether it may shut down."""
+    """The response to a broker's heartbeat; it may fence the broker or let the broker stop."""
 
     error: ErrorCode = ErrorCode.NONE
     fenced: bool = True

@@ -38,7 +38,7 @@ NO_MEMBER = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinGroup:
-    """Request: a new or existing member wants to join the next generation."""
+    """The request with which a new or existing member joins the next generation of its group."""
 
     group: str
     member_id: str = NO_MEMBER
@@ -116,7 +116,7 @@ class LeaveGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftGroup:
-    """Response: the result for each member that left."""
+    """The response to LeaveGroup, with one result for each member that left."""
 
     error: ErrorCode = ErrorCode.NONE
     members: tuple[tuple[str, str | None, ErrorCode], ...] = ()

@@ -81,7 +81,8 @@ class LogConfig:
 
     @property
     def conflict(self) -> str:
-        """Two settings that contradict each other, in Kafka's words; empty if there are none.
+        """Kafka's error message about two settings that contradict each other; empty without a
+        conflict.
 
         Kafka: LogConfig.validateValues.
         """

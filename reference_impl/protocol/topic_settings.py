@@ -72,9 +72,9 @@ class ListChange:
     words: tuple[str, ...]
 
     def applied_to(self, before: CleanupPolicy) -> CleanupPolicy:
-        """Returns the list after the change; raises ValueError if it has unknown items.
+        """Returns cleanup.policy, a list, after the change; raises ValueError for an unknown item.
 
-        An item that is in the list already is not added again.
+        An item that the list has already is not added again.
 
         Kafka: ConfigurationControlManager.incrementalAlterConfigResource.
         """

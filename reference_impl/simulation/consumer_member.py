@@ -85,7 +85,9 @@ class Member:
                 self.assigned = answer.assignment
 
     def revoke(self) -> Steps[None]:
-        """Revokes the owned partitions outside the assignment, and sends a heartbeat at once."""
+        """Gives up the owned partitions that are not assigned any more, and sends a heartbeat at
+        once.
+        """
         if self.to_revoke:
             self.owned = tuple(place for place in self.owned if place in self.assigned)
             self._heard_ms = -HEARTBEAT_MS

@@ -103,7 +103,7 @@ class DropResponses:
 
 @dataclass(frozen=True, slots=True)
 class Lose:
-    """Loses a request or its response: an effect of the fault `On`, which selects the request."""
+    """The effect of a fault `On` that loses a message: the selected request, or its response."""
 
 
 @dataclass(frozen=True, slots=True)

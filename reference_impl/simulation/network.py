@@ -29,7 +29,7 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """The conditions of all links: the delays, and the percentage of messages with each fault.
+    """The delays of messages on all links, and the percentage of messages that each fault hits.
 
     A message may be lost, doubled, or overtaken by later messages.
     """

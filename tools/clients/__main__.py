@@ -6,8 +6,8 @@
     python -m tools.clients --page                     only the page, from the recorded results
 
 Results go to benchmarks/results/clients.json, and replace older ones of the same client and
-scenario. Exits with 1 if a scenario failed without an entry in reasons.py, and with 2 if a client
-cannot be installed.
+scenario. Exits with 1 if a scenario failed and reasons.py does not explain the failure, and with 2
+if a client cannot be installed.
 """
 
 from __future__ import annotations

@@ -160,8 +160,8 @@ BY_NAME: Final = {client.name: client for client in CLIENTS}
 def built(sources_in: Path, *calls: Command) -> Path:
     """Runs the commands in a copy of a folder, and returns the copy, which is kept in the cache.
 
-    If the cache has a copy with the same sources, nothing is run. Raises InputFault if a command is
-    missing or fails.
+    If the cache has a copy whose sources had the same content, no command is run. Raises InputFault
+    if a command is missing or fails.
     """
     language = sources_in.name
     sources = sorted(path for path in sources_in.rglob("*") if path.is_file())

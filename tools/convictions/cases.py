@@ -1,4 +1,4 @@
-"""The cases to simulate: each is a workload with one planted fault, or without a fault.
+"""The cases to simulate; a case is a workload with one kind of planted fault, or without a fault.
 
     clean     no fault
     fault     one crash, cut link, lost disk or lost message
@@ -6,8 +6,8 @@
     bug       a seeded bug of the broker, with two random faults of brokers and links
 
 Kafka keeps its promises in the first three kinds of cases, so their histories must show no anomaly.
-With a seeded bug, a history may show the effects of the bug and their consequences. Most bugs show
-only under faults, so these cases have two of them.
+With a seeded bug, a history may show the effects of the bug and their consequences. Most seeded
+bugs have an effect only under faults, so each case of the kind `bug` has two faults.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Feeds the bytes of a fuzzer to the reader of Delta logs.
 
-The first byte of an input selects a file of a log: one of two commits, or a checkpoint between
-them. The other bytes replace the content of that file.
+The log has three files: a commit, a checkpoint of this commit, and a later commit. The first byte
+of an input selects one of the files, and the other bytes replace its content.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def commit(actions: tuple[dict[str, Any], ...]) -> bytes:
 
 
 def valid_inputs() -> Iterator[bytes]:
-    """Yields both commits, and a checkpoint of the first one."""
+    """Yields an unchanged input for each file: the two commits, and the checkpoint of the first
+    commit.
+    """
     yield b"\0" + commit(ACTIONS)
     yield b"\1" + commit(LATER)
     checkpoint = pa.BufferOutputStream()

@@ -51,7 +51,10 @@ def run(data: bytes) -> None:
 
 @cache
 def files() -> list[Path]:
-    """Returns the files of the table, with the metadata first; the first call writes them."""
+    """Returns the files of the Iceberg table to damage, the metadata file first.
+
+    The first call writes the table.
+    """
     metadata = described.written(TABLE, Path(_FOLDER.name) / "table")
     deletes = [metadata.parents[1] / f"{number}.parquet" for number in (2, 3, 4)]
     return [metadata, *sorted(metadata.parent.glob("*.avro")), *deletes]

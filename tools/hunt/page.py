@@ -1,4 +1,4 @@
-"""Writes the page docs/hunt.md from the recorded runs."""
+"""Writes the page docs/hunt.md from the recorded runs of the hunt for unreported defects."""
 
 from __future__ import annotations
 

@@ -73,7 +73,9 @@ class Forks:
             raise NotGreen("no test ran")
 
     def attempt(self, mutant: Mutant, tests: Sequence[Selection]) -> Verdict | None:
-        """Returns the verdict of the tests on a mutant; None if the mutant needs new imports.
+        """Returns the verdict of the tests on a mutant; None if the mutant cannot run in a fork.
+
+        A fork has the modules imported already, so it cannot apply a change that needs new imports.
 
         Before this call, `record` must have run the tests on the original code. It stores their CPU
         times and the functions that they call.

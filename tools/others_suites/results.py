@@ -32,7 +32,9 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteResults:
-    """The results of one suite: its name, its version, and its tests in alphabetical order."""
+    """The results of another project's test suite: its name, version and tests, in alphabetical
+    order.
+    """
 
     suite: str
     version: str

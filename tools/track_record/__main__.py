@@ -1,8 +1,8 @@
-"""Makes the track record: checks every buggy variant of the specs, and the variant that fixes it.
+"""Makes the track record: checks every buggy variant of a spec, and the variant without the bug.
 
-The record has the verdicts on both, and the length of the shortest counterexample for the bug.
-`python -m tools.track_record [SPEC ...]` writes `checkers/track_record.json`. With names of specs,
-only the variants of these specs are run again.
+The record has the verdicts on these two variants, and the length of the shortest counterexample for
+the bug. `python -m tools.track_record [SPEC ...]` writes `checkers/track_record.json`. With names
+of specs, only the variants of these specs are run again.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, 
     """Returns four texts about a trial (a test run) that broke the claim.
 
     The texts are the setting, the result, the repetitions and the options. If no trial broke the
-    claim, the second text says why, and the other three are empty.
+    claim, the second text says why none did, and the other three are empty.
     """
     found = (
         row

@@ -1,8 +1,8 @@
 """Draws requests that describe, list and delete groups, and that delete their offsets.
 
-Each sequence is about one group. The group may have a member of the classic or of the consumer
-protocol. It may have committed offsets without a member, or it may not exist. The answer to
-ListGroups has all groups of one coordinator, but only this group is compared.
+Each sequence of requests is about one group. The group may have a member of the classic or of the
+consumer protocol. It may have committed offsets without a member, or it may not exist. The answer
+to ListGroups has all groups of the coordinator, but only the group of the sequence is compared.
 """
 
 from __future__ import annotations

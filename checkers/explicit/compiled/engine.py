@@ -186,7 +186,9 @@ class Search(RunningSearch):
             self.graph = None
 
     def _with_liveness(self, found: Exploration) -> Exploration:
-        """Returns the result, with the verdicts on liveness that the search could reach."""
+        """Returns the result, with a verdict on each liveness property that the search could
+        decide.
+        """
         graph, decided = self.graph, dict[str, Discovery]()
         why = found.why_stopped
         if found.exhausted and self.too_large:

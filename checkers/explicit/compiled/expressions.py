@@ -1,8 +1,8 @@
 """Compiles terms to C expressions, for fixed sizes of the sorts (finite types such as `Replica`).
 
 A term becomes an int expression over the bytes of a state. Quantifiers become loops in statement
-expressions, a GNU extension that all supported compilers have. The code evaluates terms in the
-order of `model.language.interpreter`.
+expressions, a GNU extension that all supported compilers have. The C code evaluates terms in the
+same order as `model.language.interpreter`.
 
 A term is undefined in a state if one of its values is outside its type. Then the C function
 `inside` marks the state and returns 0 as the value. The search stops at the first marked state, and

@@ -145,9 +145,9 @@ class FairCycles:
     def cycle(self, start: int, fair: Mask, through: Mask) -> list[int]:
         """Returns a fair cycle that contains `start` and a state of `through`.
 
-        `fair` is a result of the method `fair`: the union of several sets of states. In each of
-        these sets, a fair behaviour can stay forever. The cycle stays in the set that contains
-        `start`.
+        `fair` is the result of the method `fair`. It is the union of several sets of states, in
+        each of which a fair behaviour can stay forever. The cycle has only states of the set that
+        contains `start`.
         """
         inside = self._mask()
         self._c.fair_home(self._at, start, _of(fair), _of(inside))

@@ -63,7 +63,7 @@ class SimdExpressions:
     def code(self, n: t.Node, env: Env) -> str:  # noqa: C901 - one case for each word
         """Returns C code for the term's value in many states at once, one byte for each state.
 
-        True is a byte of all ones.
+        If the term is a Bool, true is a byte whose bits are all 1.
         """
         if not t.reads(n):
             sign = "-" if n.sort == t.BOOL else ""

@@ -60,7 +60,7 @@ class Run:
 
 @dataclass
 class Spilled:
-    """The states of a search, on disk instead of in the C library's memory."""
+    """The states that a search has found, kept on disk instead of in the C library's memory."""
 
     library: Library
     folder: Path

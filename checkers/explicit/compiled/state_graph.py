@@ -125,7 +125,8 @@ class StateGraph:
     def cycles(self) -> FairCycles:
         """Returns the graph of all transitions, for the search of cycles.
 
-        The search for states must have ended; the first call frees its set of states.
+        The search for states must have ended, because the first call frees the search's set of
+        states.
         """
         source, edges = self.library.source, self.transitions
         self.library.c.transitions_forget(self.library.search)
@@ -163,9 +164,10 @@ class StateGraph:
         return self.library.source.layout.loaded(self.library.key(node))
 
     def where(self, claim: Liveness, formula: Formula, values: Sequence[int]) -> Mask:
-        """Returns a mask of the states in which a formula of the claim is true.
+        """Returns a mask of the states in which the claim's `formula` is true for these parameter
+        values.
 
-        Raises SpecError for a term whose value is outside its type.
+        Raises SpecError if the formula has a term whose value is outside its type.
         """
         c = self.library
         number = 2 * c.source.lively.index(claim) + (formula == "goal")

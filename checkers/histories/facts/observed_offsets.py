@@ -46,7 +46,7 @@ LOG_OF: Final = np.array([LOG, LOG, LOG, STABLE])
 
 @dataclass(frozen=True, slots=True)
 class ObservedOffsets:
-    """The rows of one batch (a part of the history) that have an offset, in completion order."""
+    """The rows with an offset in one batch (a part of the history), in the order of completion."""
 
     row: Ints
     kind: Codes  # the position in KINDS

@@ -31,8 +31,8 @@ _STARTS: Final = pa.schema([("key", pa.int64()), ("offset", pa.int64())])
 class LogStarts:
     """The highest log start that any client read, for each log (key).
 
-    Retention may have deleted the records below the log start, but no others. A log whose start no
-    client read has no entry.
+    Retention may have deleted records below this log start, but no later records. A log has no
+    entry if no client read its log start.
     """
 
     keys: Ints  # ascending
@@ -56,8 +56,8 @@ COMPLETE_LOGS: Final = LogStarts(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=
 def find_log_starts(declared: Declarations) -> Plan[LogStarts]:
     """Returns, for each key (topic partition), the highest log start offset that a client saw.
 
-    A key of a compacted topic gets `NOWHERE`, a number above every offset: any of its records may
-    be missing. A key has no entry if no client looked up its log start.
+    A key of a compacted topic gets `NOWHERE`, a number above every offset, because any of its
+    records may be missing. A key has no entry if no client looked up its log start.
     """
     run = partial(_starts, declared)
     starts = yield from collect(

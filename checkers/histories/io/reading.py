@@ -69,8 +69,9 @@ def whole(path: Location) -> pa.Table:
 def parquet_parts(history: Location, folder: Path) -> list[Place]:
     """Returns Parquet files that hold the history; if necessary, writes them to `folder` first.
 
-    A history of many small files is rewritten too, because each pass over the history would open
-    every file. Raises UnreadableHistory or UnreadableLocation.
+    A history of many small Parquet files is also written again, because each pass over the history
+    would open every file. Raises UnreadableHistory for a history, and UnreadableLocation for a
+    location, that cannot be read.
     """
     found = sources(history)
     read, first = found[0]

@@ -1,4 +1,4 @@
-"""What a user can do if a Delta or Iceberg table cannot be read: text for error messages."""
+"""Texts for error messages: the next move of a user whose Delta or Iceberg table is unreadable."""
 
 from __future__ import annotations
 

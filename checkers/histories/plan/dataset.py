@@ -49,7 +49,9 @@ class HistoryDataset(Dataset, Protocol):
     def rows(self) -> int: ...
 
     def with_hash_seed(self, hash_seed: int) -> Self:
-        """Returns the same dataset with another hash seed, so texts get other fingerprints."""
+        """Returns the same dataset with another hash seed, which changes the fingerprints (hashes)
+        of texts.
+        """
         ...
 
     def measured_by(self, measured: Measured) -> Self:

@@ -103,7 +103,7 @@ class RowReader:
         return table
 
     def _parsed(self, values: Sequence[bytes]) -> pa.Table:
-        """Returns the rows in the values of records: first those in JSON, then those in Avro."""
+        """Returns the rows in the values of records: first rows in JSON, then rows in Avro."""
         lines = [value for value in values if not _is_avro(value)]
         of_schema: dict[int, list[bytes]] = {}
         for value in values:

@@ -2,9 +2,10 @@
 
 The leader of a partition writes each acknowledgement to the share coordinator, together with the
 start offset of the group. If a request is lost, the leader repeats it after a second, then after
-two, four and eight seconds. Meanwhile it sends later writes. The repeated write arrives after them,
-and still has the old start offset. The coordinator stores this offset. But it has already forgotten
-the records below the new start offset. So the next leader delivers these records again.
+two, four and eight seconds. Meanwhile the leader sends later writes. The repeated write arrives
+after the later writes, and still has the old start offset. The coordinator stores the old start
+offset, although it has already forgotten the records below the new start offset. So the next leader
+delivers these records again.
 
 Source: KIP-932, in Kafka 4.3: PersisterStateManager.WriteStateHandler, ShareCoordinatorShard.merge.
 """

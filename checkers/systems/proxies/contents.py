@@ -105,9 +105,9 @@ class FetchSession:
     _is_known: bool = False  # until a full Fetch, if the session began on another connection
 
     def of_request(self, header: Header, frame: bytes) -> Contents | None:
-        """Returns the contents of a Fetch request, with all partitions of its fetch session.
+        """Returns the contents of a Fetch request, with all known partitions of its fetch session.
 
-        Partitions that no request on this connection has named are unknown, and are left out.
+        A partition is unknown, and left out, if no request on this connection has named it.
         """
         try:
             body = read_request(header.api_key, header.api_version, frame)

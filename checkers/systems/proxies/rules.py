@@ -156,7 +156,7 @@ class DropRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """Delays a request or its response, and everything after it on the connection."""
+    """Delays a request or its response, and all later data on the same connection."""
 
     of: Match
     part: Literal["request", "response"] = "request"

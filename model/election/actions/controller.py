@@ -4,8 +4,8 @@ ELR stands for eligible leader replicas. A replica that leaves the ISR joins the
 has fewer members than min.insync.replicas. While the ISR is that small, nothing is committed. So
 the replica still has every committed record.
 
-The spec has one partition. Every action that changes it elects a leader, by the first of these
-rules that finds one:
+The spec has one partition. Every action that changes the partition elects a leader, by the first of
+these rules that finds a broker:
 
 1. the current leader, if it is live and in the ISR, or in the ELR while the ISR is empty;
 2. the first live member of the ISR, in the order of the replica list;
@@ -53,9 +53,10 @@ class Controller(Brokers):
         return s.partition_registration.isr - {r}
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:
-        """True if the controller must empty the ELR, because the ISR is large enough to commit.
+        """True if the controller must empty the ELR, because the ISR is large enough to commit
+        records.
 
-        From then on a replica outside the ISR may lack committed records. Without this rule, the
+        Then the ISR may commit records that replicas outside the ISR lack. Without this rule, the
         variant `eligible-for-ever` breaks the claim `candidate_completeness` in 6 steps. If the
         controller computes min.insync.replicas from the replicas of another partition, the variant
         `min-isr-of-partition-0` breaks the claim `leader_completeness` in 9 steps.
@@ -126,8 +127,10 @@ class Controller(Brokers):
         """Sets the ISR, updates the ELR, and elects another leader if the present one is not
         eligible any more.
 
-        Every change raises the partition epoch, so the metadata that the leader knows becomes old.
-        The parameter `reassigns` is true if the replicas change, `removes` if one is removed.
+        Every change raises the partition epoch, so the leader's metadata becomes old. `isr` is the
+        new ISR before an election, `alive` has the live brokers, and `unclean` has the replicas
+        that must not be in the new ELR. `reassigns` is true if the list of replicas changes, and
+        `removes` is true if the list loses a replica.
         """
         before = s.partition_registration
         ends, is_empty = s.ends_eligibility(isr), s.is_empty(isr)
@@ -304,8 +307,9 @@ class Controller(Brokers):
     # ---- AlterPartition
 
     def may_be_members(s, leader: Replica) -> Bool:
-        """True if every proposed member is alive, and no proposed new member has restarted since
-        its fetch.
+        """True if the controller may accept the ISR that the leader proposes.
+
+        Every proposed member must be alive, and no new member may have restarted since its fetch.
         """
         asked = s.broker[leader].proposed
         return forall(

@@ -58,10 +58,10 @@ def camel(name: str) -> str:
 
 @dataclass
 class Lifting:
-    """Writes the numbers in a spec's terms as sums of constants: `Replicas + 1` instead of 4.
+    """Writes the numbers in a spec's terms with constants: with 3 replicas, `Replicas + 1` for 4.
 
-    `others` are copies of the spec with larger constants. A number that is larger in a copy depends
-    on a constant.
+    `others` are copies of the spec with larger constants. If a number is larger in such a copy than
+    in the spec, the number depends on a constant.
     """
 
     spec: Spec
@@ -105,8 +105,8 @@ class Lifting:
         """Writes the numbers in all terms of the spec as sums of the spec's constants.
 
         For example, with 3 replicas the number 4 becomes `Replicas + 1` if it grows with this
-        constant. Only the constants in the field `free` may be in a sum. Raises Differs if the spec
-        uses such a constant in another way, as in the product `Replicas * Replicas`.
+        constant. Only the constants in the field `free` may be in a sum. Raises Differs if a number
+        depends on these constants in a way that is no sum, such as `Replicas * Replicas`.
         """
         for specs in zip(*(_roots(s) for s in (self.spec, *self.others)), strict=True):
             self.lifted(*specs)

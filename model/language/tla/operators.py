@@ -42,9 +42,10 @@ class Operator:
 
 
 def operators_of(lifting: Lifting) -> tuple[Operator, ...]:
-    """Returns an operator for each method of the spec that returns a term, the longest body first.
+    """Returns an operator for each method of the spec that returns a term.
 
-    A method is left out if it has a guard, assigns a variable, or has a very short body.
+    Operators with longer bodies come first. A method is left out if it has a guard, assigns a
+    variable, or has a very short body.
     """
     made: dict[str, Operator] = {}
     for name, method in _methods(type(lifting.spec)):
@@ -98,7 +99,7 @@ def _body(spec: Spec, method: Any, params: tuple[t.Local, ...]) -> t.Node | None
 
 @dataclass
 class Folding:
-    """Replaces terms by operator calls: with `F(a) == a < 3`, the term `x < 3` becomes `F(x)`."""
+    """Replaces terms by operator calls; for example, `x < 3` by `F(x)` if `F(a) == a < 3`."""
 
     operators: tuple[Operator, ...]
     used: dict[str, Operator] = field(default_factory=dict[str, Operator])

@@ -227,9 +227,10 @@ class QuorumActions(Elections):
     def restart(s, r: Replica, end: Offset) -> None:
         """A replica restarts; it loses some or all of the records that it has not flushed.
 
-        It keeps its epoch, its vote and its leader. A former leader does not lead again. Kafka:
-        QuorumState.initialize. Simplified: stop and restart are one step. Without the guard that
-        flushed records stay, the claim `high_watermarks_are_committed` breaks in 1 step.
+        The replica keeps its epoch, its vote and its leader. If the replica was the leader of its
+        epoch, it does not lead this epoch again. Kafka: QuorumState.initialize. Simplified: stop
+        and restart are one step. Without the guard that flushed records stay, the claim
+        `high_watermarks_are_committed` breaks in 1 step.
         """
         log, voted_for_itself = s.log[r], s.member[r].voted == r
         when(s.failures < s.max_failures, log.flushed <= end, end <= log.end_offset)

@@ -61,10 +61,13 @@ class Writes(Deliveries):
         return s.stored_epoch <= s.write[w].leader_epoch
 
     def start_to_store(s, w: Slot) -> Offset:
-        """Returns the start offset of the write or the stored start offset, whichever is larger.
+        """Returns the start offset that the share coordinator stores for a write.
 
-        Kafka up to 4.3 always stores the start offset of the write: the version `kafka-4.3` breaks
-        the claim `acknowledgements_last` in 13 steps.
+        This is the start offset in the write or the start offset that is already stored, whichever
+        is larger.
+
+        Kafka up to 4.3 always stores the start offset in the write, and the version `kafka-4.3`
+        breaks the claim `acknowledgements_last` in 13 steps.
         """
         return later_of(s.stored_start, s.write[w].start)
 

@@ -163,8 +163,8 @@ class Clients(Markers):
         return s.is_raised_from(s.stamp[k])
 
     def is_raised_from(s, stamp: Stamp) -> Bool:
-        """True if a commit or abort by a client with this producer id and epoch led to the present
-        epoch.
+        """True if the coordinator's present epoch is the result of a commit or abort by a client
+        with this producer id and epoch.
 
         A commit or abort raises the producer epoch by one, so the coordinator's epoch is now one
         larger than the client's. If the client had the largest epoch that a client may
@@ -245,10 +245,10 @@ class Clients(Markers):
         """The coordinator refuses the client's producer id and epoch, and the client closes.
 
         Kafka: PRODUCER_FENCED and INVALID_PRODUCER_ID_MAPPING. Simplified: the error is always
-        fatal. The coordinator first checks whether it is busy (`is_turned_away`). If it checked the
-        epoch first, it would refuse the new epoch of a client that begins the next transaction at
-        once: the variant `epoch-before-pending` breaks the claim `no_instance_fences_itself` in 6
-        steps.
+        fatal. A busy coordinator first turns requests away (`is_turned_away`), and only then
+        compares epochs. A client may begin its next transaction at once, with its new epoch. If the
+        epoch is compared first, a busy coordinator refuses this new epoch, and the variant
+        `epoch-before-pending` breaks the claim `no_instance_fences_itself` in 6 steps.
         """
         when(
             s.owner[k] == i,

@@ -311,13 +311,13 @@ class Coordinator(Partitions):
 
     @action
     def verify(s, p: TopicPartition, k: Transaction) -> None:
-        """The leader asks the coordinator, which confirms the transaction; then the leader may
-        append.
+        """The coordinator confirms to a partition's leader that the transaction has the partition;
+        then the leader may append.
 
         Kafka: AddPartitionsToTxnManager, and
         ProducerStateManager.maybeCreateVerificationStateEntry. Simplified: request and answer are
         one step. The verification (in Kafka a *verification guard*) is valid until the producer's
-        next record or marker: see `keeps_guard`. Without this action's guard that the coordinator
+        next record or marker (`keeps_guard`). Without this action's guard that the coordinator
         confirms the transaction, the claim `no_hanging_transaction` breaks in 6 steps.
         """
         stamp = s.stamp[k]
@@ -332,9 +332,9 @@ class Coordinator(Partitions):
     # ---- decisions
 
     def ends_epochs(s) -> Bool:
-        """True if the next commit or abort will use the last epoch of the producer id.
+        """True if the next commit or abort will use the largest epoch of the producer id.
 
-        After it, the producer gets another id.
+        After this commit or abort, the producer gets another producer id.
         """
         return s.is_exhausted(s.metadata.producer_epoch)
 
@@ -370,7 +370,9 @@ class Coordinator(Partitions):
         )
 
     def may_fence(s) -> Bool:
-        """True if the coordinator is not busy and has an ongoing transaction that it may abort."""
+        """True if the coordinator may abort the transaction: it is not busy, and the transaction is
+        ongoing.
+        """
         return ~s.is_busy() & (s.metadata.state == ONGOING)
 
     @action(fair="weak")

@@ -199,9 +199,9 @@ class Partitions(State):
         """The leader refuses a record with an old epoch, and the client closes.
 
         Kafka: ProducerAppendInfo.checkProducerEpoch, INVALID_PRODUCER_EPOCH. Simplified: the error
-        is always fatal. If the leader checked first whether the transaction is verified (KIP-890),
-        a fenced producer would get another error: the variant `guard-before-epoch` breaks the claim
-        `the_fenced_get_a_fencing_error` in 7 steps.
+        is always fatal. If the leader first checks whether the coordinator has confirmed the
+        transaction (KIP-890), a fenced producer gets another error. Then the variant
+        `guard-before-epoch` breaks the claim `the_fenced_get_a_fencing_error` in 7 steps.
         """
         stamp = s.stamp[k]
         when(

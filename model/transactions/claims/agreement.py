@@ -100,7 +100,7 @@ class Agreement(Clients):
 
     @invariant
     def markers_close_their_own(s) -> Bool:
-        """A marker closes only records of its own transaction."""
+        """A marker commits or aborts only records of its own transaction."""
         return forall(
             implies(
                 s.closes(p, m, o),
@@ -133,8 +133,8 @@ class Agreement(Clients):
 
     @invariant
     def markers_are_accepted(s) -> Bool:
-        """After the coordinator has prepared a commit or abort, every partition of the transaction
-        that still lacks the marker accepts it.
+        """After the coordinator has prepared a commit or abort, the marker is accepted by every
+        partition of the transaction that still lacks it.
         """
         m, stamp = s.metadata, s.marker_stamp[s.metadata.transaction]
         return forall(

@@ -65,8 +65,8 @@ class TransactionsClaims(Agreement):
 
     @invariant
     def a_commit_is_whole(s) -> Bool:
-        """After a client's commit succeeds, every record of the transaction is in its partition's
-        log and not aborted.
+        """After a client's commit succeeds, each partition of the transaction has its record in the
+        log, and no marker has aborted the record.
         """
         return forall(
             implies(

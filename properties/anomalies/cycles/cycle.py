@@ -120,9 +120,9 @@ def dependencies(history: History, declared: Declarations) -> tuple[Dependency, 
 
 
 def cycles(history: History, form: str, declared: Declarations) -> tuple[Cycle, ...]:
-    """Returns the cycles of one form (`G1c`, for example).
+    """Returns the cycles of one form, such as `G1c`, in the graph of the operations' dependencies.
 
-    At most one cycle is returned for each strongly connected component of the operations.
+    At most one cycle is returned for each strongly connected component of the graph.
     """
     found = dependencies(history, declared)
     if form in FORMS:

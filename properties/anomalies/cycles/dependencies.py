@@ -60,8 +60,8 @@ class Dependency:
 def sender_of(history: History) -> dict[KeyValue, int]:
     """Maps each log and value to the last operation that sent the value and did not fail.
 
-    If all operations that sent the value failed, the last of them counts. Operations are ordered by
-    number.
+    If all operations that sent the value failed, the result is the last one of these. Operations
+    are ordered by number.
     """
     return {
         key_value: max(ops, key=lambda op: (history[op].outcome != "fail", op))

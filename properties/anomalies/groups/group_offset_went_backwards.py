@@ -55,10 +55,10 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields each earlier commit or fetch of a higher offset that no later commit explains.
+    """Yields the earlier commits and fetches of higher offsets that no later commit explains.
 
-    A commit explains it if it has the offset that `fetch` returned, and may have taken effect after
-    the higher offset.
+    A later commit is an explanation if the commit has the offset that `fetch` returned, and may
+    have taken effect after the higher offset.
     """
     back = [
         commit

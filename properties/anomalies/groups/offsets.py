@@ -115,13 +115,13 @@ def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
 def may_follow(commit: Commit, fact: Commit | Fetch) -> bool:
     """Returns True if the commit may have taken effect after `fact`, a commit or fetch.
 
-    Both must be of the same group and topic partition, and the commit must not have failed. Then
-    the result is true in two cases:
+    The result is false if the commit failed, or if `fact` is of another group or topic partition.
+    Otherwise, the result is true in two cases:
 
     - The commit completed after `fact` was invoked.
-    - The commit is inside a transaction, and `fact` is a fetch at read_uncommitted. A transaction's
-      commit may take effect after the transaction ended `ok`, and such a fetch does not wait for
-      it.
+    - The commit is inside a transaction, and `fact` is a fetch at read_uncommitted. The commit of a
+      transaction may take effect after the transaction ended `ok`, and a fetch at read_uncommitted
+      does not wait for this.
     """
     if commit.outcome == "fail" or commit.register != fact.register:
         return False

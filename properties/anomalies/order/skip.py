@@ -7,12 +7,12 @@ markers or compacted records.
 Some records do not count, because a poll may legally skip them:
 
 - a record that may be gone (`retention`);
-- for a poll at `read_committed`, a record that only polls at `read_uncommitted` returned: its
-  transaction may have aborted;
-- for a poll at `read_committed`, a record whose sends all failed: a reader must not receive it
-  (`G1a`).
+- for a poll at `read_committed`, a record that was returned only by polls at `read_uncommitted`,
+  because its transaction may have aborted;
+- for a poll at `read_committed`, a record whose sends all failed, because a reader must not receive
+  such a record (`G1a`).
 
-Jepsen counts the last two kinds.
+Jepsen counts the records of the last two kinds.
 
 Source: jepsen.tests.kafka int-poll-skip, poll-skip, int-send-skip.
 """

@@ -102,7 +102,9 @@ class ReplicationHarness:
         self.cluster.run_until(lambda: broker not in self.cluster.in_sync(), WAIT_MS)
 
     def lose_isr(self) -> None:
-        """Crashes all brokers in the ISR, and waits until the lagging broker is elected leader."""
+        """Crashes all brokers in the ISR, and waits until the broker outside the ISR is elected
+        leader.
+        """
         self.committed = self.log_in_memory(self.cluster.leader())
         for broker in self.cluster.in_sync():
             self.cluster.crash(broker)

@@ -243,7 +243,7 @@ BY_THEMSELVES: Final = frozenset({"init", "answer_delete_records"})
 
 
 def spec_of(harness: RetentionHarness) -> Retention:
-    """Returns the spec of retention, with bounds that are large enough for the harness's logs."""
+    """Returns the spec of retention, with constants that suffice for the logs of the harness."""
     end = max(replica.log.end_offset for replica in harness.replicas)
     return Retention(
         keys=len(KEYS), log_size=max(end, 1), max_leader_epoch=harness.state.leader_epoch

@@ -1,12 +1,12 @@
 """The Hypothesis rules of the suite `delivery`: an application is killed or paused at any step.
 
 A producer sends to `orders-0`. An application from the module `applications` consumes in a group.
-It writes to a database that survives its process, or to the output topic `invoices`, or to both.
-The rules send records, kill the application and start it again. They also *replace* the
-application: the first instance is paused, another instance gets its partitions, and then the first
-one continues as a zombie. Brokers may crash, and requests and responses of clients may be lost;
-links between brokers are never cut. After all faults have ended, the database and the output topic
-are compared with the records sent.
+The application writes to a database that survives the application's process, or to the output topic
+`invoices`, or to both. The rules send records, kill the application and start it again. The rules
+also *replace* the application: its first instance is paused, another instance gets the partitions,
+and then the first instance continues as a zombie. Brokers may crash, and requests and responses of
+clients may be lost; links between brokers are never cut. After all faults have ended, the database
+and the output topic are compared with the records sent.
 """
 
 from __future__ import annotations
@@ -173,7 +173,9 @@ class DeliveryMachine(ClusterMachine):
     # ------------------------------------------------------------ the end
 
     def end(self) -> Delivered:
-        """Ends all faults, lets the application read to the end, and returns the observations."""
+        """Ends all faults, lets the application read to the end, and returns what was sent and
+        delivered.
+        """
         try:
             self.cluster.recover()
             self._catch_up()

@@ -1,1 +1,1 @@
-"""The suite `elections`: the in-sync set, the leaders and the committed records, under faults."""
+"""The suite `elections`: claims on the ISR, the leaders and committed records, under faults."""

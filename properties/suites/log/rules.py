@@ -1,8 +1,8 @@
 """The Hypothesis rules of the suite `log`: writers and readers of a log while its leaders change.
 
-Each writer sends one record at a time, to one or two topic partitions; each reader reads on from
-some offset. At the end of a run all faults end. Then the writers finish their sends, and the
-readers read to the end of the log.
+Each writer sends one record at a time, to one or two topic partitions; each reader begins at an
+offset and reads the records that follow. At the end of a run, all faults are removed. Then the
+writers finish their sends, and the readers read to the end of the log.
 """
 
 from __future__ import annotations

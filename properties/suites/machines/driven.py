@@ -107,9 +107,10 @@ class PausesBrokers(Protocol):
 
 @runtime_checkable
 class Administers(Protocol):
-    """A cluster in real time on which an administrator moves replicas and changes topics.
+    """A cluster on which an administrator moves replicas and changes topics, in real time.
 
-    Rules of a Hypothesis machine call its methods. These methods never change internal topics.
+    The rules of a Hypothesis state machine call these methods. The methods never change internal
+    topics.
     """
 
     def move_away(self, broker: BrokerId) -> None: ...

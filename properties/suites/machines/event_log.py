@@ -6,7 +6,7 @@
     output-0 gets commit marker at offset 1
 
 The events come from the state of the cluster, its logs and trace, and the history of its clients.
-They are grouped by kind, not ordered by time. Clients are numbered in the order of their start:
+They are grouped by kind, not ordered by time. Clients are numbered in the order of their start. So
 process 2000 of a history belongs to client 2.
 """
 

@@ -117,7 +117,7 @@ class ReplicationMachine(LeaderFaultsMachine):
     @precondition(lambda self: self.restarts_brokers())
     @rule(count=st.integers(1, 3))
     def lose_responses_and_restart(self, count: int) -> None:
-        """Sends values, loses their responses, crashes all brokers and starts them again."""
+        """Sends values and loses the responses, then crashes all brokers and starts them again."""
         self.send_and_lose_responses(count)
         for broker in self.cluster.broker_ids:
             self.fail(Crash(broker))

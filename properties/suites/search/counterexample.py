@@ -134,7 +134,9 @@ class Printed:
 
 
 def parse(text: str) -> Printed:
-    """Returns the parts of a counterexample that was printed as a program; ignores comments."""
+    """Returns the parts of a counterexample that `program` printed as Python code; ignores
+    comments.
+    """
     module = ast.parse(text)
     imported = next(node for node in module.body if isinstance(node, ast.ImportFrom))
     made = next(node.value for node in module.body if isinstance(node, ast.Assign))

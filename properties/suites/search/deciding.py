@@ -217,10 +217,10 @@ def _verdict(claim: str, ended: JudgedMachine, found: Found) -> ClaimVerdict:
 
 
 def _decide_goals(where: Search, side: Side) -> ClaimVerdict:
-    """Returns the verdict on a claim "X can happen".
+    """Returns the verdict on a claim that something can happen.
 
-    Such a claim has one or more goals. It holds if, for each goal, the search finds a run that
-    reaches it.
+    Such a claim has one or more goals. The claim holds if, for each goal, the search finds a run
+    that reaches the goal.
     """
     is_inside = side.expected == "holds"
     if is_inside:

@@ -20,8 +20,8 @@ from properties.suites.search.programs import Call
 def drawn(machine: JudgedMachine, coins: Random, powers: Collection[Power]) -> Call | None:
     """Returns a random call of a rule that is possible now; None if no rule is possible.
 
-    A rule is possible if its preconditions are true, and if `powers` has the abilities that it
-    needs from the cluster.
+    A rule is possible if its preconditions are true, and if `powers` has every ability of the
+    cluster that the rule needs.
     """
     possible = [
         (rule.function.__name__, tuple(rule.arguments_strategies))

@@ -5,8 +5,8 @@ a seed until a run breaks a claim or reaches a goal.
 
 This module then shrinks the run in small steps. A step leaves out one or two calls, or makes an
 argument simpler. The smaller run must still break the same claim or reach the same goal. The
-shrinker of Hypothesis is not used: it needs ten times as many runs, and ends with longer runs
-(measured).
+shrinker of Hypothesis is not used. In a measurement, it needed ten times as many runs, and its
+results were longer.
 """
 
 from __future__ import annotations

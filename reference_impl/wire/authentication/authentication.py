@@ -67,7 +67,7 @@ ALLOWED: Final[Mapping[Stage, frozenset[Api]]] = {
 
 
 class Refused(Exception):
-    """Raised if a client sends a bare token (without a request header) that is refused.
+    """Raised if the authentication fails for a token that the client sent without a request header.
 
     The connection must then be closed without a response.
     """

@@ -38,9 +38,10 @@ class UnknownError(ValueError):
 
 
 def error_code(number: int) -> ErrorCode:
-    """Returns the error with this code, or one that clients handle in the same way.
+    """Returns the error with this number, or an equivalent error that clients handle in the same
+    way.
 
-    Raises UnknownError if there is neither.
+    Raises UnknownError if there is no such error.
     """
     if number in ALIKE:
         return ALIKE[number]

@@ -104,9 +104,10 @@ class Connection(asyncio.Protocol):
         self.finish(asyncio.CancelledError())
 
     def continue_over(self, transport: asyncio.Transport, early: bytes, *, is_eof: bool) -> None:
-        """Continues on another transport, for example an encrypted one after the TLS handshake.
+        """Moves the connection to another transport, for example to an encrypted one after a TLS
+        handshake.
 
-        `early` has the bytes that the other transport has already received. `is_eof` is true if no
+        `early` has the bytes that the new transport has already received. `is_eof` is true if no
         more bytes will come.
         """
         self.transport = transport

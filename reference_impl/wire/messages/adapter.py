@@ -183,9 +183,10 @@ def _response(api: Api, version: int) -> tuple[str, Any]:
 
 @cache
 def _parts(api: Api, version: int) -> dict[str, tuple[Any, tuple[str, ...], tuple[str, ...]]]:
-    """Returns the structures in a response by name: class, fields, and fields with an error code.
+    """Returns each class in a response by its name, with its fields and its error fields.
 
-    For example, `{"PartitionData": (PartitionData, ("error_code", ...), ("error_code",))}`.
+    The error fields are those with an error code. For example, `{"PartitionData": (PartitionData,
+    ("error_code", ...), ("error_code",))}`.
     """
     return {
         name: (kind, takes, tuple(field for field in takes if field.endswith("error_code")))
@@ -195,7 +196,7 @@ def _parts(api: Api, version: int) -> dict[str, tuple[Any, tuple[str, ...], tupl
 
 @cache
 def parts(api: Api, version: int, entity_type: Side) -> dict[str, tuple[Any, tuple[str, ...]]]:
-    """Returns the classes in a message, nested ones included: name -> (class, field names)."""
+    """Returns each class in a message, nested or not, by its name, with the names of its fields."""
     module = load_payload_module(api, version, entity_type)
     return {name: (kind, tuple(f.name for f in fields(kind))) for name, kind in _classes(module)}
 

@@ -99,9 +99,9 @@ class Decoder:
 
 
 class Bytes:
-    """Reads the bytes that follow the JSON array of a message, from the first to the last.
+    """Reads the `bytes` fields of a message, which follow the JSON array of the message.
 
-    The array has only the length of each `bytes` field. Each call of `take` returns the next field.
+    The array has only the length of each field. Each call of `take` returns the next field.
     """
 
     def __init__(self, data: bytes, at: int) -> None:

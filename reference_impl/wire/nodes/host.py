@@ -130,7 +130,7 @@ class Host:
         self.timers.start(frozenset(map(NodeId, others)), ahead_s)
 
     def next_start(self, after: int = 0) -> int:
-        """Returns a number for the next start of a broker.
+        """Returns a number that identifies the next start of a broker, as its incarnation.
 
         The number is larger than all earlier numbers, and larger than `after`.
         """

@@ -21,7 +21,9 @@ class BrokerDown(ConnectionError):
 
 @dataclass(slots=True)
 class RequestsInFlight:
-    """The requests of clients to the nodes of one process."""
+    """Sends requests of clients to the nodes of one process, and remembers those without a
+    response.
+    """
 
     is_up: Callable[[BrokerId], bool]
     step: Callable[[NodeId, RequestReceived], bool]  # False: the node raised an exception

@@ -62,7 +62,10 @@ MOST_ITERATIONS: Final = 16384
 
 @dataclass(frozen=True, slots=True)
 class ScramCredential:
-    """The stored data of a password: enough to check a client's proof, but not to make one."""
+    """The data that a server stores of a password, with which it can check a client's proof.
+
+    The data does not suffice to compute a proof.
+    """
 
     salt: bytes
     stored_key: bytes

@@ -27,7 +27,7 @@ MAKE_CERTIFICATE: Final = (
 
 
 class BadSecurity(InputFault):
-    """The error if the security settings do not fit together.
+    """The error for security settings that are invalid, incomplete or without effect.
 
     The message names the wrong option, and says what to do next.
     """

@@ -57,7 +57,9 @@ class Dropped(Exception):
 
 @dataclass(slots=True)
 class Listener:
-    """The TCP listener of one broker; it keeps its port when the broker dies and starts again."""
+    """The TCP listener of one broker; it keeps its port when the broker is killed and started
+    again.
+    """
 
     broker_id: BrokerId
     host: Host

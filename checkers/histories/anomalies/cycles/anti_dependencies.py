@@ -14,9 +14,9 @@ The plan of `cycles` collects only the dependencies inside some ranges of time. 
 all dependencies, because a lagging reader has dependencies that go far back in time.
 
 Source: `properties.anomalies.cycles`.
-Simplified: this check runs only on request, and its data must fit in memory. It needs about 100
-bytes for each pair of an operation and a key that it polled, and 50 for each pair of dependent
-operations.
+Simplified: this check runs only with the option `--rw-deps`, and its data must fit in memory. It
+needs about 100 bytes for each pair of an operation and a key that it polled, and 50 for each pair
+of dependent operations.
 """
 
 from __future__ import annotations

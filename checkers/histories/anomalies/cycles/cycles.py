@@ -123,8 +123,8 @@ def find_info_senders(
 def _last_ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
     """Returns for each time in `invoked_ns` the operation that was the last to end ok by this time.
 
-    Times outside the time span of `batch`, a part of the history, are left out. One more row, with
-    the index WHOLE, has the operation of the batch that was the last to end ok.
+    `batch` is a part of the history; times before or after it are left out. An additional row, with
+    the index WHOLE, has the last operation of the batch that ended ok.
     """
     # All later times share one row, with the index WHOLE: the last operation of the batch.
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)

@@ -83,10 +83,11 @@ class Dependents:
         return table_from(EDGES, first[once], second[once], kind[once])
 
     def labels(self, batch: Batch, some: Ints) -> pa.Table:
-        """Returns one row for each chosen dependency: its operations, kind, log (key) and values.
+        """Returns one row for each chosen dependency, with its operations, kind, log (key) and
+        values.
 
-        `some` has the indexes of the chosen dependencies, in ascending order. The values are those
-        of the records that cause the dependency.
+        `some` has the indexes of the chosen dependencies, in ascending order. The values belong to
+        the records that cause the dependency.
         """
         polled = some[some < len(self.polls)]
         row, followed = self.polls[polled], some[len(polled) :] - len(self.polls)

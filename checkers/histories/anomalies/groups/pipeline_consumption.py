@@ -112,9 +112,9 @@ def _made_inputs(batch: Batch) -> Ints:
 def consumed_words(batch: Batch) -> pa.Table:
     """Returns the offsets that each group consumed from each log, as a table of bitsets.
 
-    A transaction consumes its polled records below its committed offset. Only transactions that
-    ended ok count. A row is one 64-bit word of a bitset: bit i of word n stands for the offset 64n
-    + i.
+    A transaction consumes a record if it polls the record and commits a higher offset. Only
+    transactions that ended ok count. A row is one 64-bit word of a bitset: bit i of word n stands
+    for the offset 64n + i.
     """
     rows = input_rows(batch)
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]

@@ -87,8 +87,8 @@ def offsets_with_two_values(context: Context) -> Plan[tuple[Finding, ...]]:
 def locations_with_several_values(committed: Ints) -> Stage[pa.Table]:
     """Returns a query-plan stage that collects the offsets at which several values were observed.
 
-    The result has one row per offset and value. `committed` has the operations that took effect
-    although they ended `info`.
+    The result has one row for each offset and value. `committed` has the numbers of operations that
+    ended `info` but took effect.
     """
     return Stage(
         Source.RECORD_LOCATIONS,

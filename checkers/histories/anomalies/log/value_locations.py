@@ -90,9 +90,10 @@ def total(counts: pa.Table) -> int:
 
 
 def grouped_in_lists(table: pa.Table, by: tuple[str, ...], lists: tuple[str, ...]) -> pa.Table:
-    """Returns one row for each combination of values in the columns `by`, with the rest as lists.
+    """Returns one row for each combination of values in the columns `by`.
 
-    `lists` names the other columns.
+    Each column in `lists` then has, in each row, a list of its values in the rows of this
+    combination.
     """
     made = table.group_by(list(by), use_threads=False).aggregate([(name, "list") for name in lists])
     return made.rename_columns([*by, *lists])

@@ -57,10 +57,10 @@ def assignments(batch: Batch) -> pa.Table:
 
 
 def assignments_without(assigned: Batch, process: Ints, key: Ints, op: Ints) -> Ints:
-    """Returns, for each operation, how many earlier assignments lack the topic partition.
+    """Returns, for each operation, the number of earlier assignments that lack its topic partition.
 
-    The topic partition of operation i is `key[i]`. Only assignments of the operation's own process
-    count.
+    The topic partition of operation i is `key[i]`. Only the assignments of the process that
+    executed the operation count.
     """
     if not len(assigned):
         return np.zeros(len(op), dtype=np.int64)

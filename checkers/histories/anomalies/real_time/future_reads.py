@@ -90,9 +90,10 @@ def future_reads(
 ) -> Plan[pa.Table]:
     """Returns the polls that returned a record before the send of the record was invoked.
 
-    The plan examines all polls of unconfirmed values, and the polls in `polls`. A value is
-    unconfirmed if it was polled at an offset where no send of it was acknowledged.
-    `unconfirmed_times` has the times of the operations that sent or polled unconfirmed values.
+    The plan examines all polls of unconfirmed values, and the additional polls in the argument
+    `polls`. A value is unconfirmed if it was polled at an offset where no send of it was
+    acknowledged. `unconfirmed_times` has the times of the operations that sent or polled
+    unconfirmed values.
     """
     confirmed = polls.where(~unconfirmed.among(polls.ints("key"), polls.ints("value")))
     keys, values = confirmed.ints("key"), confirmed.ints("value")

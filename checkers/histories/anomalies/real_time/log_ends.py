@@ -71,12 +71,13 @@ class LogEnds:
 
     @classmethod
     def of(cls, spans: Batch, steps: Batch, held_back: Ints) -> Self:
-        """Returns the log ends that clients observed in all batches, with two indexes over them.
+        """Returns the log ends that clients observed in all batches, and builds two indexes for
+        searches.
 
-        `spans` and `steps` are the tables with these names in the summaries of the batches
-        (`batch_summary`). `held_back` has the keys (topic partitions) to which transactions send.
-        An open transaction holds back the last stable offset of such a key. For these keys, an end
-        offset at `read_committed` is compared only with observations at `read_committed`.
+        `spans` and `steps` come from the summaries of the batches, in which two tables have these
+        names (`batch_summary`). `held_back` has the keys (topic partitions) to which transactions
+        send. An open transaction holds back the last stable offset of such a key. For these keys,
+        an end offset at `read_committed` is compared only with observations at `read_committed`.
         """
         began_ns, ended_ns = spans.ints("began_ns"), spans.ints("ended_ns")
         order = np.lexsort([ended_ns, began_ns])

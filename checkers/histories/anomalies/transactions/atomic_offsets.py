@@ -43,11 +43,11 @@ OFFSET_ALONE: Final = offset_without_output.ANOMALY.id
 
 
 def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
-    """Returns the fetches that lack the offset of a transaction whose output had been read.
+    """Returns the offset fetches that miss the commit of a transaction whose output had been read.
 
-    Such a fetch returned a lower offset than the transaction had committed. Example: a transaction
-    sends a record and commits offset 5. A reader receives the record. Then a fetch returns offset
-    3.
+    Such a fetch returned a lower offset than the offset that the transaction had committed.
+    Example: a transaction sends a record and commits offset 5. A reader receives the record. Then a
+    fetch returns offset 3.
     """
     schema = schema_of(output_without_offset.OutputWithoutOffset)
     stable = of.fetches.where(of.fetches.ints("stable") == 1)

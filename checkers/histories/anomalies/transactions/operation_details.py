@@ -63,7 +63,7 @@ def _details(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def end_requested_ns(of: Batch) -> Ints:
-    """Returns, for each operation, the time at which its commit or abort was requested.
+    """Returns, for each operation, the time at which its client requested a commit or an abort.
 
     If this time is not recorded, the result is the time at which the operation was invoked.
     """

@@ -1,7 +1,8 @@
-"""The operations that a client may do with a resource; descriptions list them on request (KIP-430).
+"""The operations that a client may perform on a resource, as responses can list them (KIP-430).
 
 No operation is ever forbidden, because there is no access control. So the list has every operation
-that Kafka knows for this type of resource. On the wire it is a number: operation n sets bit n.
+that Kafka knows for this type of resource. On the wire, the list is a number in which operation n
+sets bit n.
 
 Source: KIP-430; AuthHelper.authorizedOperations, AclEntry.supportedOperations and AclOperation of
 Apache Kafka.

@@ -97,16 +97,20 @@ class FetchPartition:
             self._replica = None if answer is None else weakref.ref(replica)
 
     def answer_of(self, replica: object) -> Fetched | None:
-        """Returns the remembered response of this replica; None if there is none.
+        """Returns the response that was remembered for this state of the replica; None if there is
+        none.
 
-        A replica is an immutable object. So a replica that has changed is another object, and has
-        no remembered response yet.
+        A replica is an immutable object. A replica that has changed is another object, so no
+        response is remembered for it yet.
         """
         known = None if self._replica is None else self._replica()
         return self.unchanged if known is not None and known is replica else None
 
     def must_respond(self, answer: Fetched) -> bool:
-        """Returns True if the answer has records, an error or new offsets; remembers its offsets.
+        """Returns True if the answer has records, an error, or other offsets than the previous
+        answer.
+
+        Remembers the answer's offsets for the next comparison.
 
         Kafka: FetchSession.CachedPartition.maybeUpdateResponseData.
         """

@@ -2,12 +2,13 @@
 ListTransactions, WriteTxnMarkers and DescribeQuorum.
 
 WriteTxnMarkers is a request between brokers. An administrator may also send it, to end a hanging
-transaction. Such a transaction is open in a log, but the coordinator does not know it.
+transaction. A hanging transaction is open in a log, but the coordinator does not know this
+transaction.
 
 Source: KIP-113, KIP-595 (DescribeQuorum), KIP-664, KIP-836, KIP-853, KIP-994, KIP-1152; KafkaApis,
 TransactionStateManager.listTransactionStates of Apache Kafka.
 Simplified: a broker has one log folder, `memory`, of unknown size; the quorum has one voter, the
-controller, which listens nowhere; the transactional id pattern of ListTransactions is a regular
+controller, which has no listener; the transactional id pattern of ListTransactions is a regular
 expression of Python.
 """
 

@@ -96,7 +96,7 @@ async def change_offsets(_broker: ServedBroker, call: Call) -> bytes:
 
 
 async def state(_broker: ServedBroker, call: Call) -> bytes:
-    """Rejects a leader's request to a share coordinator: each partition gets NOT_COORDINATOR."""
+    """Rejects a leader's request to a share coordinator: NOT_COORDINATOR for each partition."""
 
     def result(partition: Any) -> Any:
         return call.make(

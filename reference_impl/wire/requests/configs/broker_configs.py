@@ -174,7 +174,8 @@ def describe_broker(
 
 
 def describe_defaults(defaults: TopicDefaults) -> list[Described]:
-    """Returns the dynamic defaults of the cluster: settings that a request changed for all brokers.
+    """Returns the cluster's dynamic defaults, which are settings that a request set for all
+    brokers.
 
     DescribeConfigs returns them for the broker resource with an empty name.
     """

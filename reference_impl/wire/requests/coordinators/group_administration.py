@@ -1,6 +1,6 @@
 """Wire handlers of DescribeGroups, ListGroups, DeleteGroups and OffsetDelete.
 
-Each handler sends one request to the broker for each group, and joins the responses.
+Each handler sends the broker one request for each group, and joins the responses to one.
 
 Source: KIP-222, KIP-229, KIP-496 (OffsetDelete), KIP-518 (states), KIP-848 (types), KIP-1043;
 KafkaApis, GroupCoordinatorService of Apache Kafka.
