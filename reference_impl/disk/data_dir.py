@@ -7,11 +7,11 @@
 A broker in a process of its own opens only its own folder, and holds DIR/broker-1/.lock while it
 runs. The controller's process opens the other files.
 
-The nodes themselves do not use files. After each step of a node, the program that runs it (its
-host) gives the node's new state to `keep_broker` or `keep_metadata`, which write the difference to
-the files. Only then does the host deliver the messages of the step. So each record is written
-before it is acknowledged or counted as replicated, and each partition registration before a broker
-acts on it. A write is flushed only if flush.messages or flush.ms requires it. As with Kafka,
+The nodes themselves do not use files. After each step of a node, its host (the program that runs
+it) calls `keep_broker` or `keep_metadata` with the node's new state. These methods write the
+difference to the files. Only then does the host deliver the messages of the step. So each record is
+written before it is acknowledged or counted as replicated, and each partition registration before a
+broker acts on it. A write is flushed only if flush.messages or flush.ms requires it. As with Kafka,
 unflushed records survive a killed process, but not a power loss: all replicas of a record may lose
 it, although its producer has an acknowledgement with acks=all. The cluster metadata, the
 checkpoints and the segments that a compaction wrote are always flushed.

@@ -326,8 +326,8 @@ def _line(event: dict[str, Any]) -> bytes:
 def _tail(path: Place, *, last: bool) -> list[Operation]:
     """Returns the operations of a tail, which is the NDJSON file that a killed recorder left.
 
-    A history may have several tails. In the `last` one, the last line may be incomplete, and the
-    result also has the operations that had not completed when the recorder was killed.
+    A history may have several tails. In the `last` tail, the last line may be incomplete. For this
+    tail, the result also has the operations that had not completed when the recorder was killed.
     """
     # Completed operations come first. A later tail repeats the open ones.
     opened: dict[int, Operation] = {}

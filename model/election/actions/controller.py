@@ -128,7 +128,7 @@ class Controller(Brokers):
         eligible any more.
 
         Every change raises the partition epoch, so the leader's metadata becomes old. `isr` is the
-        new ISR before an election, `alive` has the live brokers, and `unclean` has the replicas
+        new ISR before an election, and `alive` has the live brokers. `unclean` has the replicas
         that must not be in the new ELR. `reassigns` is true if the list of replicas changes, and
         `removes` is true if the list loses a replica.
         """
