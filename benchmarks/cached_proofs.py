@@ -1,8 +1,9 @@
 """Times `urteil prove` with a full cache against `urteil prove` with an empty one.
 
-Each run proves a spec twice in a row, in processes of their own and with a cache of their own: the
-first process fills the cache, the second one finds every proved condition there. Times are CPU
-seconds of whole processes, with the start of Python. `PROOFS` has a short proof and two long ones.
+Each run proves a spec twice in a row, in two new processes that share a new cache. The first
+process fills the cache, and the second process finds every proved condition in the cache. Times are
+CPU seconds of whole processes, with the start of Python. `PROOFS` has a short proof and two long
+ones.
 """
 
 from __future__ import annotations

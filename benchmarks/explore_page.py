@@ -110,8 +110,9 @@ def serving(kind: type[Server]) -> Iterator[str]:
 
 
 def measure() -> dict[str, Any]:
-    """Returns frame rates and CPU times: of the present page with and without messages, and of
-    the page of the commit `OLD` with messages.
+    """Returns frame rates and CPU times of the present page and of the page of the commit `OLD`.
+
+    Both pages draw moving messages. The present page is also measured without messages.
     """
     runs: dict[str, list[dict[str, Any]]] = {"new": [], "old": [], "no messages": []}
     browser = started()

@@ -38,9 +38,9 @@ def scratch(parent: Path) -> Generator[Path]:
 def temporary_files() -> Generator[None]:
     """Puts the temporary files of this process and of its child processes into one folder.
 
-    At the end of the `with` block, the folder is removed. The folders of killed processes are
-    removed first. If the system's folder for temporary files is not writable, this function changes
-    nothing. Then the first use of a temporary file fails.
+    At the start of the `with` block, the folders of killed processes are removed. At its end, the
+    folder of this process is removed. If the system's folder for temporary files is not writable,
+    this function changes nothing. Then the first use of a temporary file fails.
     """
     with ExitStack() as closing:
         try:

@@ -6,7 +6,7 @@
     c1  end_offset k    -> ok @3             the end of the log of k
     t1  txn k=d         -> ok @4 k=a@0       a transaction: offsets of its sends, then its reads
     t1  txn k=e +k@1    -> ok @5             a transaction that commits the offset 1 of k
-    c1  fetch_offset k  -> ok @1             the committed offset of its group, or `@none`
+    c1  fetch_offset k  -> ok @1             the committed offset of c1's group, or `@none`
     c1  start_offset k  -> ok @2             the start of the log of k
     c1  assign k j      -> ok                the assigned keys; `assign -` assigns none
     c1  poll            -> ok k=a@0 ~k       a rebalance gave or took k during the poll

@@ -41,9 +41,10 @@ class StateMachine:
                 yield state, action, following
 
     def diagram(self) -> str:
-        """Returns a text drawing: one line for each pair of states, grouped by starting state.
+        """Returns a text drawing: one line for each pair of states between which a step leads.
 
-        Under the drawing are the meanings of the states, and the constants.
+        The lines are grouped by the first state of the pair. Under the drawing are the meanings of
+        the states, and the constants.
         """
         return "\n".join([self.of, *self._drawing(), *self._legend(), *self._scopes()])
 

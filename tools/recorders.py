@@ -100,7 +100,7 @@ def record(service: Command, case: Case, folder: Path) -> None:
 
 
 def faults(history: Path, case: Case) -> list[str]:
-    """Returns why the history is not the expected one for this bug; empty if it is."""
+    """Returns each reason why the history is not as `case` expects; empty if there is none."""
     broken_rows = check(history).broken
     if broken_rows:
         return list(broken_rows)

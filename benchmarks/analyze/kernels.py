@@ -129,7 +129,7 @@ def kept(name: str) -> dict[str, Any]:
 def page(kept: dict[str, Any], sampled: dict[str, Any]) -> str:
     """Returns the saved results as a Markdown page: the CPU time of each kernel, the largest first.
 
-    A kernel is a function from a batch of rows to a table. `sampled` is the result of the flame
+    A kernel is a function from a batch of rows to a table. `sampled` has the samples for the flame
     graph.
     """
     kernels = [KernelCost(**one) for one in kept["kernels"]]

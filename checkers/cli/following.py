@@ -32,10 +32,11 @@ def followed(
     *,
     ui: bool = False,
 ) -> Generator[None]:
-    """On entry, analyzes the recording while it grows, and prints each verdict that changes.
+    """First analyzes the recording while it grows, and prints each verdict that changes; then runs
+    the block.
 
-    The `with` block runs when the recording has ended, or after Ctrl-C; the Spark session is then
-    still open. Raises InputFault if the history cannot be followed.
+    The block of the `with` statement runs when the recording has ended, or after Ctrl-C. The Spark
+    session is then still open. Raises InputFault if the history cannot be followed.
     """
     from checkers.histories.io import recorded
     from checkers.spark.following import growths
@@ -72,9 +73,8 @@ def followed_topic(
     *,
     ui: bool = False,
 ) -> Generator[None]:
-    """Analyzes a growing topic, and prints verdicts that change, until Ctrl-C; then runs the block.
-
-    The block is that of the `with` statement.
+    """First analyzes a growing topic until Ctrl-C, and prints each verdict that changes; then
+    runs the block of the `with` statement.
     """
     grown = topic_growths(run, copy)
     if engine != "spark":

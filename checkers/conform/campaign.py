@@ -45,7 +45,7 @@ class Side(Protocol):
     def collect(self, index: int, step: Collect, until: float) -> Any: ...
 
     def keep(self, step: Send) -> None:
-        """Stores fields of the last answer, such as a producer id, for use in later requests.
+        """Stores fields of the newest answer, such as a producer id, for use in later requests.
 
         `step.binds` gives a name to each of these fields; later requests use the names. Missing
         fields are skipped.

@@ -127,7 +127,10 @@ class Session:
         return None if pending is None else pending.send
 
     def collect(self, step: Collect, until: float) -> Answer:
-        """Returns the answer to the request with this label; PENDING if none comes in time."""
+        """Returns the answer to the request that was begun with the label of `step`.
+
+        Returns PENDING if the answer does not arrive before the time `until`.
+        """
         pending = self._pending[step.label]
         pending.thread.join(max(0.0, until - time.monotonic()))
         if not pending.answers:

@@ -63,7 +63,7 @@ def replay(
     claim: Claim | Liveness,
     loop: int | None = None,
 ) -> Replayed:
-    """Repeats the recorded steps, and checks the claim in their states.
+    """Repeats the recorded steps, and checks the claim in the states of the steps.
 
     For a liveness property, the steps after step `loop` repeat forever.
     """

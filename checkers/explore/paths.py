@@ -141,8 +141,8 @@ def walked(walk: Walk, text: str, known: Path | None = None) -> Path:
 def walked_from_any_start(walk: Walk, text: str) -> Path:
     """Returns the path of the actions in `text`, from an initial state that permits all of them.
 
-    The text names no initial state, so the first one that fits is taken. Raises PathFault if there
-    is none.
+    The text names no initial state, so the path begins at the first initial state that permits all
+    actions. Raises PathFault if there is no such state.
     """
     _, calls = read(walk, text)
     paths = [follow(walk, start, calls) for start in walk.starts]

@@ -1,7 +1,7 @@
 """The JSON API of `urteil explore`: each request is a JSON object, and so is each answer.
 
-    POST /api/opened          {}                      the request that the command line names, with
-                                                      the traces of a run folder
+    POST /api/opened          {}                      the spec or trace that the command line names,
+                                                      all specs, and the traces of a run folder
     POST /api/spec            WHERE                   variants, constants, actions, properties
     POST /api/walk            WHERE, compare?, as_far?
                                                       the last state of the path: picture, enabled
@@ -23,8 +23,8 @@
 WHERE is `spec`, `variant`, `constants`, `scope` and `path`, as text. The scope has the size of each
 type, such as `2 Replica, 3 Offset`; it may be left out.
 Every answer depends only on its request. A mistake is answered with status 400 and
-`{"error": text}`. The error of a path has `step`; the error of a formula has the columns `start`
-and `end`.
+`{"error": text}`. An error in a path also has the number `step` of the step; an error in a formula
+also has the columns `start` and `end`.
 """
 
 from __future__ import annotations

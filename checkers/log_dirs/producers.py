@@ -153,8 +153,8 @@ def transactions(log: Log) -> Iterator[Found]:
 class _Runs:
     """The batches of each producer, divided into runs of consecutive batches.
 
-    A new run begins after each marker. It also begins if `cuts`, which has a number for each batch
-    of the log, has another number than for the producer's previous batch.
+    `cuts` has a number for each batch of the log. A new run begins after each marker. It also
+    begins at a batch whose number differs from the number of the producer's previous batch.
     """
 
     def __init__(self, log: Log, cuts: Ints) -> None:

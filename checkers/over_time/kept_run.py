@@ -97,7 +97,10 @@ def run_folders(base: Path) -> Iterator[Path]:
 
 
 def read_run(folder: Path) -> KeptRun:
-    """Returns the run of the folder; raises NoRun, UnreadableEvents."""
+    """Returns the run of the folder.
+
+    Raises NoRun if the folder has no run, and UnreadableEvents if an event cannot be read.
+    """
     described = description(folder)
     path = folder / EVENTS
     size = path.stat().st_size if path.exists() else 0

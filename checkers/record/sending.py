@@ -28,7 +28,7 @@ GIVE_UP_AFTER_S: Final = 60.0  # wait for one send, and in total for sends that 
 
 @dataclass(slots=True)
 class SharedProducer:
-    """A producer that several processes share; a new one replaces it after a fatal error."""
+    """A producer that several processes share; after a fatal error, a new producer replaces it."""
 
     make: Callable[[], Any]
     now: Any = None
@@ -73,8 +73,9 @@ def send_all(
 ) -> None:
     """Sends `count` records, each to a random partition.
 
-    If a send has no delivery report after 60 seconds, its outcome is unknown, and its process in
-    the history ends. Stops early when sends with an unknown outcome have taken 60 seconds in total.
+    If a send has no delivery report after 60 seconds, the outcome of the send is unknown. Then the
+    history gets a new process, which sends the following records. Stops early when sends with an
+    unknown outcome have taken 60 seconds in total.
     """
     process = shared.new_process()
     unanswered_s = 0.0

@@ -39,7 +39,9 @@ def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
 
 
 def is_known(decision: Decision) -> bool:
-    """Returns True for a violation if the file of known violations has all of its fingerprints."""
+    """Returns True for a violation with fingerprints that are all in the file of known
+    violations.
+    """
     return bool(decision.known) and decision.fingerprints.keys() <= decision.known.keys()
 
 

@@ -34,7 +34,7 @@ _KEY: Final = re.compile(r"(\w+_)?keys?")  # names of fields that hold keys
 
 
 def since_start(analysis: Analysis) -> dict[int, Operation]:
-    """Returns the operations for the reports, by number; times count from the history's start."""
+    """Returns the operations that reports show, by number; times count from the history's start."""
     return {op: _since(analysis.started_ns, it) for op, it in analysis.shown.items()}
 
 

@@ -110,7 +110,7 @@ def send_to(broker: int, value: str) -> Do:
 
 
 def java_send(value: str, *, joins: bool = False) -> Do:
-    """Sends a record with Kafka's Java producer, without waiting.
+    """Sends a record with Kafka's Java producer, and does not wait for the acknowledgement.
 
     If `joins` is true, the history shows this record and the previous one as one operation.
     """
@@ -239,7 +239,7 @@ def delete_topic(stage: Stage) -> None:
 
 
 def prefer_disk(broker: int, disk: int) -> Do:
-    """Chooses the disk, numbered from 1, on which the broker will create its replica."""
+    """Chooses the disk, numbered from 1, on which the broker will create its partition replica."""
 
     def do(stage: Stage) -> None:
         topics = [{"name": stage.topic.name, "partitions": [stage.index]}]

@@ -57,7 +57,7 @@ class Agreement:
 
     @property
     def alone(self) -> tuple[Compared, ...]:
-        """Returns the conditions of the proof that only cvc5 decides."""
+        """Returns the conditions of the proof that cvc5 decides, but Z3 does not."""
         return tuple(
             one
             for one in self.compared

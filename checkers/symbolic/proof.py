@@ -128,10 +128,11 @@ class Proof:
 
     @property
     def proved(self) -> frozenset[str]:
-        """Returns the claims that are true in every reachable state: all, or an inductive subset.
+        """Returns the claims that the proof shows to be true in every reachable state.
 
-        The result is empty if the solver was interrupted, or if the proof of the subset may be
-        vacuous: for example, no state satisfies all claims of the subset.
+        If all conditions are proved, these are all claims. Otherwise they are an inductive subset
+        of the claims. The result is empty if the solver was interrupted, or if the proof of the
+        subset may be vacuous: for example, no state satisfies all claims of the subset.
         """
         if self.holds:
             return frozenset(claim.name for claim in self.claims)

@@ -18,7 +18,9 @@ ElementNames = MappingOf[str, Sequence[str]]
 
 
 class Needs(NamedTuple):
-    """The action that an event requires but the spec refuses, and the last action before it."""
+    """The action that an event requires but the spec refuses, and the spec's latest action
+    before the event.
+    """
 
     refusal: Refusal
     last: Taken | None

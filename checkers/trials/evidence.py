@@ -5,7 +5,8 @@
     faults.ndjson       each fault, with its time on the real clock
     history.parquet     what the clients observed
     node-1.log.gz       the log of each node, up to the end of the repetitions
-    node-1.trace.gz     the lines of the node's trace that contain `orders-0`, if there is a trace
+    node-1.trace.gz     the lines of the node's trace that name the topic partition `orders-0`, if
+                        there is a trace
 
 The reference broker writes no logs, since it runs inside Urteil.
 """

@@ -97,8 +97,9 @@ def moments(
 ) -> Iterator[Moment]:
     """Yields the state of a topic partition after its creation and after each change.
 
-    `events` are those of the partition. `virtual_ms` makes the time of a state from the
-    clock of the logs. Yields nothing if no event creates the partition.
+    `events` are the events of the partition, and `lives` are the starts and ends of brokers'
+    processes. `contents` has the values of records. `virtual_ms` converts a time from the clock of
+    the logs to the time of a state. Yields nothing if no event creates the partition.
     """
     both: list[Event | Life] = sorted((*lives, *events), key=_at_ns)
     begin = next(

@@ -79,7 +79,7 @@ class ClassicGroupActions(ClassicGroupState):
         Kafka: GroupMetadataManager.classicGroupJoinToClassicGroup. Simplified: the process has its
         member id before it joins. If the process has the group.instance.id of a member, it replaces
         this member, whether or not a rebalance is under way. The variant `adds-instances` keeps
-        both, and breaks the claim `one_member_of_an_instance` in 4 steps (KAFKA-8500).
+        both members, and breaks the claim `one_member_of_an_instance` in 4 steps (KAFKA-8500).
         """
         when(~(s.is_stable() & exists(s.shares_instance(m, x) for x in Member)))
         s.asks_to_join(m)
@@ -199,7 +199,7 @@ class ClassicGroupActions(ClassicGroupState):
 
         Kafka: GroupMetadataManager.expirePendingSync. Simplified: the timeout may expire at any
         time. The variant `waits-for-leader` breaks the claim `a_joining_member_gets_a_generation`
-        in 3 steps, because this action is never possible there (KAFKA-12890).
+        in 3 steps, because the variant never permits this action (KAFKA-12890).
         """
         when(s.awaits_assignment(), s.waits_no_longer())
         s.is_rebalancing = true

@@ -144,7 +144,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
     def persisted_has_one_member_of_an_instance(s) -> Bool:
         """In the log, no two members have the same group.instance.id.
 
-        The lemma is true because the log has an earlier state of the group, in which this was true.
+        The lemma is true because the coordinator wrote the group to the log while no two members of
+        the group had the same group.instance.id.
         """
         return s.has_one_member_of_each_instance(s.persisted)
 

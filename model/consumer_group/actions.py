@@ -172,9 +172,10 @@ class ConsumerGroupActions(ConsumerGroupState):
 
         Kafka: CurrentAssignmentBuilder. Simplified: one partition.
 
-        The coordinator removes the old partition epoch before it records the new one. In the other
-        order, it would erase the new epoch of a member that gets the partition back: the variant
-        `erases-what-comes-back` breaks the claim `no_double_assignment` in 15 steps (KAFKA-16147).
+        The coordinator removes the old partition epoch before it records the new epoch. If it
+        recorded the new epoch first, it would erase this epoch of a member that gets the partition
+        back: the variant `erases-what-comes-back` breaks the claim `no_double_assignment` in 15
+        steps (KAFKA-16147).
         """
         x = s.member[m]
         when(s.accepts_heartbeat(m), s.assignment_epoch != 0)

@@ -35,7 +35,7 @@ class Member(Sort):
 
 
 class Epoch(Int):
-    """An epoch of the group: the number of its changes; 0 is before the first one."""
+    """An epoch of the group: the number of the group's changes, so 0 before the first change."""
 
 
 class MemberState(Record):

@@ -257,7 +257,8 @@ class FencesNobody(AbstractCoordinator):
     in_force=UNRELEASED,
 )
 class RaisesForZombies(Continuation):
-    """The coordinator raises the epoch for any instance with the present producer id.
+    """The coordinator raises the epoch for any instance with the present producer id, without a
+    comparison of the epochs.
 
     So a replaced instance continues, and fences the instance that replaced it. The action
     `raise_epoch` breaks the lemma `a_continuation_follows`.

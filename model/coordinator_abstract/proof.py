@@ -350,10 +350,9 @@ class CoordinatorLemmas(CoordinatorLogLemmas):
 
     @lemma
     def a_marked_partition_has_seen_the_marker(s) -> Bool:
-        """If a partition has a transaction's marker, the partition has seen the marker's epoch.
+        """A partition that has a marker has seen the marker's producer epoch or a larger one.
 
-        Also, the partition was added to the transaction, and the transaction is committed or
-        aborted.
+        Also, the partition was added to the marker's transaction, which is committed or aborted.
         """
         return forall(
             implies(

@@ -82,7 +82,7 @@ class AppendsWithoutGuard(Verification):
     in_force=UNRELEASED,
 )
 class MarkerKeepsGuard(Verification):
-    """A marker does not remove the guard, so a verification outlives its transaction.
+    """A marker does not remove the verification guard, so a verification outlives its transaction.
 
     The action `write_marker` breaks the lemma `a_verified_request_is_covered`.
     """

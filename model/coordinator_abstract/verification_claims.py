@@ -1,9 +1,9 @@
-"""The claims about transaction version 1 with verification, and what it does not prevent.
+"""The claims about transaction version 1 with verification, and what verification does not prevent.
 
-A claim with the words *in order* holds until a late request takes effect, or a late marker ends
-records. A claim about a transaction leaves out the partitions where one of its records was late:
-`late` does not distinguish the records of a transaction in a partition. The two witnesses are what
-late records and late requests may do.
+Requests and markers arrive *in order* until a late request takes effect, or a late marker ends
+records. A claim about a transaction leaves out the partitions where a record of the transaction was
+late, because `late` does not distinguish the records of a transaction in a partition. The two
+witnesses describe states to which late records and late requests may lead.
 """
 
 from __future__ import annotations

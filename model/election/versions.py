@@ -114,8 +114,9 @@ class Kip966(Election):
     """KIP-966 as written: if ISR and ELR are empty, the last known eligible leader with the longest
     log leads.
 
-    The controller keeps a set of last known eligible leaders. So a record survives as long as fewer
-    than min.insync.replicas brokers have lost the record.
+    The controller keeps a set of last known eligible leaders. As long as fewer than
+    min.insync.replicas brokers have lost a record, the record survives, because a broker of this
+    set still has it.
     """
 
     def is_tolerable(s) -> Bool:

@@ -84,8 +84,9 @@ class RestartsState(AbstractIdempotenceClaims):
         return s.is_number[p][e][q] & ~s.is_replaced[p][e][q] & ~s.acked[p][e][q]
 
     def arrives(s, p: Producer, e: ProducerEpoch, q: Sequence) -> Bool:
-        """True if a batch with these numbers may arrive: its producer epoch is the client's present
-        epoch.
+        """True if a batch with this producer epoch and sequence number may arrive.
+
+        The client has numbered a batch so, and the producer epoch is the client's present epoch.
         """
         return s.is_number[p][e][q] & (s.current_epoch[p] == e)
 

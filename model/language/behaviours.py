@@ -1,9 +1,9 @@
 """Defines when a liveness property is true of a lasso, and when a lasso is fair.
 
 A *lasso* is an infinite behaviour with finitely many states. It runs through the states in order,
-and returns from the last state to one of them. The states from this one to the last are the
-*cycle*: the lasso repeats them for ever. If some fair behaviour of a finite graph violates a claim,
-some fair lasso violates it too.
+and returns from the last state to a state of the sequence. The states from this state to the last
+state are the *cycle*: the lasso repeats them for ever. If some fair behaviour of a finite graph
+violates a claim, some fair lasso violates it too.
 
 A *step* of an action changes the state, as in TLA+. A transition to the same state is stuttering,
 which every behaviour may do.

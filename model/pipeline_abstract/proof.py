@@ -194,10 +194,11 @@ class PipelineProof(PipelineClaims):
 
     @lemma
     def readers_begin_at_the_committed_offset(s) -> Bool:
-        """The position of a current reader, and each input with an output record in its open
-        transaction, are not below the committed offset.
+        """The position of a current reader is not below the committed offset.
 
-        A reader is current if the group coordinator would accept an offset from it.
+        Also, no input is below the committed offset if the reader's open transaction has the output
+        record for this input. A reader is current if the group coordinator would accept an offset
+        from it.
 
         The lemma is true because the reader began at the committed offset, and only its own
         transactions move this offset.

@@ -186,8 +186,8 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def epoch_logs_share_a_prefix(s) -> Bool:
-        """If the log of an epoch's leader has a record of an earlier epoch, the log equals that of
-        the earlier epoch's leader up to this record.
+        """If the log of an epoch's leader has a record of an earlier epoch, the leaders of both
+        epochs have the same log up to this record.
         """
         return forall(
             implies(

@@ -200,7 +200,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
             s.unreplicated[x] = is_closed & (s.high_watermark <= s.marker_offset[x])
 
     def is_restored(s, x: Transaction) -> Bool:
-        """True if a restarted leader still knows that the transaction's marker is not replicated.
+        """Always true: a restarted leader still knows that the transaction's marker is not
+        replicated.
 
         Without this rule, the variant `kafka-4.3` breaks the claim `stable_offset_never_goes_back`
         in 8 steps.
@@ -240,8 +241,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
     def is_stable(s, o: Offset) -> Bool:
         """True if the offset is below the last stable offset.
 
-        Kafka: UnifiedLog.lastStableOffset. The last stable offset is the high watermark, or the
-        lowest first offset of an unstable transaction if that is lower. The variant
+        Kafka: UnifiedLog.lastStableOffset. The last stable offset is the lowest of these offsets:
+        the high watermark, and the first offset of each unstable transaction. The variant
         `stable-at-last-open` stops only at the last unstable transaction, and breaks the claim
         `stable_offset_stops_at_open` in 5 steps.
         """

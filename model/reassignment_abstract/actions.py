@@ -1,4 +1,6 @@
-"""The actions of the brokers; `registration.py` has those of the controller and the operator.
+"""The actions of the brokers, and a table of all actions of the spec.
+
+The actions of the controller and the operator are defined in `registration.py`.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 

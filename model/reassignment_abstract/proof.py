@@ -112,7 +112,10 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_leader_has_the_log_of_its_epoch(s) -> Bool:
-        """A leader's log equals the log that the variable `led` keeps for the leader's epoch."""
+        """A leader's log equals the log that `led` has for the leader's epoch.
+
+        The variable `led` has the log of each epoch's leader.
+        """
         return forall(
             implies(
                 s.broker[r].is_leader,

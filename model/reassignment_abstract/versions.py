@@ -1,4 +1,4 @@
-"""The versions of the abstract partition: with two rules that Kafka lacks, with one, or with none.
+"""The versions of the abstract partition: with both, one or none of two rules that Kafka lacks.
 
 With the first rule, a broker that is no replica any more leaves the ELR. With the second, a
 reassignment ends only if the ISR has min.insync.replicas members.

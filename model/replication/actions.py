@@ -2,7 +2,7 @@
 
 The table lists all actions (`Next` in TLA+) by role. WF before an action makes it weakly fair: the
 action is eventually taken if it stays enabled. SF before an action makes it strongly fair: the
-action is eventually taken if it is enabled infinitely often. An action without a mark may never
+action is eventually taken if it is enabled infinitely often. An action without WF or SF may never
 happen.
 
     controller   controller_elect_leader, controller_shrink_isr

@@ -141,7 +141,7 @@ class LossyReplication(AbstractReplication):
 
     @action
     def elect_last_known(s, leader: Replica, newer: LeaderEpoch) -> None:
-        """The controller elects the last leader, because the ISR is empty.
+        """The ISR is empty, so the controller elects the leader of the newest epoch with a leader.
 
         Kafka: PartitionChangeBuilder.canElectLastKnownLeader, with
         eligible.leader.replicas.version=1. Simplified: the replica may be dead. Without the guard
@@ -158,7 +158,7 @@ class LossyReplication(AbstractReplication):
         s.elect_alone(leader, newer)
 
     def elect_alone(s, leader: Replica, newer: LeaderEpoch) -> None:
-        """The controller begins a larger leader epoch; its leader is the only member of the ISR."""
+        """The controller begins the epoch `newer`; the leader is the only member of the ISR."""
         s.elected[newer] = true
         s.leader[newer] = leader
         for r in Replica:
@@ -174,9 +174,9 @@ class LossyReplication(AbstractReplication):
         """Does nothing: only proofs use the variable `departure`, and this spec has no proof."""
 
     def is_replaced(s, e: LeaderEpoch) -> Bool:
-        """True if the leader of a lossy epoch after `e` has begun to lead.
+        """True if a leader has begun to lead in a lossy epoch after `e`.
 
-        The leader of a lossy epoch may lack committed records when it begins.
+        An epoch is lossy if its leader may lack committed records when it begins to lead.
         """
         return exists((e < f) & s.lossy[f] & s.led[f].begun for f in LeaderEpoch)
 

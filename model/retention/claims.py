@@ -82,8 +82,8 @@ class RetentionClaims(RetentionActions):
 
     @witness
     def a_value_gave_way(s) -> Bool:
-        """Reachable: compaction removed a committed record from the leader's log, because its key
-        has a later record.
+        """Reachable: compaction removed a committed record from the leader's log, because a
+        later record has the same key.
         """
         return exists(
             all_of(

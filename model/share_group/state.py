@@ -200,7 +200,9 @@ class ShareGroupState(Spec):
         return is_final_state(s.record[x].state) & ~s.is_in_transition(x)
 
     def is_held(s, x: Offset) -> Bool:
-        """True if a member has acquired the record, or its acknowledgement is being written."""
+        """True if a member has acquired the record, or the record's acknowledgement is being
+        written.
+        """
         return any_of(s.record[x].state == ACQUIRED, s.is_in_transition(x))
 
     def may_acquire(s, x: Offset) -> Bool:

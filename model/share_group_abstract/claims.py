@@ -49,8 +49,8 @@ class AbstractShareGroupClaims(AbstractShareGroupActions):
         limit of deliveries, or deleted by retention.
 
         The leader and the share coordinator each have a start offset, and a flag for each record
-        that is final. A record for which none of this has happened is delivered again. Only a
-        member that had the record can have accepted or rejected it.
+        that is final. A record that was not accepted, rejected, archived or deleted is delivered
+        again. Only a member that had the record can have accepted or rejected it.
         """
         return forall(
             implies(

@@ -2,7 +2,7 @@
 
 The leader delivers each record to one member at a time, and counts the deliveries. A member accepts
 the record or gives it back. The leader writes this to the share coordinator, and moves its start
-offset past final records. Another leader reads what the coordinator has stored. The spec
+offset past final records. A new leader reads what the coordinator has stored. The spec
 `share-group` has all of this in more detail; its state explains the terms.
 
 A record is *final* if a member has accepted or rejected it, or if the leader has archived it at the

@@ -102,7 +102,7 @@ class Continuation(Transactions):
 
     @action
     def lose_response(s) -> None:
-        """The response to a client that sends InitProducerId to continue is lost.
+        """A client that sent InitProducerId in order to continue loses the response.
 
         Kafka: the connection breaks. Simplified: the response is lost before the coordinator's
         record is committed.

@@ -57,10 +57,11 @@ TWO_INSTANCES: Constants = {**QUIET, "instances": 2, "transactions": 1}
     in_force=unreleased("a proposal: no release has this rule"),
 )
 class StrictFence(Transactions):
-    """After a fence for a new instance, the old instance receives no new epoch.
+    """After a fence, the old instance receives no new epoch.
 
-    A fence is the abort of the old instance's open transaction. If the old instance then sends
-    EndTxn, the coordinator refuses the request, and does not treat it as a retry.
+    A fence is the abort of an old instance's open transaction, because a new instance sent
+    InitProducerId. If the old instance then sends EndTxn, the coordinator refuses the request, and
+    does not treat it as a retry.
     """
 
     # A retry of EndTxn is detected by the previous epoch, which is stored when a transaction
@@ -84,7 +85,7 @@ class StrictFence(Transactions):
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """A new coordinator reads the log; a fence is lost if its abort is not committed.
+        """A new coordinator reads the log; a fence is lost if the abort is not committed.
 
         Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: like the
         action `fail_over` of transaction version 2, with the same guards. If the transaction still

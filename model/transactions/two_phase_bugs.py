@@ -119,7 +119,7 @@ class IgnoresPreparedEpoch(TwoPhaseCommit):
     """completeTransaction compares only the producer ids of the prepared state and the transaction.
 
     Their epochs may differ: the database may still have the prepared state of the previous
-    transaction. Then the new instance commits a transaction that the database has not committed.
+    transaction. Then a new instance commits a transaction that the database has not committed.
     This bug breaks the claim `the_client_decides`.
     """
 

@@ -120,7 +120,12 @@ class TwoPhaseCommit(Transactions):
         s.keep(i)
 
     def take_effect(s, metadata: Metadata, answering: Instance | Nothing) -> None:
-        """Applies a committed record of the coordinator's log; a new instance gets its response."""
+        """Applies a committed record of the coordinator's log, and sends the response to
+        `answering`.
+
+        The instance `answering`, if any, keeps the transaction of the record if the transaction is
+        ongoing.
+        """
         for i in Instance:
             keeps = (answering == i) & (metadata.state == ONGOING)
             s.kept[i] = ite(keeps, metadata.transaction, s.kept[i])
@@ -140,11 +145,11 @@ class TwoPhaseCommit(Transactions):
 
     @action
     def begin(s, k: Transaction, i: Instance) -> None:
-        """A client begins a transaction, unless it has one to complete.
+        """A client begins a transaction, unless the client still has a transaction to complete.
 
-        Kafka: TransactionManager.beginTransaction. Simplified: as in the version `v2`, with its
-        guards. Without the guard that the client has no transaction to complete, the claim
-        `no_hanging_transaction` breaks in 9 steps.
+        Kafka: TransactionManager.beginTransaction. Simplified: like the action `begin` of the
+        version `v2`, with the same guards. Without the guard that the client has no transaction to
+        complete, the claim `no_hanging_transaction` breaks in 9 steps.
         """
         when(s.kept[i] == nothing)
         super().begin(k, i)

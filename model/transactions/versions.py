@@ -190,10 +190,10 @@ class Version1(Transactions):
         return s.has_added(k, p)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the transaction has a record or an added partition.
+        """True if the transaction has a record or an added partition, so its client may end it.
 
-        Otherwise the client does not request to end the transaction. In transaction version 2, a
-        client may also abort a transaction without records and partitions.
+        In transaction version 2, a client may also abort a transaction without records and
+        partitions.
         """
         return exists(s.sent[k][p] | s.has_added(k, p) for p in TopicPartition)
 

@@ -60,7 +60,7 @@ class Declarations:
         return frozenset(condition for condition, true in conditions.items() if true)
 
     def compacts(self, key: str) -> bool:
-        """Returns True if log compaction may have removed records of the key."""
+        """Returns True if log compaction may have removed records of the key, a topic partition."""
         return bool(self.compacted) and not self.compacted.isdisjoint({key, topic_of(key)})
 
     def applied(self, history: History) -> History:

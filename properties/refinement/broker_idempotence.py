@@ -3,8 +3,9 @@
 The spec's variables get their values from the broker:
 
     stamp, end_offset   the log of the leader of the latest leader epoch that has begun
-    high_watermark      the highest that any leader had
-    acked               the records that were acknowledged to clients, at the acknowledged offset
+    high_watermark      the highest high watermark that any leader had
+    acked               the records that were acknowledged to clients, each at the offset in its
+                        acknowledgement
 
 A stamp is the producer, epoch and sequence number of a record. Each marker, and each record without
 a producer id or sequence number, gets a producer of its own. The log of a new leader may have

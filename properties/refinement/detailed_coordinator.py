@@ -307,9 +307,9 @@ def _is_of(record: Mapping[str, Value], k: int) -> bool:
 
 
 def _outcome(records: list[Mapping[str, Value]], o: int) -> Value:
-    """Returns the outcome of the next marker of the record's producer; None if there is none.
+    """Returns the outcome of the next marker after the record at offset `o`; None if there is none.
 
-    The record is at offset `o`.
+    Only markers of the record's producer count.
     """
     markers = (r for r in records[o:] if r["producer_id"] == records[o]["producer_id"])
     return next((r["outcome"] for r in markers if r["outcome"] is not None), None)

@@ -41,7 +41,7 @@ class WithoutEmptyEnds(Verification):
 
     @action(fair="weak")
     def receive_end(self, k: Transaction, i: Instance, outcome: Outcome) -> None:
-        """A client whose transaction has a partition receives the answer to its request."""
+        """A client receives the answer to EndTxn, if the transaction has a partition."""
         when(exists(self.sent[k][p] | self.addressed[k][p] for p in TopicPartition))
         super().receive_end(k, i, outcome)
 

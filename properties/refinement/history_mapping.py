@@ -85,7 +85,8 @@ class HistoryMapping(ABC, Generic[R]):
     def first_calls(self, state: State) -> list[Call]:
         """Returns the abstract actions to take before the first detailed step.
 
-        They lead from the abstract initial state to the counterpart of the detailed one.
+        The actions lead from the abstract initial state to the counterpart of the detailed initial
+        state.
         """
         return []
 

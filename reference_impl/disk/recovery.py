@@ -108,7 +108,10 @@ def recovered(folder: Path, known: Checkpointed, note: Note) -> PartitionLog:
 
 
 def _readable(file: Path, end: Offset, recovery_point: Offset) -> tuple[list[Batch], str]:
-    """Returns the valid batches at the start of the file, and why the next batch is invalid."""
+    """Returns the valid batches at the start of the file, and why the batch after them is invalid.
+
+    The text is empty if all batches of the file are valid.
+    """
     found: list[Batch] = []
     try:
         for data in batches(file.read_bytes()):

@@ -177,7 +177,7 @@ class GroupCoordinator:
         )
 
     def exists(self, group: str) -> bool:
-        """True if the group exists: as a classic or KIP-848 group, or only by its offsets."""
+        """True if there is a classic or KIP-848 group with this id, or the group has offsets."""
         return (
             group in self.groups or group in self.consumers.groups or self.offsets.has_group(group)
         )

@@ -78,9 +78,9 @@ def append(
 def read_batches(
     log: PartitionLog, start: Offset = FIRST_OFFSET, end: Offset | None = None
 ) -> Iterator[LoggedBatch]:
-    """Yields the batches from `start` up to `end`, by default up to the log end.
+    """Yields the batches from the offset `start` to before `end`, by default up to the log end.
 
-    A batch that ends above `end` is not read. Records of unknown types are left out.
+    A batch with a record at or above `end` is not read. Records of unknown types are left out.
 
     Raises ValueError for a malformed record.
     """

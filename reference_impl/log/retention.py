@@ -1,7 +1,7 @@
 """Retention: each replica deletes the oldest segments of its log.
 
-Only the oldest segment of a log is deleted, and only if it is completely below the high watermark.
-One of these conditions must also be true:
+Segments are deleted in order, the oldest first, and only if they are completely below the high
+watermark. For each deleted segment, one of these conditions must also be true:
 
     the whole segment is below the log start     (DeleteRecords, or the leader's log start)
     its newest record is older than retention.ms
@@ -10,7 +10,7 @@ One of these conditions must also be true:
 The last two conditions apply only if cleanup.policy contains `delete`.
 
 So a record stays at least as long as configured. Retention does not wait for consumers or for open
-transactions. If the last segment is deleted too, a new segment is begun first.
+transactions. If all segments are deleted, the log is empty and starts at its former end.
 
 Source: KIP-107; docs/kafka-rules.md A11.
 """

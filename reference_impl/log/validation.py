@@ -55,11 +55,11 @@ def scan(batch: bytes, head: Header, most_bytes: int = DECOMPRESSED_BYTES) -> Re
 def scan_quickly(
     batch: bytes, head: Header, most_bytes: int, most_records: int
 ) -> RecordFacts | None:
-    """Returns the facts of `scan` about a batch's records; gives up if the batch is large.
+    """Returns the facts about a batch's records, as `scan` does; None for a large batch.
 
     A batch with more than `most_bytes` after decompression is large. If compiled code cannot scan
     the batch, Python must read its records; then a batch with more than `most_records` is large
-    too. Returns None if it gives up, or if the records are malformed.
+    too. Also returns None if the records are malformed.
     """
     try:
         body = _records_of(batch, head, most_bytes)

@@ -210,7 +210,7 @@ class AlteredConfigs:
 class ElectLeader:
     """Request: make `broker` the leader of a topic partition.
 
-    If `broker` is None, the next live member of the ISR becomes the leader.
+    If `broker` is None, the live member after the present leader in the ISR becomes the leader.
     """
 
     topic_partition: TopicPartition

@@ -83,7 +83,9 @@ class AddedPartitionsToTxn:
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """The first topic partition; the response to a leader's verification has only this one."""
+        """The first topic partition, and the only one in the response to a leader's
+        verification.
+        """
         return self.topic_partitions[0]
 
 

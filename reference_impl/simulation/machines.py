@@ -107,7 +107,7 @@ class Machines(World):
         """Kills the machine of the broker; only `kept_percent` of the unflushed bytes remain.
 
         If `garbled`, the last remaining bytes are corrupted. Nothing happens if `broker` is
-        NO_BROKER (a partition has no leader).
+        NO_BROKER, which stands for the leader of a partition without a leader.
         """
         if broker not in self.broker_ids:
             return

@@ -76,7 +76,7 @@ def change_by_request(
     """Returns the change that the request causes, or a response if nothing changes.
 
     `known` is None for an unknown transactional id. `is_busy` is true while a change of the
-    transactional id is being appended, or its markers are being written.
+    transactional id is being appended, or markers of the transactional id are being written.
     """
     match request:
         case InitProducerId():

@@ -46,7 +46,7 @@ def kept(path: Path = RESULTS) -> list[Row]:
 
 
 def kept_examples(path: Path = RESULTS) -> dict[str, Cell]:
-    """Returns the recorded result of each example by its title; {} without a file."""
+    """Returns the recorded result of each example by its title; empty if there is no file."""
     return {title: _cell(entry) for title, entry in _document(path)["examples"].items()}
 
 

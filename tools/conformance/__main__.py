@@ -4,7 +4,7 @@
 with those of the reference broker. The result replaces the row of the system in
 `tools/conformance/record.json`. `--against FILE` needs no running system: it compares answers that
 were recorded before. The program also writes the page docs/conformance.md from the record; with
-`--page` it does only this.
+`--page` it only writes this page.
 """
 
 from __future__ import annotations

@@ -54,8 +54,8 @@ def jobs(
 ) -> Iterator[Job]:
     """Yields (part, mutant) for each mutant for which `wanted` is true.
 
-    The part with the fewest tried mutants is next. Of each part, only the first `of_each`
-    mutants are used.
+    The next mutants come from the part of which the fewest mutants have been tried. Of each part,
+    only the first `of_each` mutants are used.
     """
     # So a campaign that is continued tries no mutants beyond the first ones.
     every = {part: mutants_in(part, seed)[:of_each] for part in parts}

@@ -58,7 +58,7 @@ class Row:
 def kept(file: Path = KEPT) -> tuple[dict[str, str], dict[Proved, Row]]:
     """Returns the computer on which the proofs were timed, and the result of each proof.
 
-    Both are empty without a file.
+    Both are empty if there is no file.
     """
     if not file.exists():
         return {}, {}

@@ -143,10 +143,12 @@ def add(new: Decided) -> None:
 
 
 def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[tuple[Side, ...]]:
-    """Returns the claims that still need trials (test runs), in groups; a group shares its trials.
+    """Returns the sides of claims that still need trials (test runs), in groups that share their
+    trials.
 
-    Each claim has a condition, for example on the settings of clients. The claim needs one verdict
-    from trials that meet the condition, and one from trials that do not.
+    A side is the expected verdict on a claim in one setting. Each claim has a condition, for
+    example on the settings of clients. The claim needs one verdict from trials that meet the
+    condition, and one from trials that do not.
     """
     done: set[tuple[str, ...]] = (
         set() if options.again else {one.key for one in kept() if one.verdict != "undecided"}

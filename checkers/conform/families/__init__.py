@@ -1,4 +1,4 @@
-"""The families of request sequences, such as `transactions`, and how each is generated."""
+"""The families of request sequences, such as `transactions`, with a generator for each family."""
 
 from __future__ import annotations
 

@@ -69,8 +69,9 @@ class StateGraph:
     def fit(self, states: int = 0) -> None:
         """Moves the transitions to files if the graph needs more memory than the limit.
 
-        At most `states` more states are expanded before the next call. Raises TooLarge if the graph
-        could have too many transitions by then, or needs too much memory even with files.
+        The caller expands at most `states` more states before it calls this method again. Raises
+        TooLarge if the graph could have too many transitions by the next call, or needs too much
+        memory even with files.
         """
         if self.transitions + states * self.library.source.first_instances[-1] > MOST:
             raise TooLarge(f"more than {MOST:,} transitions")

@@ -125,11 +125,11 @@ class OwnerOffsets:
         )
 
     def at(self, owner: Ints, key: Ints, word: Ints) -> Ints:
-        """Returns, for each index i, the row with the bits of word number `word[i]`; -1 if there is
-        none.
+        """Returns, for each index i, the row of `owner[i]`, `key[i]` and `word[i]`; -1 if there is
+        no such row.
 
-        Word n has 64 bits, which stand for the offsets from 64n to 64n+63. The row is that of the
-        owner `owner[i]` (a consumer or a group) and the topic partition `key[i]`.
+        An owner is a consumer or a group, and a key is a topic partition. The word with number n
+        has 64 bits, which stand for the offsets from 64n to 64n+63.
         """
         at = self._insertion_point(owner, key, word)
         rows = np.flatnonzero(at < len(self))

@@ -10,7 +10,7 @@ reader must support. A checkpoint has all actions that are in force at its versi
 may be deleted. The files that are in force at a version are one history.
 
 Some features change the rows of a file, or the names of its columns. A table that uses such a
-feature is refused by the feature's name.
+feature is refused, and the error names the feature.
 
 Source: the Delta transaction log protocol, github.com/delta-io/delta, PROTOCOL.md.
 Simplified: compacted commits (`12.15.compacted.json`) are not read; the commits have the same

@@ -257,7 +257,7 @@ def row_groups_of(files: Sequence[Place]) -> list[RowGroup]:
 def row_groups(path: Place) -> Iterator[RowGroup]:
     """Yields the row groups of a Parquet file; the file must have the columns of a history.
 
-    Raises UnreadableHistory.
+    Raises UnreadableHistory if the file is missing or cannot be read.
     """
     changed = version(path)
     with reading_parquet(path), pq.ParquetFile(readable(path)) as file:

@@ -4,7 +4,8 @@ A *stage* is a step of a query plan: it computes a table from the rows of a sour
 
 A *task* processes some partitions of the source: a Spark task, or one partition in this process. A
 task measures itself, so the figures mean the same in every engine. Some columns are derived from
-others, such as hashes of texts. The time to compute one is added to the first stage that needs it.
+others, such as hashes of texts. The time to compute such a column is added to the first stage that
+needs the column.
 """
 
 from __future__ import annotations

@@ -64,7 +64,9 @@ class Controller(Brokers):
         return s.is_enough(isr)
 
     def is_eligible(s, r: Replica, isr: Set[Replica], elr: Set[Replica], is_empty: Bool) -> Bool:
-        """True for a member of the ISR; if the ISR is empty, true for a member of the ELR."""
+        """True for a member of the ISR; if the ISR is empty (`is_empty`), true for a member of
+        the ELR.
+        """
         return isr[r] | (elr[r] & is_empty)
 
     def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:

@@ -157,7 +157,7 @@ class _Printer:
 def _head(part: Doc, follow: int) -> int:
     """Returns the number of characters before the first possible line break of `part`.
 
-    `follow` is this number for the document after `part`.
+    `follow` is the same number for the document that follows `part`.
     """
     if isinstance(part, str):
         return len(part) + follow

@@ -1,7 +1,7 @@
 """The actions of a share partition: deliveries, acknowledgements, writes, and a change of leader.
 
 The table lists all actions (`Next` in TLA+). WF before an action makes it weakly fair: the action
-is eventually taken if it stays enabled. An action without a mark may never happen.
+is eventually taken if it stays enabled. An action without WF may never happen.
 
     deliveries          WF acquire
     acknowledgements    accept, release, reject

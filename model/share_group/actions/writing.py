@@ -48,7 +48,7 @@ class Writes(Deliveries):
     def lose_write(s, w: Slot) -> None:
         """A write fails before the coordinator gets it.
 
-        Kafka: PersisterStateManager.WriteStateHandler.handleRequestResponse, after all attempts.
+        Kafka: PersisterStateManager.WriteStateHandler.handleRequestResponse, if all attempts fail.
         """
         when(s.write[w].sent, s.failures < s.max_failures)
         s.failures = s.failures + 1
@@ -59,7 +59,7 @@ class Writes(Deliveries):
         """The coordinator stores a write, but the leader gets no answer and believes that the write
         failed.
 
-        Kafka: PersisterStateManager.WriteStateHandler.handleRequestResponse, after all attempts.
+        Kafka: PersisterStateManager.WriteStateHandler.handleRequestResponse, if all attempts fail.
         """
         when(s.write[w].sent, s.failures < s.max_failures, s.is_accepted(w))
         s.failures = s.failures + 1

@@ -35,7 +35,7 @@ class Writes(Deliveries):
     def lose_write(s, w: Slot) -> None:
         """A write fails before the coordinator gets it.
 
-        Kafka: PersisterStateManager.WriteStateHandler.handleRequestResponse, after all attempts.
+        Kafka: PersisterStateManager.WriteStateHandler.handleRequestResponse, if all attempts fail.
         """
         when(s.write[w].sent)
         s.fail(w)
@@ -45,7 +45,7 @@ class Writes(Deliveries):
         """The coordinator stores a write, but the leader gets no answer and believes that the write
         failed.
 
-        Kafka: PersisterStateManager.WriteStateHandler.handleRequestResponse, after all attempts.
+        Kafka: PersisterStateManager.WriteStateHandler.handleRequestResponse, if all attempts fail.
         """
         when(s.write[w].sent, s.is_accepted(w))
         s.store(w)
@@ -105,7 +105,7 @@ class Writes(Deliveries):
         return s.is_from_leader(w) & (s.write[w].member != nothing)
 
     def succeed(s, w: Slot) -> None:
-        """The leader learns that a write is stored: the record has its new state for good.
+        """The leader learns that a write is stored, so the record keeps its new state.
 
         Kafka: InFlightState.completeStateTransition.
         """

@@ -158,7 +158,7 @@ class Coordinator(Partitions):
     # ---- producer ids and epochs
 
     def is_exhausted(s, producer_epoch: ProducerEpoch) -> Bool:
-        """True if the producer epoch is the last one that a client may receive."""
+        """True if the producer epoch is the largest one that a client may receive."""
         return producer_epoch >= s.max_epoch - 1
 
     def take_producer_id(s, needed: Bool) -> ProducerId:

@@ -73,7 +73,7 @@ def sender_of(history: History) -> dict[KeyValue, int]:
 def next_values(history: History) -> tuple[tuple[str, int, str, str], ...]:
     """Returns (key, offset, value, next value) for every two neighbouring values of a log.
 
-    The offset is that of the first value.
+    The key names the log. The offset is the offset of the first value.
     """
     log: defaultdict[str, defaultdict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     located = locations(history)

@@ -1,7 +1,7 @@
 """A poll returned a value that no operation tried to send to the key: a phantom.
 
-The outcome of the send does not matter: a value whose send failed is an aborted read, not a
-phantom.
+A key is a topic partition. The outcome of the send does not matter: a value whose send failed is an
+aborted read, not a phantom.
 
 Simplified: records of clients outside the history are phantoms too, so a history must be recorded
 on topics of its own.

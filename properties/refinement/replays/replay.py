@@ -119,5 +119,8 @@ class Replay(Generic[HarnessT]):
         return interpreter.holds(formulas[self.claim], cells)
 
     def holds_after(self, actions: Iterable[Action], *, defective: bool) -> bool:
-        """True if the claim is true after `actions` were carried out on a new harness."""
+        """True if the claim is true after a new harness has carried out `actions`.
+
+        If `defective` is true, the harness has the defect of this replay.
+        """
         return self.holds(self.run(actions, defective=defective))

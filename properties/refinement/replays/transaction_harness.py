@@ -157,7 +157,10 @@ class TransactionHarness:
         self.init_producer()
 
     def fence_that_fails(self) -> None:
-        """Sends InitProducerId for a newer producer while the coordinator's log cannot commit."""
+        """Sends InitProducerId as a new producer would, while the coordinator's log cannot commit.
+
+        The log cannot commit because all other brokers are down. They restart after the request.
+        """
         coordinator, request = self.cluster.leader(STATE_LOG), InitProducerId(transactional_id=ID)
         others = {*self.cluster.broker_ids} - {coordinator}
         for broker in others:

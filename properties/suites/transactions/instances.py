@@ -121,7 +121,9 @@ def reads_to_end(
 
 
 def awaits_equal_ends(places: tuple[TopicPartition, ...], found: dict[str, Ends]) -> ProgramFactory:
-    """Returns a program that lists the end offsets at both isolation levels until they agree."""
+    """Returns a program that lists the end offsets at both isolation levels, until they are
+    equal in every partition.
+    """
 
     def program(app: Application) -> Program:
         committed, uncommitted = (

@@ -98,7 +98,7 @@ class Connection(asyncio.Protocol):
         self.finish(None)
 
     def abort(self) -> None:
-        """Ends the connection at once; the request that waits is cancelled."""
+        """Ends the connection at once; a request that waits for its response is cancelled."""
         if self._task is not None:
             self._task.cancel()
         self.finish(asyncio.CancelledError())

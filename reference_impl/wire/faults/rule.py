@@ -147,11 +147,13 @@ class Heal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elect:
-    """Elects `broker` or the next in-sync replica as leader of a partition."""
+    """Elects `broker`, or the live member after the present leader in the ISR, as leader of a
+    partition.
+    """
 
     topic: str
     partition: int
-    broker: BrokerId | None = None  # None: the next replica in sync
+    broker: BrokerId | None = None  # None: the live member after the leader in the ISR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

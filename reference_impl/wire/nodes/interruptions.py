@@ -19,7 +19,9 @@ Waiting = list[tuple[Input, int | None]]  # each with the life of the node that 
 
 @dataclass(slots=True)
 class Interruptions:
-    """The paused nodes, the waiting inputs of each, and the disconnected pairs of nodes."""
+    """The paused nodes, the inputs that wait for each paused node, and the disconnected pairs of
+    nodes.
+    """
 
     _paused: dict[NodeId, Waiting] = field(default_factory=dict[NodeId, Waiting])
     _split: set[frozenset[NodeId]] = field(default_factory=set[frozenset[NodeId]])

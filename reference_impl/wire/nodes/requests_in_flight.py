@@ -72,7 +72,10 @@ class RequestsInFlight:
         return response
 
     def answer(self, node_id: NodeId, correlation: int, response: Response) -> None:
-        """Sends the response to the client, unless the client does not wait any more."""
+        """Gives the node's response to the client whose request has this correlation id.
+
+        Does nothing if the client does not wait any more.
+        """
         future = self._owed.get((node_id, correlation))
         if future is not None and not future.done():
             future.set_result(response)

@@ -46,7 +46,7 @@ _OF_LEADER = frozenset({TimerKind.WAITS, TimerKind.REPLICA_LAG})
 def reason_to_rest(
     nodes: Nodes, node_id: NodeId, timer: Timer, elsewhere: frozenset[NodeId] = frozenset()
 ) -> Reason | None:
-    """Returns the replicas that let a due timer rest, or None if the timer must fire.
+    """Returns the replicas because of which a due timer does not fire; None if the timer must fire.
 
     While these replicas stay the same, the timer would change nothing. The nodes of `elsewhere` may
     run in other processes, so their replicas are unknown here. If the leader is on such a node, the

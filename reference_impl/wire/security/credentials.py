@@ -63,9 +63,10 @@ class Credentials:
         return known
 
     def keep_in(self, folder: Path) -> None:
-        """Applies the credential changes stored in the data directory, and stores later ones there.
+        """Applies the credential changes that the data directory has, and stores later changes
+        there too.
 
-        Raises BadDataDir if the file is malformed.
+        Raises BadDataDir if the file of the changes is malformed.
         """
         self.file = folder / FILE
         if self.file.exists():

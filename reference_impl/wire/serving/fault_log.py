@@ -13,7 +13,9 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class FaultLog:
-    """The file of the fault log; if `file` is None, nothing is logged."""
+    """A file with a line for each kill, power loss and restart of a node; without `file`,
+    nothing is written.
+    """
 
     file: Path | None
 

@@ -86,7 +86,9 @@ def _cluster(options: ServeOptions, note: Callable[[str], None]) -> ServedCluste
 
 @dataclass(slots=True)
 class Cluster:
-    """A cluster that clients reach over TCP: the host of its nodes, a listener for each broker."""
+    """A cluster that clients reach over TCP: `host` runs the nodes, and each broker has a
+    listener.
+    """
 
     options: ServeOptions
     note: Callable[[str], None]

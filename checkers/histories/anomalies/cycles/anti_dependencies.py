@@ -116,13 +116,13 @@ def _next_in_block(
 
 
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
-    """Returns, for each offset, the values at the next higher offset that has a record, in the same
-    log.
+    """Returns, for each offset of a log, the values of the next record in the same log.
 
-    `keys` has the log of each offset. The column `sender` is the operation that sent the value. A
-    block is a range of 65,536 offsets of a log. If `in_later_block` is True, the next record may be
-    in another block. If it is False, only the same block is searched. In this case, an offset that
-    has no later record in its block gets one row without a value: its `sender` is NEXT_BLOCK.
+    The next record is the one at the lowest larger offset that has a record. `keys` has the log of
+    each offset. The column `sender` is the operation that sent the value. A block is a range of
+    65,536 offsets of a log. If `in_later_block` is True, the next record may be in another block.
+    If it is False, only the same block is searched. In this case, an offset that has no later
+    record in its block gets one row without a value: its `sender` is NEXT_BLOCK.
     """
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]

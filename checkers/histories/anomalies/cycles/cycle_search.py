@@ -241,8 +241,9 @@ def _first_predecessors(
 ) -> Ints:
     """Returns, for each operation in `rest`, the position in `frontier` of its first predecessor.
 
-    A predecessor has an edge to the operation. If there is none, the position is the length of
-    `frontier`.
+    The first predecessor has the lowest position. A predecessor has an edge to the operation. Edge
+    i leads from `first[i]` to `second[i]`; edges of the kinds `realtime` and `process` are computed
+    here. Without a predecessor, the position is the length of `frontier`.
     """
     # `frontier` has the operations that the breadth-first search reached last.
     none = len(frontier)

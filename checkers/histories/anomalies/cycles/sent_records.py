@@ -28,8 +28,8 @@ _SENT: Final = pa.schema([*int64_schema("op", "key", "value", "offset"), ("text"
 def records_sent_by(committed: Ints, ops: Ints) -> Plan[Batch]:
     """Returns the sends of the transactions in `ops`, except failed transactions.
 
-    `committed` has the operations that took effect although they ended `info`. If it is not certain
-    that an operation took effect, the offsets of its sends are UNKNOWN_OFFSET.
+    `committed` has the operations that ended `info` but certainly took effect. If an operation
+    neither ended `ok` nor is in `committed`, the offsets of its sends are UNKNOWN_OFFSET.
     """
     if not len(ops):
         return Batch(_SENT.empty_table())

@@ -103,11 +103,11 @@ def _ascending(group: Ints, offset: Ints) -> bool:
 
 
 def _words(key: Ints, offset: Ints, last: Ints, log_starts: LogStarts) -> pa.Table:
-    """Returns the offsets as one bitset per key, except the last offset of each transaction and
-    key.
+    """Returns the offsets as one bitset per key, without each transaction's last offset in a key.
 
-    `last[i]` is the last offset in the key `key[i]` of the transaction that sent the record at
-    `offset[i]`. A transaction is left out if retention may have deleted its last record.
+    A transaction sent the record at `offset[i]` of the key `key[i]`. `last[i]` is the last offset
+    of this transaction in the key. A transaction is left out if retention may have deleted its last
+    record.
     """
     some = np.flatnonzero((offset < last) & (last >= log_starts.of(key)))
     key, offset = key[some], offset[some]

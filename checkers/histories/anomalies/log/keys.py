@@ -37,7 +37,7 @@ _FAILED: Final = int64_schema("key", "values")
 
 @dataclass(frozen=True, slots=True)
 class RecordKeys:
-    """Two sets of keys (topic partitions), as ascending fingerprints, which are 64-bit hashes.
+    """Two sets of keys (topic partitions), as ascending arrays of fingerprints (64-bit hashes).
 
     - `committed` has the keys from which a reader at read_committed received a record.
     - `with_siblings` has the keys of topics with several topic partitions.

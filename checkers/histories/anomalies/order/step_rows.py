@@ -8,8 +8,8 @@ has one of these types:
 - `COUNTED` + `WITHIN`: the number of all steps inside one operation, also of correct ones;
 - `COUNTED` + `BETWEEN`: the number of all steps from one operation to the next, also of correct
   ones;
-- `PARTS`: the number of all steps of polls whose first record is not the last one that its
-  transaction sent to the key, for `G1b`;
+- `PARTS`: the number of all steps of polls after whose first record the same transaction sent
+  another record to the key, for `G1b`;
 - `HEAD` and `TAIL`: the batch's first and last record of a process and key. They serve to find the
   steps from one batch to another.
 """

@@ -37,7 +37,7 @@ from checkers.histories.plan.batch import Batch
 def steps_across_batches(
     positions: LogPositions, assigned: pa.Table, observed: pa.Table
 ) -> pa.Table:
-    """Returns the steps from one batch to the next that skip records or go back; counts all steps.
+    """Returns the steps between batches that skip records or go back, and the number of all steps.
 
     A step is two records of one log that a process polled (or sent) one directly after the other.
     `observed` has the first and the last record of each process and log in each batch (`HEAD` and

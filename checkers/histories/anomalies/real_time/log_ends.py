@@ -152,12 +152,12 @@ class LogEnds:
         return decided
 
     def carried_limits(self, limits: Batch) -> pa.Table:
-        """Returns each row of `limits` whose offset is below a log end of its key in an earlier
-        batch.
+        """Returns the rows of `limits` whose offset is below a log end that an earlier batch has
+        for the same key.
 
-        A batch is a part of the history. Each row names a batch, a key, and the lowest offset of
-        the key to check in this batch. The new column `reach` has the highest log end of the key in
-        earlier batches.
+        A batch is a part of the history. A row of `limits` names a batch, a key, and the lowest
+        offset of the key to check in this batch. The new column `reach` has the highest log end of
+        the key in earlier batches.
         """
         group, some = self._log_of_each(limits)
         before = self.rank[limits.ints("batch")]

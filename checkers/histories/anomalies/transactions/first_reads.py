@@ -1,4 +1,4 @@
-"""The plan that finds each transaction's first reader at read_committed, and the record read."""
+"""Finds each transaction's first reader at read_committed, and a record that the reader polled."""
 
 from __future__ import annotations
 

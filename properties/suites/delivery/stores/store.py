@@ -43,14 +43,14 @@ class Store(Protocol):
     """
 
     def execute(self, statement: str, *parameters: object) -> Sequence[Row]:
-        """Runs the statement and returns its rows; commits it if no transaction is open."""
+        """Runs the statement and returns its rows; commits at once if no transaction is open."""
         ...
 
     def prepare(self, name: str) -> None:
         """Makes the open transaction survive a crash, under this name, as PREPARE TRANSACTION does.
 
         The connection has no open transaction afterwards. `commit_prepared` commits the prepared
-        one.
+        transaction.
         """
         ...
 

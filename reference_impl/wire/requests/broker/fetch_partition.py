@@ -61,7 +61,7 @@ class FetchPartition:
         self.is_inconsistent = now is not None and now != self.topic_id
 
     def want(self, wanted: Any) -> None:
-        """Replaces the offsets and limits by those of a newer request."""
+        """Replaces the offsets and limits that the client requested by those of a newer request."""
         self.wanted = wanted
         self._request = self.unchanged = None
 
@@ -158,7 +158,7 @@ def keys_of(topics: Iterable[Any]) -> list[Key]:
 
 
 def forgotten(body: Any) -> list[Key]:
-    """Returns the keys of the partitions that a request removes from its session."""
+    """Returns the keys of the partitions that a fetch request removes from the fetch session."""
     return keys_of(body.forgotten_topics_data)
 
 
