@@ -114,9 +114,8 @@ class Kip966(Election):
     """KIP-966 as written: if ISR and ELR are empty, the last known eligible leader with the longest
     log leads.
 
-    The controller keeps a set of last known eligible leaders. As long as fewer than
-    min.insync.replicas brokers have lost a record, the record survives, because a broker of this
-    set still has it.
+    The controller keeps a set of last known eligible leaders, and can compare their logs. So a
+    record survives as long as fewer than min.insync.replicas brokers have lost the record.
     """
 
     def is_tolerable(s) -> Bool:
