@@ -116,7 +116,7 @@ def _named(schema: object, inner: Callable[[object], Any]) -> dict[str, Any]:
             return {"type": "record", "fields": [_field(field, inner) for field in fields]}
         case {"type": "enum", "symbols": [*symbols]} if all(isinstance(it, str) for it in symbols):
             return {"type": "enum", "symbols": symbols}
-        case {"type": "fixed", "size": int(size)} if size >= 0 and size is not True:
+        case {"type": "fixed", "size": int(size)} if type(size) is int and size >= 0:
             return {"type": "fixed", "size": size}
         case _:
             raise AvroFault(f"not an Avro schema: {shown(schema)}", _WRITE)

@@ -155,6 +155,8 @@ def test_the_check_names_file_and_row(path: Path) -> None:
         (with_type("op", []), "not an Avro schema: []; write the history with another schema"),
         (with_type("op", {"type": "enum", "symbols": ["-"]}), "not an Avro schema: "),
         (with_type("op", {"type": "fixed", "size": -1}), "not an Avro schema: {'type': 'fixed'"),
+        (with_type("op", {"type": "fixed", "size": True}), "not an Avro schema: {'type': 'fixed'"),
+        (with_type("op", {"type": "fixed", "size": False}), "not an Avro schema: {'type': 'fixed'"),
         ({"type": "record", "fields": [3]}, "not a field of an Avro record: 3; write"),
         ({"type": "record", "fields": []}, "its records take no bytes; write a schema with a col"),
         ({"type": "map", "values": "long"}, "its Avro schema is no record; write a record whose"),
