@@ -109,11 +109,8 @@ def write_file(table: pa.Table, place: Path) -> None:
     """Writes the bytes of `pq.write_table` to a new file by one system call."""
     content = pa.BufferOutputStream()
     pq.write_table(table, content)
-    file = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-    try:
-        os.write(file, content.getvalue())
-    finally:
-        os.close(file)
+    with place.open("xb", buffering=0) as file:
+        file.write(content.getvalue())
 
 
 def measured(history: Path) -> dict[str, Any]:

@@ -8,13 +8,13 @@ the partition that the table was computed from, and the cell.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
 
 from checkers.histories.plan.cost import Meter
-from checkers.histories.plan.spill import OnDisk
+from checkers.histories.plan.spill import OnDisk, mapped_file
 from model.faults import InputFault
 
 FAULT: Final = -1  # in the column `kernel`: the cell is the message of an InputFault
@@ -63,8 +63,12 @@ def no_fault(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def table_of(row: Mapping[str, Any]) -> pa.Table:
+def table_of(row: Mapping[str, Any], mapped: Callable[[str], pa.Buffer] = mapped_file) -> pa.Table:
+    """Returns the table of a cell. If the table is in a file, `mapped` maps this file to memory.
+
+    The system limits the number of maps, so a caller with many tables should cache `mapped`.
+    """
     if row["target"] == IN_FILE:
         in_file: OnDisk = pickle.loads(row["cell"])
-        return in_file.whole()
+        return in_file.within(mapped(in_file.path))
     return pa.ipc.open_stream(row["cell"]).read_all()

@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -29,7 +29,7 @@ from checkers.histories.plan.cost import Measured, TaskCost, measured_pass, unme
 from checkers.histories.plan.dataset import Dataset
 from checkers.histories.plan.kernel import Kernel, titles
 from checkers.histories.plan.partition import Partition
-from checkers.histories.plan.spill import OnDisk, codec_for
+from checkers.histories.plan.spill import OnDisk, codec_for, mapped_file
 from checkers.histories.plan.stage import Source
 from checkers.progress import Watcher, unwatched
 from checkers.spark.cells import COLUMNS, COST, FAULT, no_fault, table_of
@@ -257,11 +257,12 @@ def _collected(
     cells: DataFrame, kernels: Sequence[Kernel], measured: Measured, source: Source
 ) -> list[pa.Table]:
     results: list[list[pa.Table]] = [[kernel.schema.empty_table()] for kernel in kernels]
+    mapped = cache(mapped_file)  # each file once
     with measured_pass(measured, source.value) as costs:
         rows = _in_order(cells)
         costs += _costs(rows)
     for row in _tables(rows):
-        results[row["kernel"]].append(table_of(row))
+        results[row["kernel"]].append(table_of(row, mapped))
     return [pa.concat_tables(tables) for tables in results]
 
 

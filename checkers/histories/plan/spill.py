@@ -21,7 +21,7 @@ from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.plan.partition import InMemory, Partition
 
 Codec = str | None  # the compression of a file, by Arrow's name; None: not compressed
-BYTES_OF_ROW: Final = 150  # the most that temporary files take for a row, uncompressed
+BYTES_OF_ROW: Final = 150  # what uncompressed temporary files take for a row with a short value
 _NARROW: Final = (np.int8, np.int16, np.int32)
 _ONE_THREAD: Final = pa.ipc.IpcReadOptions(use_threads=False)  # faster: the reads are small
 
@@ -42,10 +42,7 @@ class OnDisk:
         return self
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        return self.whole().select(list(columns))
-
-    def whole(self) -> pa.Table:
-        return self.within(_mapped(self.path))
+        return self.within(mapped_file(self.path)).select(list(columns))
 
     def within(self, file: pa.Buffer) -> pa.Table:
         return _table(file.slice(self.at, self.size))
@@ -63,15 +60,15 @@ def read_in_turn(parts: Iterable[Partition], columns: Sequence[str]) -> Iterator
             continue
         # A file with consecutive partitions is mapped into memory only once.
         if part.path != path:
-            path, file = part.path, _mapped(part.path)
+            path, file = part.path, mapped_file(part.path)
         yield part.within(file).select(list(columns))
 
 
 def only_table_in(path: Path) -> pa.Table:
-    return _table(_mapped(str(path)))
+    return _table(mapped_file(str(path)))
 
 
-def _mapped(path: str) -> pa.Buffer:
+def mapped_file(path: str) -> pa.Buffer:
     with pa.memory_map(path) as file:
         return file.read_buffer()
 

@@ -19,6 +19,8 @@ from checkers.histories.plan.batch import Batch
 from checkers.histories.plan.in_process import LocalDataset
 from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.partition import InMemory
+from checkers.histories.plan.spill import mapped_file
+from checkers.spark import dataset
 from checkers.spark.cells import COST, IN_FILE, table_of
 from checkers.spark.dataset import SparkDataset
 from checkers.spark.session import session
@@ -75,8 +77,17 @@ def test_a_large_table_goes_through_a_file_and_a_small_one_does_not(tmp_path: Pa
     assert [table_of(row) for row in rows] == [kernel(Batch(TABLE)) for kernel in (SQUARES, FEW)]
 
 
-def test_spark_and_this_process_collect_the_same_tables() -> None:
-    partitions = tuple(InMemory(TABLE.slice(at, ROWS // 2)) for at in (0, ROWS // 2))
+def test_spark_and_this_process_collect_the_same_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    maps: list[str] = []
+
+    def mapped(path: str) -> pa.Buffer:
+        maps.append(path)
+        return mapped_file(path)
+
+    monkeypatch.setattr(dataset, "mapped_file", mapped)
+    partitions = tuple(InMemory(TABLE) for _ in range(40))
     with session() as spark:
         found = SparkDataset(spark, partitions).collect([SQUARES, FEW])
+    assert 0 < len(maps) < len(partitions)  # a file has tables of several partitions
+    assert len(maps) == len(set(maps))
     assert found == LocalDataset(partitions).collect([SQUARES, FEW])
