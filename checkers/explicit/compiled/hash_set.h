@@ -154,8 +154,9 @@ static int is_full(const Set *set, uint64_t states) { return states * 20 > set->
 static Growth growth_of(const Set *set, uint64_t states) {
   Growth next = {.prefix = set->prefix, .swept = set->size > least_buckets(set->prefix) && !set->far};
   next.size = states / SLOTS * (next.swept ? SLOTS_A_STATE : 2) + 1024;
-  if (next.prefix < MOST_PREFIX && next.size > least_buckets(next.prefix + WIDER_PREFIX)) {
-    next.prefix += WIDER_PREFIX;
+  int wider = next.prefix + WIDER_PREFIX;
+  if (wider <= MOST_PREFIX && next.size > least_buckets(wider)) {
+    next.prefix = wider;
     next.swept = 0;
   }
   return next;

@@ -145,6 +145,7 @@ class Library:
 
     def start(self, state: Packed) -> None:
         self.c.search_start(self.search, self.stored(state))
+        self.check_memory()
 
     def next_level(self) -> int:
         """Moves to the next level of the search and returns its number of states."""

@@ -15,7 +15,7 @@ import pytest
 
 from checkers.compiler import library_file
 from checkers.disk_full import disk_full
-from checkers.explicit.compiled.library import REFUSED, Library, check_memory
+from checkers.explicit.compiled.library import NO_MEMORY, REFUSED, Library, check_memory
 from checkers.explicit.compiled.mapped import Files
 from checkers.explicit.instance import Instance
 from model.faults import InputFault
@@ -112,6 +112,16 @@ def test_a_file_that_the_system_refuses_is_an_error_with_the_next_move(tmp_path:
         with pytest.raises(InputFault, match=r"Input/output error; set TMPDIR to a folder") as why:
             check_memory(library.found)
     assert disk_full(why.value, [tmp_path]) is None
+
+
+def test_an_initial_state_without_memory_ends_the_search() -> None:
+    """Otherwise the search would end with no states, in which every claim holds."""
+    at = Instance.of(Kip101())
+    library = Library(at)
+    with library.opened(1, ()):
+        library.found[0].failed = NO_MEMORY
+        with pytest.raises(InputFault, match="out of memory"):
+            library.start(at.pack(Interpreter(at.ranges).initial(at.spec)[0]))
 
 
 @pytest.mark.parametrize("refused", [EIO, ENOSPC])
