@@ -227,7 +227,8 @@ class DeliveryDecided(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseDecided(Event):
-    """The verdicts on a claim for a release of Kafka, and for the version that fixes a violation.
+    """The verdict on a claim for a release of Kafka, and the verdict for `fixed_by`, the variant of
+    the spec that fixes a violation.
 
     `variant` names the version of the spec with the rules of the release, or a bug in the release.
     `verdict` is the verdict on this variant, and `steps` is the length of its counterexample.
@@ -271,8 +272,8 @@ class Evidence(Event):
 class TraceKept(Event):
     """A trace in the run folder, and the command that opens it in the page of `urteil explore`.
 
-    `about` is the property that the trace is about. The steps of the trace are steps of `spec`.
-    `summary` says how many lines the spec explains, and which line it forbids.
+    `about` is the subject of the trace, such as a property. The trace explains log lines by steps
+    of `spec`. `summary` says how many log lines the spec explains, and which line the spec forbids.
     """
 
     name: ClassVar[str] = "trace_kept"

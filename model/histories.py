@@ -120,7 +120,8 @@ class EndOffset:
 class StartOffset:
     """The start offset of a log, as a client received it.
 
-    The records before it were deleted, so they are not lost.
+    The records before this offset were deleted by retention or by a DeleteRecords request, so they
+    do not count as lost.
     """
 
     key: str

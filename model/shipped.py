@@ -110,9 +110,10 @@ class NotShipped(InputFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shipped:
-    """The rules of a release in one spec: a version, and the bugs of the release.
+    """The rules of a release in one spec: the version of the spec that has them, and the bugs of
+    the release.
 
-    A bug is a change of the spec's default version, so each bug is explored without the others.
+    Each bug is a variant of its own, so each bug is explored without the other bugs of the release.
     `uncertain` has the bugs for which the first release, or the release with the fix, is not known.
     `bugs` and `uncertain` leave out a bug that a release has only with a certain broker or client
     setting.

@@ -45,10 +45,9 @@ class _Scene:
 class Injection:
     """Injects anomalies into a synthetic history, and computes the violations that they cause.
 
-    Each anomaly is injected as small example histories with keys of their own; `each` is their
-    number. In addition, `each` is the number of sends whose start is moved to a later time. By
-    then, another send to the same key has completed with a higher offset. Finally, `each` is the
-    number of observed end offsets that are lowered.
+    Each anomaly is injected as `each` small example histories with keys of their own. In addition,
+    the starts of `each` sends are moved to a later time, after another send to the same key has
+    completed with a higher offset. Finally, `each` observed end offsets are lowered.
     """
 
     each: int = 0

@@ -136,8 +136,8 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @witness
     def two_claim(s) -> Bool:
-        """Reachable: during a rebalance, two members report that they had the partition, in
-        different generations.
+        """Reachable: during a rebalance, two members report that they had the partition, each by
+        the newest assignment that it received.
         """
         return s.awaits_assignment() & exists(
             all_of(a != b, s.says_it_had(a), s.says_it_had(b)) for a in Member for b in Member

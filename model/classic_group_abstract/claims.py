@@ -287,8 +287,8 @@ class AbstractClassicGroupClaims(AbstractClassicGroupActions):
         """If a member of the present generation believes that it owns a partition, then the
         coordinator's memory and log name this member as the owner.
 
-        The lemma is true because a process that another process with its group.instance.id has
-        replaced gives up its partitions before it joins again.
+        The lemma is true also if another process with the same group.instance.id replaces the
+        member. The replaced process gives up its partitions before it joins again.
         """
         return s.owners_own(s.group) & s.owners_own(s.persisted)
 

@@ -1,7 +1,10 @@
 """Bugs of two-phase commit (KIP-939): each class replaces a rule of the version `kip-939`.
 
-No release has KIP-939, so these bugs are not reported anywhere. They are what the rules prevent.
-The first six are the bugs of the spec `transactions` with the same names.
+A new instance *keeps* the ongoing transaction of an older instance by InitProducerId with
+keepPreparedTxn, and ends this transaction as the database decided.
+
+No release has KIP-939, so nobody has reported these bugs. The rules of KIP-939 prevent them. The
+first six are the bugs of the spec `transactions` with the same names.
 
 Source: KIP-939.
 """
@@ -38,8 +41,8 @@ ONE: Constants = {"instances": 2, "transactions": 1}
 class TimesOut(TwoPhaseCommit):
     """The coordinator aborts a transaction of two-phase commit that timed out.
 
-    The client has not heard of this, and the database commits its part. So the database has its
-    part, and Kafka has none. The action `fence` breaks the lemma
+    The client does not know of the abort, and the database commits its part. So the database has
+    its part, and Kafka has none. The action `fence` breaks the lemma
     `a_record_has_a_begun_transaction`.
     """
 
@@ -56,10 +59,11 @@ class TimesOut(TwoPhaseCommit):
     in_force=UNRELEASED,
 )
 class AbortsPrepared(TwoPhaseCommit):
-    """The coordinator ignores keepPreparedTxn: a new instance aborts the ongoing transaction.
+    """The coordinator ignores keepPreparedTxn: it aborts the ongoing transaction when a new
+    instance starts.
 
-    This is the rule for clients without two-phase commit. The action `keep_prepared` breaks the
-    lemma `a_record_has_a_begun_transaction`.
+    Kafka aborts the transaction only for clients without two-phase commit. The action
+    `keep_prepared` breaks the lemma `a_record_has_a_begun_transaction`.
     """
 
     def keep(
@@ -79,11 +83,14 @@ class AbortsPrepared(TwoPhaseCommit):
     in_force=UNRELEASED,
 )
 class RaisesEpochOnce(TwoPhaseCommit):
-    """The coordinator does not raise the epoch when a new instance ends the transaction.
+    """The coordinator does not raise the epoch when a new instance ends the transaction of an older
+    one.
 
-    The epoch was raised for the new instance. After the abort, a retry of the old instance looks as
-    if its own abort had raised the epoch. So the coordinator answers with the epoch of the new
-    instance. The action `complete_prepared` breaks the lemma `a_decision_follows`.
+    The coordinator raised the epoch only before, when the new instance started. After the new
+    instance has aborted the transaction, the old instance retries its own abort. This retry looks
+    as if the old instance's abort had raised the epoch. So the coordinator answers the old instance
+    with the epoch of the new instance. The action `complete_prepared` breaks the lemma
+    `a_decision_follows`.
     """
 
     def raises_epoch(s, m: Metadata, marker_epoch: ProducerEpoch) -> Bool:
@@ -95,7 +102,8 @@ class RaisesEpochOnce(TwoPhaseCommit):
     def complete_prepared(
         s, i: TransactionalId, raised_epoch: ProducerEpoch, next_id: ProducerId
     ) -> None:
-        """The coordinator's record has the epoch of the transaction as the one before.
+        """The record of the commit or abort has the transaction's producer id and epoch as those
+        before this record (`last_id`, `last_epoch`).
 
         Kafka: KIP-939, as in the version `kip-939`.
         """
@@ -114,11 +122,11 @@ class RaisesEpochOnce(TwoPhaseCommit):
     in_force=UNRELEASED,
 )
 class MarksNewId(TwoPhaseCommit):
-    """The markers carry the producer id of the new instance, not that of the records.
+    """The markers carry the producer id of the new instance, not the producer id of the records.
 
-    The epochs of the old id ran out when the new instance received its epoch, so it has another
-    producer id. Its markers do not close the transaction of the old id. The action `write_marker`
-    breaks the claim `no_hanging_transaction`.
+    The epochs of the old producer id ran out when the new instance received its epoch, so the new
+    instance has another producer id. Markers with this other id do not close the transaction of the
+    old producer id. The action `write_marker` breaks the claim `no_hanging_transaction`.
     """
 
     def id_in_marker(s, x: Transaction) -> ProducerId:
@@ -179,13 +187,15 @@ class ZombieCommitsDatabase(TwoPhaseCommit):
 class ForgetsNewEpoch(TwoPhaseCommit):
     """The coordinator's log does not have the producer id and epoch of the new instance.
 
-    The next coordinator reads only the epoch of the transaction, and gives the same larger epoch
-    to another instance. The action `fail_over` breaks the lemma `no_stamp_is_newer_than_the_log`.
+    The next coordinator finds only the epoch of the transaction's records in the log. So it gives
+    the epoch of the new instance to another instance too. The action `fail_over` breaks the lemma
+    `no_stamp_is_newer_than_the_log`.
     """
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """The next coordinator reads the log, which has only the epochs of transactions.
+        """The next coordinator reads the log, which lacks the producer id and epoch of an instance
+        that keeps a transaction.
 
         Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition.
         """

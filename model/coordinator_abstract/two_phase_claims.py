@@ -1,4 +1,9 @@
-"""The claims about two-phase commit (KIP-939), and states that must be reachable."""
+"""The claims about two-phase commit (KIP-939), and states that must be reachable.
+
+A new instance of a client *keeps* the ongoing transaction of an older instance: it sends
+InitProducerId with keepPreparedTxn, and receives a producer id and epoch with which it may end this
+transaction.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +29,17 @@ from model.variants import version
     ),
 )
 class TwoPhaseCommit(DatabaseLemmas):
-    """The rules of `kip-1228`, and two-phase commit (KIP-939): a new instance keeps the transaction
-    of the old one, and ends it as the database decided.
+    """The rules of the version `kip-1228`, and two-phase commit (KIP-939).
+
+    A new instance keeps the ongoing transaction of an older instance, and commits or aborts this
+    transaction as the database decided. To keep it, the new instance sends InitProducerId with
+    keepPreparedTxn.
     """
 
     @invariant
     def a_database_commit_stays(s) -> Bool:
         """If the database has committed its part of a transaction, Kafka never aborts the
-        transaction, and no partition aborts a record of it.
+        transaction, and no partition aborts a record of the transaction.
         """
         return forall(
             implies(s.in_database[x], ~s.aborted[x] & ~s.dropped[x][t])
@@ -43,7 +51,7 @@ class TwoPhaseCommit(DatabaseLemmas):
     def the_client_decides(s) -> Bool:
         """A transaction is committed only if its client has requested a commit.
 
-        In two-phase commit, it is committed only if the database has committed its part.
+        A transaction of two-phase commit is committed only if the database has committed its part.
         """
         return forall(
             implies(
@@ -55,8 +63,8 @@ class TwoPhaseCommit(DatabaseLemmas):
 
     @invariant
     def the_coordinator_aborts_nothing_alone(s) -> Bool:
-        """A transaction of two-phase commit is aborted only if its client has requested this, or a
-        new instance that found no commit in the database.
+        """A transaction of two-phase commit is aborted only if its client has requested the
+        abort, or if a new instance has found no commit in the database.
         """
         return forall(
             implies(s.aborted[x] & s.is_two_phase(x), s.abort_requested[x] | s.refused[x])
@@ -65,8 +73,10 @@ class TwoPhaseCommit(DatabaseLemmas):
 
     @invariant
     def only_the_newest_epoch_writes(s) -> Bool:
-        """If a transaction with a pending record is neither committed nor aborted, its producer id
-        and epoch are the newest of the transactional id, or a new instance keeps it.
+        """A transaction with a pending record is committed or aborted, or has the newest producer
+        id and epoch of its transactional id, or a new instance keeps the transaction.
+
+        To keep it, the new instance has sent InitProducerId with keepPreparedTxn.
         """
         return forall(
             implies(
@@ -85,8 +95,8 @@ class TwoPhaseCommit(DatabaseLemmas):
 
     @witness
     def a_new_instance_commits(s) -> Bool:
-        """Reachable: a new instance has committed the transaction of another one, and a partition
-        still has a pending record of it.
+        """Reachable: a new instance has committed the transaction of an older instance, and a
+        partition still has a pending record of the transaction.
         """
         return exists(
             all_of(
@@ -102,8 +112,8 @@ class TwoPhaseCommit(DatabaseLemmas):
 
     @witness
     def a_new_instance_aborts(s) -> Bool:
-        """Reachable: a new instance has aborted a transaction, because it found no commit in the
-        database.
+        """Reachable: a new instance has aborted the transaction of an older instance, because
+        the new instance found no commit in the database.
         """
         return exists(
             s.aborted[x] & s.refused[x] & (s.keeper[x] != s.client[x]) for x in Transaction
@@ -111,8 +121,8 @@ class TwoPhaseCommit(DatabaseLemmas):
 
     @witness
     def the_next_coordinator_knows_the_new_epoch(s) -> Bool:
-        """Reachable: a coordinator has failed, and a new instance still has the newest epoch of a
-        transaction that it keeps.
+        """Reachable: another coordinator has taken over, and its log has the producer id and
+        epoch of a new instance that keeps an ongoing transaction.
         """
         return exists(
             all_of(
@@ -128,8 +138,8 @@ class TwoPhaseCommit(DatabaseLemmas):
 
     @witness
     def a_kept_transaction_gets_another_id(s) -> Bool:
-        """Reachable: the epochs run out while a transaction is kept, so the new instance has
-        another producer id than the pending records.
+        """Reachable: the epochs run out while a new instance keeps a transaction, so this
+        instance has another producer id than the pending records.
         """
         return exists(
             all_of(

@@ -3,15 +3,15 @@
 A client writes to a database and to Kafka. The database commits its part first, and stores the
 *prepared state* in the same step: the producer id and epoch of the transaction. Then the client
 requests the commit in Kafka. If the client stops in between, a new instance sends InitProducerId
-with keepPreparedTxn. The coordinator keeps the ongoing transaction, and gives the new instance a
-larger epoch, or another producer id if the epochs run out. The response also has the producer id
-and epoch of the ongoing transaction. If the database has this prepared state, the new instance
-requests the commit, otherwise the abort.
+with keepPreparedTxn, and so *keeps* the ongoing transaction: the coordinator does not abort it. The
+coordinator gives the new instance a larger epoch, or another producer id if the epochs run out. The
+response also has the producer id and epoch of the ongoing transaction. If the database has this
+prepared state, the new instance requests the commit, otherwise the abort.
 
-So the log has two epochs of a kept transaction: that of its records, and that of the instance that
-may end it. The markers have the producer id of the records. Their epoch is reserved when the first
-new instance keeps the transaction: it is above that of the records, and not above that of the new
-instance.
+So there are two epochs of a kept transaction: the epoch of its records, and the epoch of the
+instance that may end it. The markers have the producer id of the records. The coordinator reserves
+the epoch of the markers when the first new instance keeps the transaction. This epoch is above the
+epoch of the records, and not above the epoch of the new instance.
 
 The spec has these actions and those of the version `kip-1228`. No action is fair.
 
@@ -22,9 +22,9 @@ The spec has these actions and those of the version `kip-1228`. No action is fai
 Source: KIP-939; TransactionMetadata.isDistributedTwoPhaseCommitTxn and InitProducerIdResponse of
 Apache Kafka 4.3; KAFKA-15370.
 Simplified: a transactional id takes part in two-phase commit from its first request on, or never.
-Every new instance keeps the ongoing transaction, and no administrator ends one. The database keeps
-each prepared state. The request that finds none stores a refusal instead, so that the old instance
-cannot commit later.
+Every new instance keeps the ongoing transaction, and no administrator ends a transaction. The
+database deletes no prepared state. A new instance that finds none stores a refusal instead, so that
+the old instance cannot commit later.
 """
 
 from __future__ import annotations
@@ -66,41 +66,45 @@ class PreparedState(Record):
 class TwoPhaseActions(AbstractCoordinator):
     """The variables and actions of two-phase commit: a database, and instances that keep a
     transaction.
+
+    An instance keeps the ongoing transaction of an older instance, to end it, after InitProducerId
+    with keepPreparedTxn.
     """
 
-    two_phase: Set[TransactionalId]  # its transactions have no timeout
+    two_phase: Set[TransactionalId]  # with two-phase commit: its transactions have no timeout
     in_database: Set[Transaction]  # the database has committed, with the prepared state
     refused: Set[Transaction]  # the database has stored a refusal instead
-    is_keeping: Set[Instance]  # it has received an ongoing transaction, to end it
-    ongoing: Map[Instance, PreparedState]  # as it received this transaction
-    commit_sent: Map[ProducerId, Set[ProducerEpoch]]  # EndTxn for a kept transaction
-    abort_sent: Map[ProducerId, Set[ProducerEpoch]]
+    is_keeping: Set[Instance]  # it keeps an ongoing transaction, to end it
+    ongoing: Map[Instance, PreparedState]  # the transaction that it keeps, or kept last
+    commit_sent: Map[ProducerId, Set[ProducerEpoch]]  # EndTxn to commit a kept transaction
+    abort_sent: Map[ProducerId, Set[ProducerEpoch]]  # EndTxn to abort a kept transaction
 
     keeper: Map[Transaction, Instance | Nothing]  # the newest instance that keeps it; history
 
     # ---- predicates
 
     def is_two_phase(s, x: Transaction) -> Bool:
-        """True if the transaction is one of two-phase commit."""
+        """True if the transactional id of the transaction takes part in two-phase commit."""
         return s.two_phase[s.stamp[x].transactional_id]
 
     def is_kept(s, m: Metadata) -> Bool:
-        """True if the record's transaction is ongoing, and kept for a new instance.
+        """True if the record's transaction is ongoing, and a new instance keeps it (InitProducerId
+        with keepPreparedTxn).
 
-        Only such an ongoing record has the epoch of its markers.
+        The records of other ongoing transactions reserve no epoch for the markers (`marker_epoch`).
         """
         return m.is_ongoing & (ProducerEpoch.least() < m.marker_epoch)
 
     def is_ended_for_another(s, m: Metadata) -> Bool:
-        """True if an instance that kept the record's transaction has ended it."""
+        """True if the record commits or aborts a transaction that a new instance kept."""
         return s.has_decision(m) & ~s.is_decided_under(m, m.transaction)
 
     def id_in_markers(s, m: Metadata) -> ProducerId:
-        """Returns the producer id of the transaction's records.
+        """Returns the producer id of the transaction's records, which its markers must have too.
 
-        A new instance may have another one. A marker with this id closes no record of the
-        transaction: the variant `marks-new-id` breaks the claim `no_hanging_transaction` in 15
-        steps.
+        A new instance that keeps the transaction may have another producer id. A marker with this
+        other id closes no record of the transaction: the variant `marks-new-id` breaks the claim
+        `no_hanging_transaction` in 15 steps.
         """
         return s.stamp[m.transaction].producer_id
 
@@ -118,23 +122,25 @@ class TwoPhaseActions(AbstractCoordinator):
         s.two_phase[i] = True
 
     def may_fence(s, m: Metadata) -> Bool:
-        """True if the ongoing transaction is not one of two-phase commit, which has no timeout.
+        """True if the record's transaction is ongoing, and is not a transaction of two-phase
+        commit.
 
-        Kafka: TransactionStateManager.timedOutTransactions. Without this rule, the variant
-        `times-out` breaks the claim `the_coordinator_aborts_nothing_alone` in 8 steps.
+        A transaction of two-phase commit has no timeout. Kafka:
+        TransactionStateManager.timedOutTransactions. Without this rule, the variant `times-out`
+        breaks the claim `the_coordinator_aborts_nothing_alone` in 8 steps.
         """
         return super().may_fence(m) & ~s.is_two_phase(m.transaction)
 
     def keep(
         s, i: TransactionalId, c: Instance, producer_id: ProducerId, producer_epoch: ProducerEpoch
     ) -> None:
-        """Appends the ongoing transaction again, with the producer id and epoch of the new
+        """Appends a record of the ongoing transaction that has the producer id and epoch of the new
         instance.
 
-        If the coordinator aborts the transaction instead, as for other clients, the variant
-        `aborts-prepared` breaks the claim `a_database_commit_stays` in 9 steps. If the log does not
-        have the new producer id and epoch, the variant `forgets-new-epoch` breaks the claim
-        `one_instance_has_an_epoch` in 11 steps.
+        If the coordinator aborts the transaction instead, as for clients without two-phase commit,
+        the variant `aborts-prepared` breaks the claim `a_database_commit_stays` in 9 steps. If the
+        log does not have the new producer id and epoch, the variant `forgets-new-epoch` breaks the
+        claim `one_instance_has_an_epoch` in 11 steps.
         """
         m = s.log[i]
         reserved = ite(m.producer_id == producer_id, producer_epoch, s.last_epoch)
@@ -162,8 +168,8 @@ class TwoPhaseActions(AbstractCoordinator):
     def keep_prepared(
         s, i: TransactionalId, c: Instance, producer_id: ProducerId, producer_epoch: ProducerEpoch
     ) -> None:
-        """A new instance receives a larger epoch or another producer id; the ongoing transaction
-        stays.
+        """The coordinator keeps the ongoing transaction for a new instance, and gives this instance
+        a larger epoch or another producer id.
 
         Kafka: KIP-939, InitProducerId with keepPreparedTxn. Simplified: the response arrives at
         once or never. Without the guard that a transaction is ongoing, the claim
@@ -179,8 +185,12 @@ class TwoPhaseActions(AbstractCoordinator):
         s.keep(i, c, producer_id, producer_epoch)
 
     def take_effect(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Applies a committed record of the log; an instance that keeps a transaction receives
-        its producer id and epoch.
+        """Applies the committed record `m` of the coordinator's log, and answers the instance
+        `answering`.
+
+        If this instance sent InitProducerId with keepPreparedTxn, the response also has the
+        producer id and epoch of the ongoing transaction. With these, the instance can find the
+        transaction in the database.
         """
         super().take_effect(i, m, answering)
         x, kept = m.transaction, s.is_kept(m)
@@ -198,11 +208,11 @@ class TwoPhaseActions(AbstractCoordinator):
     ) -> None:
         """The coordinator commits or aborts a kept transaction, as the new instance requests.
 
-        Kafka: KIP-939, EndTxn under the epoch of the new instance. The epoch is raised again for
-        the next transaction of this instance. Otherwise a retry of the old instance looks as if it
-        had succeeded: the variant `raises-epoch-once` breaks the claim `one_instance_has_an_epoch`
-        in 13 steps. Without the guard that the new instance has sent its request, the claim
-        `a_database_commit_stays` breaks in 11 steps.
+        Kafka: KIP-939, EndTxn under the epoch of the new instance. The coordinator raises the epoch
+        again, for the next transaction of the new instance. Otherwise a retry of the old instance
+        looks as if the old instance had ended the transaction: the variant `raises-epoch-once`
+        breaks the claim `one_instance_has_an_epoch` in 13 steps. Without the guard that the new
+        instance has sent its request, the claim `a_database_commit_stays` breaks in 11 steps.
         """
         m = s.log[i]
         p, e, another = m.producer_id, m.producer_epoch, s.needs_another_id(raised_epoch)
@@ -214,7 +224,8 @@ class TwoPhaseActions(AbstractCoordinator):
 
     @action
     def begin(s, x: Transaction, i: Instance) -> None:
-        """A client begins a transaction, unless it keeps one.
+        """A client begins a transaction, unless the client keeps the transaction of an older
+        instance.
 
         The method of Kafka, the simplification and the other guards are those of the version
         `kip-1228`. Without the guard that the client keeps no transaction, the claim
@@ -226,8 +237,8 @@ class TwoPhaseActions(AbstractCoordinator):
     def may_decide(s, x: Transaction) -> Bool:
         """True if the database has not stored a refusal of the transaction.
 
-        Kafka cannot enforce this rule. Without it, the variant `zombie-commits-database` breaks the
-        claim `a_database_commit_stays` in 12 steps.
+        Kafka cannot enforce this rule. Without this rule, the variant `zombie-commits-database`
+        breaks the claim `a_database_commit_stays` in 12 steps.
         """
         return ~s.refused[x]
 
@@ -244,7 +255,8 @@ class TwoPhaseActions(AbstractCoordinator):
 
     @action
     def request_commit(s, x: Transaction) -> None:
-        """A client sends EndTxn to commit; in two-phase commit, the database has committed before.
+        """A client sends EndTxn to commit; in two-phase commit, only after the database has
+        committed.
 
         The method of Kafka, the simplification and the other guards are those of the version
         `kip-1228`. Without the guard that the database has committed, the claim
@@ -267,14 +279,14 @@ class TwoPhaseActions(AbstractCoordinator):
     # ---- the new instance
 
     def has_state(s, x: Transaction, state: PreparedState) -> Bool:
-        """True if the transaction began with this producer id and epoch."""
+        """True if the transaction has the producer id and epoch of the prepared state `state`."""
         stamp = s.stamp[x]
         return all_of(
             stamp.producer_id == state.producer_id, stamp.producer_epoch == state.producer_epoch
         )
 
     def is_recorded(s, x: Transaction, state: PreparedState) -> Bool:
-        """True if the prepared state of `x` in the database is the state `state`.
+        """True if the database has the prepared state of `x`, and this prepared state is `state`.
 
         If only the producer ids are compared, the variant `ignores-prepared-epoch` breaks the claim
         `the_client_decides` in 15 steps.
@@ -282,7 +294,11 @@ class TwoPhaseActions(AbstractCoordinator):
         return s.in_database[x] & s.has_state(x, state)
 
     def finds(s, c: Instance) -> Bool:
-        """True if the database has committed the transaction that the instance keeps."""
+        """True if the database has committed the transaction that the instance `c` keeps.
+
+        The instance keeps the ongoing transaction of an older instance after InitProducerId with
+        keepPreparedTxn.
+        """
         return exists(s.is_recorded(x, s.ongoing[c]) for x in Transaction)
 
     @action
@@ -304,8 +320,8 @@ class TwoPhaseActions(AbstractCoordinator):
 
     @action
     def receive_completion(s, c: Instance) -> None:
-        """A new instance learns that the transaction that it keeps was ended, and gets its next
-        epoch.
+        """A new instance learns that the transaction that it keeps was committed or aborted, and
+        receives its next producer id and epoch.
 
         Kafka: EndTxnResponse, TransactionManager. Without the guard that the log has a commit or
         abort, the claim `one_instance_has_an_epoch` breaks in 13 steps.

@@ -1,10 +1,13 @@
 """The lemmas about two-phase commit (KIP-939).
 
-The argument of the version `kip-1228` stays: epochs alone distinguish transactions. While a
-transaction is kept, the log has a newer stamp than the transaction. No transaction begins with this
-stamp, because its instance must first end the kept transaction. So the epochs of the records and of
-the markers are still next to each other, and the epochs of the instances are not below those of the
-markers.
+A new instance *keeps* the ongoing transaction of an older instance by InitProducerId with
+keepPreparedTxn. Then the log has the producer id and epoch of the new instance, which are newer
+than those of the transaction. The coordinator also reserves an epoch for the transaction's markers.
+
+The argument of the version `kip-1228` stays: epochs alone distinguish transactions. No transaction
+begins with the producer id and epoch of the new instance, because this instance must first end the
+kept transaction. So no transaction has an epoch between those of the kept transaction's records and
+of its markers. Nor is the epoch of the new instance below the epoch of the markers.
 """
 
 from __future__ import annotations
@@ -23,7 +26,11 @@ from model.language import Bool, all_of, any_of, forall, iff, implies, ite, lemm
 
 
 class TwoPhaseLemmas(TwoPhaseActions):
-    """The lemmas of the version `kip-1228`, as far as a kept transaction changes them."""
+    """The lemmas of the version `kip-1228`, as far as a kept transaction changes them.
+
+    A new instance keeps the ongoing transaction of an older instance by InitProducerId with
+    keepPreparedTxn.
+    """
 
     # ---- one record of the log
 
@@ -76,10 +83,12 @@ class TwoPhaseLemmas(TwoPhaseActions):
 
     @lemma
     def an_ongoing_record_follows(s) -> Bool:
-        """A record that adds a partition repeats all else from the record before it.
+        """A record that adds a partition has the producer id and epoch of the record before it, and
+        all partitions of that record.
 
-        A record that keeps the ongoing transaction has its partitions, and an unused producer id
-        or epoch. It also has the same epoch of the markers, if that was reserved before.
+        A record for InitProducerId with keepPreparedTxn has the partitions of the ongoing
+        transaction, and a producer id or epoch that was not used before. If the record before it
+        reserves an epoch for the markers, the new record reserves the same epoch.
         """
         return forall(
             implies(
@@ -116,7 +125,8 @@ class TwoPhaseLemmas(TwoPhaseActions):
 
         The record lists the partitions of this transaction, and has a producer id and epoch that no
         instance has. If no transaction is ongoing in the log, the record is an abort and lists no
-        partitions. The markers of a kept transaction have the reserved epoch.
+        partitions. If a new instance keeps the transaction, its markers have the epoch that the log
+        reserves for them.
         """
         return forall(
             implies(
@@ -152,7 +162,8 @@ class TwoPhaseLemmas(TwoPhaseActions):
         """If an InitProducerId request waits for its response, the coordinator has appended a
         record for the request, but the record is not committed yet.
 
-        The record has no transaction, or keeps the ongoing one.
+        The record has no ongoing transaction, or the request keeps the ongoing transaction
+        (keepPreparedTxn).
         """
         return forall(
             implies(
@@ -172,15 +183,18 @@ class TwoPhaseLemmas(TwoPhaseActions):
 
     @lemma
     def an_instance_that_keeps_has_an_epoch(s) -> Bool:
-        """An instance that keeps a transaction has received a producer id and epoch."""
+        """An instance that keeps a transaction (InitProducerId with keepPreparedTxn) has
+        received a producer id and epoch.
+        """
         return forall(implies(s.is_keeping[c], s.is_ready[c]) for c in Instance)
 
     @lemma
     def only_the_keeper_has_the_epoch(s) -> Bool:
-        """While a transaction is kept, only the newest instance that keeps it has the log's
-        producer id and epoch, and no transaction has them.
+        """While a transaction is kept (keepPreparedTxn), only the newest instance that keeps it may
+        have the log's producer id and epoch, and no transaction has them.
 
-        After this instance has ended the transaction, the same is true of the epoch before.
+        After the commit or abort of the kept transaction, the same is true of the producer id and
+        epoch that the log had before (`last_id`, `last_epoch`).
         """
         return forall(
             all_of(
@@ -214,7 +228,8 @@ class TwoPhaseLemmas(TwoPhaseActions):
         """If the log's record commits or aborts a transaction, only the instance that requested
         this may have the producer id and epoch of the record.
 
-        It is the client of the transaction, or the newest instance that keeps it.
+        This instance is the client of the transaction, or the newest instance that kept the
+        transaction (InitProducerId with keepPreparedTxn).
         """
         return forall(
             implies(
@@ -245,10 +260,11 @@ class TwoPhaseLemmas(TwoPhaseActions):
 
     @lemma
     def no_stamp_is_between_while_kept(s) -> Bool:
-        """While a transaction is kept, no other transaction has a larger epoch of its producer id.
+        """While a transaction is kept (keepPreparedTxn), no other transaction with the same
+        producer id has a larger epoch.
 
-        An instance with a larger epoch keeps a transaction, and its epoch is not below that of the
-        markers.
+        If an instance with this producer id has a larger epoch, this instance keeps a transaction.
+        Its epoch is not below the epoch that the log reserves for the markers.
         """
         return forall(
             implies(
@@ -285,8 +301,9 @@ class TwoPhaseLemmas(TwoPhaseActions):
     def a_decision_raises_the_epoch(s) -> Bool:
         """The markers of a transaction have a larger epoch than its records.
 
-        While the producer id is kept, no epoch of the coordinator's log is below that of these
-        markers, and no epoch of a later transaction in the log.
+        While the log has the transaction's producer id, the epoch in the log is not below the epoch
+        of the markers. If the log has a later transaction whose records have this producer id, the
+        epoch of these records is not below the epoch of the markers either.
         """
         return forall(
             implies(
@@ -318,8 +335,9 @@ class TwoPhaseLemmas(TwoPhaseActions):
     def partitions_see_no_newer_epoch(s) -> Bool:
         """No partition has seen a larger epoch of a producer id than the coordinator's log has.
 
-        Also, no partition has seen a larger epoch than that of the ongoing transaction, or than
-        that of the markers, if the log has prepared a commit or abort.
+        No partition has seen a larger epoch than that of the ongoing transaction's records, for the
+        producer id of these records. If the log has prepared a commit or abort, no partition has
+        seen a larger epoch than the transaction's markers have.
         """
         return forall(
             all_of(

@@ -3,10 +3,11 @@
 In transaction version 1, a commit or abort keeps the producer epoch. So all transactions of an
 instance have one *stamp*: the same transactional id, producer id and producer epoch. A partition
 cannot distinguish a late record from a record of the next transaction. So before a record opens a
-transaction in a partition, the leader verifies it: it creates a *guard* for the request, and asks
-the coordinator whether the ongoing transaction of this stamp has the partition. The leader appends
-the record only if the coordinator confirms this and the request still has its guard. Each append
-and each marker of the producer id removes the guard.
+transaction in a partition, the leader *verifies* the record: the leader creates a
+VerificationGuard, and asks the coordinator whether the ongoing transaction of this stamp has the
+partition. The leader appends the record only if the coordinator confirms this and the leader still
+has this VerificationGuard. Each append and each marker of the producer id removes the
+VerificationGuard.
 
 So no record hangs. But a verification compares stamps, not transactions: a late record of one
 transaction may join the next transaction of the same stamp. A late request or a late marker may
@@ -61,10 +62,10 @@ from model.language import (
 class VerificationActions(AbstractCoordinator):
     """The variables and actions of transaction version 1 with verification."""
 
-    adds_late: bool = True  # a partition may be added after the end, which opens the transaction
+    adds_late: bool = True  # a late request to add a partition opens its transaction again
 
-    guarded: Map[Transaction, Set[TopicPartition]]  # its request has the guard of the partition
-    vouched: Map[Transaction, Set[TopicPartition]]  # the coordinator has confirmed the request
+    guarded: Map[Transaction, Set[TopicPartition]]  # the leader has a VerificationGuard for it
+    vouched: Map[Transaction, Set[TopicPartition]]  # the coordinator has confirmed it
     late: Map[Transaction, Set[TopicPartition]]  # it has a record there that arrived late
     disordered: Bool  # a late request took effect, or a late marker ended records
 
@@ -80,7 +81,8 @@ class VerificationActions(AbstractCoordinator):
         return ~s.is_open_in_the_log(x, t)
 
     def is_late_request(s, x: Transaction) -> Bool:
-        """True if a request of the transaction takes effect after its commit or abort.
+        """True if the transaction is already committed or aborted, so that a request of its client
+        is late.
 
         If no request counts as late, the variant `believes-late-requests` breaks the claim
         `the_client_decides` in 17 steps (KAFKA-17754).
@@ -95,20 +97,21 @@ class VerificationActions(AbstractCoordinator):
     # ---- the coordinator's log
 
     def take_effect(s, i: TransactionalId, m: Metadata, answering: Instance | Nothing) -> None:
-        """Applies a record of the log.
+        """Applies the committed record `m` of the coordinator's log.
 
-        If the transaction is ongoing in the record, a late request may have opened it again. So its
-        markers no longer count as written.
+        If the record has an ongoing transaction, a late request may have opened this transaction
+        again. So the markers of the transaction no longer count as written.
         """
         super().take_effect(i, m, answering)
         for t in TopicPartition:
             s.marked[m.transaction][t] = s.marked[m.transaction][t] & ~m.is_ongoing
 
     def named_by(s, m: Metadata, x: Transaction) -> Transaction:
-        """Returns the transaction that the log has after a request of `x` to add a partition: `x`.
+        """Returns `x`, the transaction that the coordinator's log names after a request of `x` to
+        add a partition.
 
-        The log may have had another transaction of the same stamp. The coordinator cannot
-        distinguish the two transactions.
+        Before the request, the log may have named another transaction with the same producer id and
+        epoch. The coordinator cannot distinguish this transaction from `x`.
         """
         return x
 
@@ -166,8 +169,8 @@ class VerificationActions(AbstractCoordinator):
 
     @action
     def fence(s, i: TransactionalId, marker_epoch: ProducerEpoch, next_id: ProducerId) -> None:
-        """The coordinator aborts a transaction with a larger epoch, because of a timeout or a new
-        instance.
+        """The coordinator raises the epoch and aborts the ongoing transaction, because of a timeout
+        or a new instance.
 
         Kafka: TransactionMetadata.prepareFenceProducerEpoch. Simplified: this may happen at any
         time.
@@ -179,11 +182,11 @@ class VerificationActions(AbstractCoordinator):
 
     def may_begin(s, i: Instance) -> Bool:
         """True if the instance has the response to EndTxn for each transaction that it began with
-        its present stamp.
+        its present producer id and epoch.
 
         Simplified: after a transaction without partitions, the instance begins no other transaction
-        of this stamp. In Kafka it may begin one. Then a late request to add a partition breaks the
-        claim `faithful`.
+        with this producer id and epoch. In Kafka the instance may begin one. Then a late request to
+        add a partition breaks the claim `faithful`.
         """
         return forall(
             implies(
@@ -236,23 +239,23 @@ class VerificationActions(AbstractCoordinator):
         return exists(s.pending[y][t] & (s.stamp[y].producer_id == p) for y in Transaction)
 
     def is_verified(s, x: Transaction, t: TopicPartition) -> Bool:
-        """True if the coordinator has confirmed the request, and the leader has kept the request's
-        guard.
+        """True if the coordinator has confirmed the transaction of `x` to the leader, and the
+        leader still has the VerificationGuard of this verification.
 
-        The leader creates this guard when the verification starts. If the leader does not compare
-        guards after the confirmation, the variant `appends-without-guard` breaks the claim
-        `no_hanging_transaction` in 12 steps (KAFKA-14884).
+        The leader creates the VerificationGuard when the verification starts. If the leader does
+        not compare VerificationGuards after the confirmation, the variant `appends-without-guard`
+        breaks the claim `no_hanging_transaction` in 12 steps (KAFKA-14884).
         """
         return s.guarded[x][t] & s.vouched[x][t]
 
     @action
     def start_verification(s, x: Transaction, t: TopicPartition) -> None:
-        """A leader creates a verification guard for a record of the transaction, and sends a
-        request to the coordinator.
+        """A leader creates a VerificationGuard for a record of the transaction, and sends a
+        verification request to the coordinator.
 
         Kafka: UnifiedLog.maybeStartTransactionVerification. Simplified: Kafka has one
-        VerificationGuard per producer id. Here each transaction has a guard of its own in the
-        partition, or none.
+        VerificationGuard per producer id. Here each transaction has a VerificationGuard of its own
+        in the partition, or none.
         """
         when(s.begun[x], ~s.is_ongoing(t, s.stamp[x].producer_id))
         s.guarded[x][t] = True
@@ -270,7 +273,7 @@ class VerificationActions(AbstractCoordinator):
 
     @action
     def confirm(s, x: Transaction, t: TopicPartition) -> None:
-        """The coordinator confirms that the ongoing transaction has the partition.
+        """The coordinator confirms to the leader that the ongoing transaction has the partition.
 
         Kafka: AddPartitionsToTxn with verifyOnly,
         TransactionCoordinator.handleVerifyPartitionsInTransaction. The coordinator reads the last
@@ -284,8 +287,8 @@ class VerificationActions(AbstractCoordinator):
         s.vouched[x][t] = True
 
     def remove_guards(s, t: TopicPartition, p: ProducerId) -> None:
-        """Removes the partition's guards of a producer id, so that unfinished verifications
-        fail.
+        """Removes the VerificationGuards of a producer id in the partition, so that unfinished
+        verifications fail.
         """
         for y in Transaction:
             keeps = s.stamp[y].producer_id != p
@@ -293,17 +296,17 @@ class VerificationActions(AbstractCoordinator):
             s.vouched[y][t] = s.vouched[y][t] & keeps
 
     def ends_verifications(s, t: TopicPartition, p: ProducerId) -> None:
-        """A marker removes the guard of its producer id, so that open verifications fail.
+        """Removes the VerificationGuards of a marker's producer id in the partition.
 
-        Without this rule, the variant `marker-keeps-guard` breaks the claim
-        `no_hanging_transaction` in 12 steps.
+        So a verification that began before the marker fails. Without this rule, the variant
+        `marker-keeps-guard` breaks the claim `no_hanging_transaction` in 12 steps.
         """
         s.remove_guards(t, p)
 
     @action
     def append(s, x: Transaction, t: TopicPartition) -> None:
-        """A partition appends a record if the producer's transaction is open there, or was
-        verified.
+        """A partition appends a record if the producer id has pending records there, or if the
+        leader has verified the record.
 
         Kafka: UnifiedLog.analyzeAndValidateProducerState. Simplified: a record may arrive at any
         time. Without the guard that the partition has seen no larger epoch, the claim
@@ -322,10 +325,10 @@ class VerificationActions(AbstractCoordinator):
 
     @action
     def change_leader(s, t: TopicPartition) -> None:
-        """Another replica becomes leader; the new leader has no verification guards.
+        """Another replica becomes leader; the new leader has no VerificationGuards.
 
-        Kafka: Partition.makeLeader. The guards of the old leader are lost, because they are only in
-        the memory of its ProducerStateManager.
+        Kafka: Partition.makeLeader. The VerificationGuards of the old leader are lost, because only
+        the memory of its ProducerStateManager has them.
         Simplified: the new leader has all records.
         """
         for x in Transaction:

@@ -1,8 +1,8 @@
 """Bugs of the verification of transactions by partition leaders, and limits of this verification.
 
-The last three variants show which claims KIP-890 part 1 does not keep. In two of them, the claims
-make no exception for late records or late requests. In the third variant, a replaced coordinator
-still confirms transactions, as in Kafka.
+The last three variants show which claims KIP-890 part 1 does not guarantee. In the first two of
+these three, the claims make no exception for late records or late requests. In the third, a
+replaced coordinator still confirms transactions, as in Kafka.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from model.variants import bug
     in_force=kafka("0.11", "3.5"),
 )
 class VerifiesNothing(Verification):
-    """A leader appends every record of an added partition, as before KIP-890 (KAFKA-14402).
+    """A leader appends records without verification if the coordinator has added their partition to
+    the transaction, as before KIP-890 (KAFKA-14402).
 
     Kafka 0.11 to 3.5 also append records of partitions that were never added. A record that arrives
     after the marker of its transaction opens a transaction that nothing ends. The claim
@@ -52,21 +53,21 @@ class VerifiesNothing(Verification):
     in_force=unreleased("3.6.0, the first release that verifies, has the guard"),
 )
 class AppendsWithoutGuard(Verification):
-    """After the coordinator has confirmed, the leader appends without a check of the verification
-    guard (KAFKA-14884).
+    """After the coordinator has confirmed a transaction, the leader appends the record without a
+    check of its VerificationGuard (KAFKA-14884).
 
     A marker between the confirmation and the append ends the transaction, and the record hangs. The
     claim `no_hanging_transaction` breaks at the action `append`.
     """
 
-    answered: Map[Transaction, Set[TopicPartition]]  # the request was confirmed at some time
+    answered: Map[Transaction, Set[TopicPartition]]  # the coordinator has confirmed it at some time
 
     def is_verified(s, x: Transaction, t: TopicPartition) -> Bool:
         return s.answered[x][t]
 
     @action
     def confirm(s, x: Transaction, t: TopicPartition) -> None:
-        """The coordinator confirms the request, and the leader keeps this answer for ever
+        """The coordinator confirms the transaction, and the leader never forgets this answer
         (KAFKA-14884).
         """
         s.answered[x][t] = True
@@ -82,9 +83,10 @@ class AppendsWithoutGuard(Verification):
     in_force=UNRELEASED,
 )
 class MarkerKeepsGuard(Verification):
-    """A marker does not remove the verification guard, so a verification outlives its transaction.
+    """A marker does not remove the VerificationGuards of its producer id.
 
-    The action `write_marker` breaks the lemma `a_verified_request_is_covered`.
+    So a record whose verification began before the marker is still appended after the marker. The
+    action `write_marker` breaks the lemma `a_verified_request_is_covered`.
     """
 
     def ends_verifications(s, t: TopicPartition, p: ProducerId) -> None: ...
@@ -99,10 +101,10 @@ class MarkerKeepsGuard(Verification):
     in_force=UNRELEASED,
 )
 class VouchesForPrepared(Verification):
-    """The coordinator confirms a transaction that it has prepared to commit or abort.
+    """The coordinator also confirms a transaction that it has prepared to commit or abort.
 
-    The partition may have written the marker already. Then the record is appended after the marker,
-    and no other marker follows. The action `confirm` breaks the lemma
+    The partition may have written the marker of this transaction already. Then the record is
+    appended after the marker, and no other marker follows. The action `confirm` breaks the lemma
     `a_verified_request_is_covered`.
     """
 
@@ -163,25 +165,25 @@ class BelievesLateRequests(Verification):
     in_force=kafka("3.6", "3.9"),
 )
 class ConfirmsAfterFailover(Verification):
-    """A replaced coordinator still confirms, from its memory.
+    """A replaced coordinator still confirms transactions, from its memory.
 
-    It has not learned yet that another coordinator has ended the transaction. So it confirms a
-    request that arrives after the marker, and the record hangs. The action `confirm` breaks the
-    lemma `a_verified_request_is_covered`.
+    The replaced coordinator does not know that another coordinator has ended the transaction. So it
+    confirms the transaction to a leader that has already written the marker, and the record hangs.
+    The action `confirm` breaks the lemma `a_verified_request_is_covered`.
 
     Source: TransactionCoordinator.handleVerifyPartitionsInTransaction of Apache Kafka 3.9, which
     writes nothing to the log.
     """
 
-    remembered: Map[TransactionalId, Metadata]  # by the coordinator that was replaced last
+    remembered: Map[TransactionalId, Metadata]  # in the memory of the replaced coordinator
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """A new coordinator reads the log; the replaced coordinator keeps its present copy of the
-        log.
+        """A new coordinator reads the log; the replaced coordinator still has its copy of the log
+        in memory.
 
         Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: only the
-        most recently replaced coordinator keeps a copy.
+        most recently replaced coordinator has a copy.
         """
         for i in TransactionalId:
             s.remembered[i] = s.log[i]

@@ -1,9 +1,13 @@
 """The claims about transaction version 1 with verification, and what verification does not prevent.
 
-Requests and markers arrive *in order* until a late request takes effect, or a late marker ends
-records. A claim about a transaction leaves out the partitions where a record of the transaction was
-late, because `late` does not distinguish the records of a transaction in a partition. The two
-witnesses describe states to which late records and late requests may lead.
+A record is late if its transaction is not open in the coordinator's log when the record arrives. A
+request is late if its transaction is already committed or aborted. A marker is late if the
+coordinator does not wait for it. Requests and markers arrive *in order* until a late request takes
+effect, or a late marker ends records.
+
+A claim about a transaction leaves out the partitions where a record of the transaction was late,
+because `late` does not distinguish the records of a transaction in a partition. The two witnesses
+describe states to which late records and late requests may lead.
 """
 
 from __future__ import annotations
@@ -27,10 +31,10 @@ class Verification(VerificationLemmas):
 
     @invariant
     def atomic(s) -> Bool:
-        """While requests and markers arrive in order, no transaction without late records is
-        committed on one partition and aborted on another.
+        """While requests and markers arrive in order, no transaction is committed on one partition
+        and aborted on another.
 
-        A late record counts only on one of these two partitions.
+        The claim leaves out two partitions if a record of the transaction was late on one of them.
         """
         return s.disordered | forall(
             any_of(
@@ -61,8 +65,8 @@ class Verification(VerificationLemmas):
     @invariant
     def no_hanging_transaction(s) -> Bool:
         """If a partition has a pending record, the coordinator's log has an open transaction with
-        the record's producer id and epoch and with this partition, and lacks the partition's
-        marker.
+        the record's producer id and epoch and with this partition. The partition does not have the
+        marker of this transaction yet.
 
         So a marker will end the record, in any order of requests and markers.
         """
@@ -81,9 +85,9 @@ class Verification(VerificationLemmas):
 
     @invariant
     def an_acknowledged_commit_stays(s) -> Bool:
-        """While requests and markers arrive in order, the log keeps a commit for which the
-        client has the response. No partition aborts a record of this transaction, if none of its
-        records was late on the partition.
+        """While requests and markers arrive in order, a transaction stays committed after its
+        client has the response to the commit. No partition aborts a record of this transaction,
+        unless a record of the transaction was late on the partition.
         """
         return s.disordered | forall(
             implies(
@@ -104,7 +108,7 @@ class Verification(VerificationLemmas):
     @invariant
     def only_the_newest_epoch_writes(s) -> Bool:
         """A pending record has the newest producer id and epoch of its transactional id, unless the
-        log has prepared the end of a transaction of this id.
+        coordinator's log has a prepared commit or abort for this transactional id.
 
         Here this claim follows from `no_hanging_transaction`.
         """

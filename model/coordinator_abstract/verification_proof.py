@@ -1,10 +1,10 @@
 """The lemmas about transaction version 1 with verification.
 
-The argument: while a partition has a verified request or a pending record, the coordinator's log
-has an open transaction of the same stamp. This transaction includes the partition, and the
-partition does not have the transaction's marker yet. The marker ends the record and removes the
-request's guard. The coordinator completes the transaction only after the marker is written. This
-argument does not depend on the order of requests.
+The argument: while a partition has a verified or a pending record, the coordinator's log has an
+open transaction with the record's producer id and epoch. This transaction includes the partition,
+and the partition does not have the transaction's marker yet. The marker ends the pending record,
+and removes the VerificationGuard of the verified record. The coordinator completes the transaction
+only after the marker is written. This argument does not depend on the order of requests.
 
 The claims about single transactions need a second argument. An instance begins a transaction only
 after it has the response that ends its previous transaction. So at most one transaction of an
@@ -58,12 +58,12 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def the_log_has_the_decision(s) -> Bool:
-        """If the log commits or aborts a transaction, the transaction is decided, and its marker
-        epoch is the one in the log.
+        """If the log's record commits or aborts a transaction, the transaction is in `committed` or
+        `aborted`. Its markers have the marker epoch of this record.
 
-        While requests and markers arrive in order, an ongoing transaction is not decided, and a
-        decided transaction has the result (commit or abort) that is in the log. An ongoing
-        transaction has no markers.
+        While requests and markers arrive in order, the transaction is in `committed` if and only if
+        the record commits. A transaction that is ongoing in the log is then in neither set. In any
+        order, it has no markers.
         """
         return forall(
             all_of(
@@ -91,10 +91,12 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def an_ongoing_record_follows(s) -> Bool:
-        """A record that adds a partition keeps the producer id, epoch and partitions of the log.
+        """A record that adds a partition has the producer id and epoch of the log's record before
+        it, and all partitions of that record.
 
-        While requests and markers arrive in order, the record also keeps the ongoing transaction,
-        and names no decided transaction.
+        While requests and markers arrive in order, the new record names the transaction that is
+        ongoing in the log, if there is one. The transaction that it names is neither committed nor
+        aborted.
         """
         return forall(
             implies(
@@ -121,7 +123,8 @@ class VerificationLemmas(VerificationActions):
         """If a record that prepares a commit or abort is being appended, its transaction is ongoing
         in the log.
 
-        The record lists the partitions of this transaction, and keeps the producer id in the log.
+        The record lists the partitions of this transaction, and has the producer id that the log
+        has.
         """
         return forall(
             implies(
@@ -144,7 +147,8 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def the_log_has_no_last_epoch(s) -> Bool:
-        """Each record and each transaction has an epoch below the largest possible one.
+        """Each transaction, and each record of the log without a commit or abort, has an epoch
+        below the largest possible one.
 
         Only a fence may use the largest epoch.
         """
@@ -211,7 +215,7 @@ class VerificationLemmas(VerificationActions):
     @lemma
     def an_acknowledged_commit_is_decided(s) -> Bool:
         """While requests and markers arrive in order, a transaction is committed if its client
-        has the response that it is committed.
+        has the response to the commit.
         """
         return s.disordered | forall(
             implies(s.confirmed[x] & s.commit_requested[x], s.committed[x]) for x in Transaction
@@ -219,10 +223,10 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def a_decision_raises_the_epoch(s) -> Bool:
-        """The markers of a transaction have its epoch or a larger one.
+        """The markers of a transaction have the epoch of the transaction's records or a larger one.
 
-        As long as the transactional id keeps its producer id, the epoch in the log is at least the
-        epoch of the markers.
+        While the log has the transaction's producer id, the epoch in the log is at least the epoch
+        of the markers.
         """
         return forall(
             implies(
@@ -242,8 +246,11 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def no_transaction_is_between(s) -> Bool:
-        """While the log has a commit or abort, no transaction of the producer id has an epoch
-        above `last_epoch`, the epoch before this commit or abort.
+        """While the log has a commit or abort, no transaction with the producer id `last_id` has an
+        epoch above `last_epoch`.
+
+        `last_id` and `last_epoch` are the producer id and epoch in the log before this commit or
+        abort.
         """
         return forall(
             implies(
@@ -260,8 +267,11 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def no_instance_is_between(s) -> Bool:
-        """While the log has a commit or abort, no instance with the producer id has an epoch
-        above `last_epoch`, the epoch before this commit or abort.
+        """While the log has a commit or abort, no instance with the producer id `last_id` has an
+        epoch above `last_epoch`.
+
+        `last_id` and `last_epoch` are the producer id and epoch in the log before this commit or
+        abort.
         """
         return forall(
             implies(
@@ -278,8 +288,11 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def the_last_decision_is_unconfirmed(s) -> Bool:
-        """While requests and markers arrive in order, the log has the decision of each current
-        transaction that is decided and whose client has no response yet.
+        """While requests and markers arrive in order, the log's newest record is the commit or
+        abort of a transaction if three things are true.
+
+        The transaction has the producer id and epoch in the log, it is committed or aborted, and
+        its client has no response yet.
         """
         return s.disordered | forall(
             implies(
@@ -295,8 +308,9 @@ class VerificationLemmas(VerificationActions):
     def an_added_partition_is_in_the_log_or_marked(s) -> Bool:
         """A partition is added only to a begun transaction.
 
-        While requests and markers arrive in order, a current transaction with a partition is
-        ongoing or decided.
+        While requests and markers arrive in order, a transaction to which a partition was added is
+        ongoing in the log, committed or aborted. This leaves out transactions whose producer id and
+        epoch are no longer those in the log.
         """
         return forall(
             implies(
@@ -316,11 +330,10 @@ class VerificationLemmas(VerificationActions):
         )
 
     def is_covered(s, x: Transaction, t: TopicPartition) -> Bool:
-        """True if the coordinator's log has an open transaction with the partition `t` and the
-        stamp of `x`.
+        """True if the coordinator's log has an open transaction with the partition `t`, and with
+        the producer id and epoch of `x`.
 
-        A stamp has a producer id and an epoch. The partition also lacks the marker of this open
-        transaction.
+        The partition must also lack the marker of this open transaction.
         """
         m = s.metadata_of(x)
         return all_of(
@@ -331,11 +344,12 @@ class VerificationLemmas(VerificationActions):
 
     @lemma
     def a_verified_request_is_covered(s) -> Bool:
-        """If a confirmed request still has its guard, the log has an open transaction of the
-        request's stamp, and the partition lacks the marker of this transaction.
+        """If the coordinator has confirmed the verification of a record and the leader still has
+        the VerificationGuard of this verification, the log has an open transaction with the
+        partition, and with the record's producer id and epoch.
 
-        The leader creates the guard when it begins to verify the request, and the coordinator
-        confirms the request. A stamp has a producer id and an epoch.
+        The partition lacks the marker of this open transaction. The leader creates the
+        VerificationGuard when it begins to verify the record.
         """
         return forall(
             implies(s.guarded[x][t] | s.vouched[x][t], s.begun[x])
@@ -349,7 +363,7 @@ class VerificationLemmas(VerificationActions):
         """A partition with pending records has seen no larger epoch of their producer id.
 
         While requests and markers arrive in order, pending records belong to the newest transaction
-        in the coordinator's log. This leaves out transactions with a late record in the
+        in the coordinator's log. This leaves out transactions of which a record was late on the
         partition.
         """
         return forall(

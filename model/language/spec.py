@@ -130,7 +130,8 @@ class Spec:
         return {}
 
     def init(self, *_chosen: Any, **_by_name: Any) -> None:
-        """Assigns the initial state, for any values of its parameters.
+        """Assigns an initial state. If `init` has parameters, each choice of their values gives one
+        initial state.
 
         A variable that `init` does not assign starts at its least value: false, 0, nothing.
         """

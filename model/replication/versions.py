@@ -258,9 +258,9 @@ class Kip320(Kip279):
         the offset.
 
         Kafka: Partition.maybeIncrementLeaderHW, on fetches of the leader's epoch only. Simplified:
-        the leader reads the followers' logs. The leader must not count a follower of an older
-        epoch. Between the two epochs there may be another leader. When the follower meets this
-        other leader, the follower may truncate the record. Without the comparison of epochs, the
+        the leader reads the followers' logs. The leader must not count a follower that is in an
+        older epoch. Such a follower may next follow a leader of an epoch between its own and the
+        present one, and truncate its record at this offset. Without the comparison of epochs, the
         variant `counts-old-epochs` breaks the claim `strong_isr` in 12 steps.
         """
         hw = s.replica[leader].high_watermark

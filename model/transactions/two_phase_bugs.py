@@ -1,5 +1,8 @@
 """Bugs of two-phase commit: each class changes the version `kip-939` so that a claim breaks.
 
+A new instance *keeps* the ongoing transaction of an older instance by InitProducerId with
+keepPreparedTxn, and ends this transaction as the database decided.
+
 No release has KIP-939, so nobody has reported these bugs. The rules of KIP-939 prevent them.
 
 Source: KIP-939.
@@ -55,7 +58,8 @@ class TimesOut(TwoPhaseCommit):
     in_force=UNRELEASED,
 )
 class AbortsPrepared(TwoPhaseCommit):
-    """The coordinator ignores keepPreparedTxn: a new instance aborts the ongoing transaction.
+    """The coordinator ignores keepPreparedTxn: it aborts the ongoing transaction when a new
+    instance starts.
 
     Kafka aborts the transaction only for clients without two-phase commit. This bug breaks the
     claim `a_database_commit_stays`.
@@ -74,11 +78,13 @@ class AbortsPrepared(TwoPhaseCommit):
     in_force=UNRELEASED,
 )
 class RaisesEpochOnce(TwoPhaseCommit):
-    """The coordinator does not raise the epoch when a new instance completes the transaction.
+    """The coordinator does not raise the epoch when a new instance ends the transaction of an older
+    one.
 
-    The epoch was raised by 1 for the new instance. After the abort, a retry of the old instance
-    looks as if its own abort had raised the epoch. So the coordinator answers with the epoch of the
-    new instance. This bug breaks the claim `no_two_instances_are_one`.
+    The coordinator raised the epoch only before, when the new instance started. After the new
+    instance has aborted the transaction, the old instance retries its own abort. This retry looks
+    as if the old instance's abort had raised the epoch. So the coordinator answers the old instance
+    with the epoch of the new instance. This bug breaks the claim `no_two_instances_are_one`.
     """
 
     def epoch_of_decision(s) -> ProducerEpoch:
@@ -99,8 +105,8 @@ class MarksNewId(TwoPhaseCommit):
     """The markers carry the producer id of the new instance, not the producer id of the records.
 
     The epochs of the old producer id ran out when the new instance received its epoch, so the new
-    instance has another producer id. Its markers do not close the transaction of the old producer
-    id. This bug breaks the claim `no_hanging_transaction`.
+    instance has another producer id. Markers with this other id do not close the transaction of the
+    old producer id. This bug breaks the claim `no_hanging_transaction`.
     """
 
     def stamp_of_markers(s, metadata: Metadata) -> Stamp:

@@ -1,14 +1,14 @@
-"""Two-phase commit: a database commits first, then the client, or a new instance of it, in Kafka.
+"""Two-phase commit: a database commits first, then the client or its new instance commits in Kafka.
 
 A client writes to a database and to Kafka. It *prepares* its transaction: all records are
 acknowledged. The database then commits its own part, together with the *prepared state*: the
 producer id and epoch of the transaction. After that, the client commits in Kafka.
 
 If the client crashes before it commits in Kafka, a new instance of the client sends InitProducerId
-with keepPreparedTxn. The coordinator keeps the ongoing transaction, and raises the epoch for the
-new instance. The new instance reads the prepared state from the database, and calls
-completeTransaction. If the prepared state names the ongoing transaction, Kafka commits the
-transaction, otherwise Kafka aborts it. So Kafka and the database both commit, or both abort.
+with keepPreparedTxn, and so *keeps* the ongoing transaction: the coordinator does not abort it, and
+raises the epoch for the new instance. The new instance reads the prepared state from the database,
+and calls completeTransaction. If the prepared state names the ongoing transaction, Kafka commits
+the transaction, otherwise Kafka aborts it. So Kafka and the database both commit, or both abort.
 
 A transaction of two-phase commit has no timeout. So it stays open until an instance completes it.
 
@@ -78,19 +78,20 @@ from model.variants import version
 class TwoPhaseCommit(Transactions):
     """Two-phase commit (KIP-939), with the rules of transaction version 2.
 
-    A new instance keeps the transaction of the old instance, and commits or aborts this transaction
-    as the database has decided.
+    A new instance keeps the ongoing transaction of the old instance (InitProducerId with
+    keepPreparedTxn), and commits or aborts this transaction as the database has decided.
     """
 
     instances: Annotated[int, range(1, 5)] = 2
 
     in_database: Set[Transaction]  # the database has committed, together with the prepared state
-    kept: Map[Instance, Transaction | Nothing]  # to be completed by this new instance
+    kept: Map[Instance, Transaction | Nothing]  # this new instance must complete it
 
     # ---- the coordinator
 
     def may_fence(s) -> Bool:
-        """Always false: the transaction has no timeout, and a new instance keeps the transaction.
+        """Always false: the transaction has no timeout, and a new instance does not cause its
+        abort.
 
         Kafka: TransactionStateManager.timedOutTransactions. In the variant `times-out`, the
         coordinator aborts a transaction that timed out. The variant breaks the claim
@@ -99,7 +100,9 @@ class TwoPhaseCommit(Transactions):
         return false
 
     def keep(s, i: Instance) -> None:
-        """Keeps the ongoing transaction, and raises the epoch for the new instance."""
+        """Appends a record of the ongoing transaction with the next epoch, which the new
+        instance receives.
+        """
         m = s.metadata
         stamp = s.next_stamp(s.is_exhausted(m.producer_epoch))
         s.write(
@@ -109,22 +112,23 @@ class TwoPhaseCommit(Transactions):
 
     @action
     def keep_prepared(s, i: Instance) -> None:
-        """A new instance receives the next epoch; the ongoing transaction stays as it is.
+        """The coordinator keeps the ongoing transaction for a new instance, and gives this instance
+        the next epoch.
 
         Kafka: KIP-939, InitProducerId with keepPreparedTxn; the response has the producer id and
         epoch of the ongoing transaction too. Simplified: the transaction's number stands for this
-        pair. If the coordinator aborts the transaction instead, as for other clients, the variant
-        `aborts-prepared` breaks the claim `a_database_commit_stays` in 8 steps.
+        pair. If the coordinator aborts the transaction instead, as for clients without two-phase
+        commit, the variant `aborts-prepared` breaks the claim `a_database_commit_stays` in 8 steps.
         """
         when(~s.is_busy(), s.metadata.state == ONGOING, s.may_init(i))
         s.keep(i)
 
     def take_effect(s, metadata: Metadata, answering: Instance | Nothing) -> None:
-        """Applies a committed record of the coordinator's log, and sends the response to
+        """Applies a committed record of the coordinator's log, and answers the instance
         `answering`.
 
-        The instance `answering`, if any, keeps the transaction of the record if the transaction is
-        ongoing.
+        If the record has an ongoing transaction, this instance, if any, sent InitProducerId with
+        keepPreparedTxn. Then the instance keeps the transaction, to end it.
         """
         for i in Instance:
             keeps = (answering == i) & (metadata.state == ONGOING)
@@ -132,10 +136,11 @@ class TwoPhaseCommit(Transactions):
         super().take_effect(metadata, answering)
 
     def stamp_of_markers(s, metadata: Metadata) -> Stamp:
-        """Returns the producer id of the transaction's records, and their epoch plus 1.
+        """Returns the producer id and epoch of a transaction's markers: the producer id of its
+        records, and the epoch of its records plus 1.
 
-        The new instance may have another producer id. A marker with the new producer id closes no
-        record of the transaction: the variant `marks-new-id` breaks the claim
+        A new instance that keeps the transaction may have another producer id. A marker with this
+        other id closes no record of the transaction: the variant `marks-new-id` breaks the claim
         `no_hanging_transaction` in 10 steps.
         """
         records = s.stamp[metadata.transaction]
@@ -145,7 +150,8 @@ class TwoPhaseCommit(Transactions):
 
     @action
     def begin(s, k: Transaction, i: Instance) -> None:
-        """A client begins a transaction, unless the client still has a transaction to complete.
+        """A client begins a transaction, unless the client must still complete the transaction of
+        an older instance.
 
         Kafka: TransactionManager.beginTransaction. Simplified: like the action `begin` of the
         version `v2`, with the same guards. Without the guard that the client has no transaction to
@@ -172,11 +178,12 @@ class TwoPhaseCommit(Transactions):
         return super().may_ask(k, COMMIT) & s.may_ask_for_nothing(k, COMMIT)
 
     def may_decide(s, i: Instance) -> Bool:
-        """True if the database accepts a commit of the instance: no newer instance has started.
+        """True if the database accepts a commit of the instance: no newer instance has a producer
+        id.
 
         Kafka cannot enforce this rule. Simplified: the database refuses the old instance as soon as
-        a newer one has its producer id. A real application may refuse the old instance later, but
-        before the newer instance reads the prepared state. Without the rule, the variant
+        a newer instance has a producer id. A real application may refuse the old instance later,
+        but before the newer instance reads the prepared state. Without the rule, the variant
         `zombie-commits-database` breaks the claim `a_database_commit_stays` in 9 steps.
         """
         return forall(implies(i < j, s.producer[j].producer_id == nothing) for j in Instance)
@@ -197,7 +204,9 @@ class TwoPhaseCommit(Transactions):
     # ---- the new instance
 
     def is_recorded(s, j: Transaction, k: Transaction) -> Bool:
-        """True if the prepared state of `j` is that of `k`: the same producer id and epoch."""
+        """True if the transactions `j` and `k` have the same prepared state: the same producer
+        id and epoch.
+        """
         return s.stamp[j] == s.stamp[k]
 
     def matches(s, k: Transaction) -> Bool:
@@ -250,7 +259,7 @@ class TwoPhaseCommit(Transactions):
     @invariant
     def a_database_commit_stays(s) -> Bool:
         """If the database has committed its part of a transaction, Kafka never aborts the
-        transaction, and has all of its records.
+        transaction, and Kafka has all records of the transaction.
         """
         return forall(
             implies(
@@ -297,7 +306,8 @@ class TwoPhaseCommit(Transactions):
         """Every open transaction that a new instance of the client keeps is eventually closed by a
         marker.
 
-        Without a new instance, a transaction may stay open for ever: it has no timeout.
+        The new instance keeps the transaction by InitProducerId with keepPreparedTxn. Without a new
+        instance, a transaction may stay open for ever, because it has no timeout.
         """
         is_kept = exists(s.is_in(p, o, k) & (s.kept[i] == k) for k in Transaction for i in Instance)
         return leads_to(s.is_open(p, o) & is_kept, ~s.is_open(p, o))

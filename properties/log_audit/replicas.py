@@ -8,8 +8,8 @@ high watermark may be lower than the real one, so not all committed records are 
 Source: Kafka documentation, "Replication"; replication-offset-checkpoint, ReplicaManager.
 Simplified: an offset that only one replica has is no difference, because each replica is compacted
 at its own time. The check `offset-gap` reports gaps. After an unclean election, a replica's
-checkpoint may still count records that the replica has truncated. Differences at their offsets are
-reported, because the replicas do differ at these offsets.
+checkpointed high watermark may be too high, because the replica has truncated records below it. So
+records that are not committed may be compared too. If such records differ, they are reported.
 """
 
 from __future__ import annotations

@@ -73,9 +73,9 @@ class ContinuationRefinement(Refinement):
     def _commits(self, step: Step) -> Iterator[Call]:
         """Yields the abstract action `commit_append` if the step commits an append to the log.
 
-        Some steps commit their append at once. An append may also repeat the last record. In the
-        detailed spec, only the pending response then shows this append. So the step that loses the
-        response counts as the commit of this append.
+        Some steps append a record and commit it at once. If an append only repeats the last record,
+        the detailed log does not change: only the pending response shows this append. So the step
+        that loses this response counts as the commit of the append.
         """
         yield from super()._commits(step)
         is_immediate = step.action == "raise_epoch" and not self.detailed.appends_wait()

@@ -1,17 +1,21 @@
 """The version `kip-939` of `transactions` takes only steps that `coordinator-abstract` allows.
 
+A new instance *keeps* the ongoing transaction of an older instance by InitProducerId with
+keepPreparedTxn (KIP-939), and ends this transaction as the database decided.
+
 The abstract spec, in its version `kip-939`, remembers more than the detailed state: the refusals of
 the database, the requests of new instances, and which instance kept a transaction. So both specs
-are explored together (`history_mapping`), and all other variables are compared, by the mapping of
+are explored together (`history_mapping`). All other variables are compared, by the mapping of
 states.
 
-A new instance that ends the kept transaction is two abstract steps: it reads the database and sends
-its request, and the coordinator prepares the commit or abort. The request remains if the
-coordinator fails, so it is sent only once.
+When a new instance ends the kept transaction, one detailed step is two abstract steps. First the
+instance reads the database and sends its request, then the coordinator prepares the commit or
+abort. If the coordinator fails before this is committed, the detailed step may be repeated.
+The abstract spec still has the request, so the mapping sends no second request.
 
 Source: Abadi and Lamport, The Existence of Refinement Mappings (history variables).
-Simplified: as in `detailed_coordinator`. Whether both specs accept the same markers is not
-compared, as it is there.
+Simplified: as in `detailed_coordinator`. In addition, this module does not compare whether both
+specs accept the same markers.
 """
 
 from __future__ import annotations
@@ -41,14 +45,20 @@ FORGOTTEN: Final = {  # history variables of the abstract spec
 
 
 class KeptStates(Refinement):
-    """The mapping of states and steps: a kept transaction has an epoch of its own."""
+    """Maps the states and steps of the detailed spec to the abstract spec.
+
+    The abstract record of a kept transaction (keepPreparedTxn) reserves an epoch for the markers.
+    The detailed record does not, so the mapping computes this epoch.
+    """
 
     @cached_property
     def abstract(self) -> AbstractTwoPhaseCommit:
         return AbstractTwoPhaseCommit(**self.bounds())
 
     def abstraction(self, state: State) -> State:
-        """Returns the abstract state of a detailed state, without the history variables."""
+        """Returns the abstract state of a detailed state, without the history variables
+        (`FORGOTTEN`).
+        """
         out: Cells = {**super().abstraction(state), ("two_phase", (ID,)): True}
         for k in range(self.detailed.transactions):
             out["in_database", (k,)] = state["in_database", (k,)]
@@ -57,7 +67,9 @@ class KeptStates(Refinement):
         return out
 
     def _metadata(self, state: State, of: str, to: str, out: Cells) -> None:
-        """Maps a record of the log. The markers of a transaction have the epoch after its own."""
+        """Maps a record of the log. The epoch of a transaction's markers is the epoch of its
+        records plus 1.
+        """
         super()._metadata(state, of, to, out)
         k = as_int(state[f"{of}transaction", ()])
         known_as = TransactionState.labels[as_int(state[f"{of}state", ()])]
@@ -119,7 +131,9 @@ class KeptTransactionsRefinement(HistoryMapping[Transactions]):
 
 
 def _is_sent(call: Call, abstract: State) -> bool:
-    """True if the call is a request that its instance has sent before."""
+    """True if the call sends a request to end a kept transaction that its instance has sent
+    before.
+    """
     if call.action != "request_completion":
         return False
     (i,) = call.arguments

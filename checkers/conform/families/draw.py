@@ -18,7 +18,9 @@ Case = tuple[str, Any]  # the note of a request, and its arguments
 
 @dataclass(slots=True)
 class Draw:
-    """Builds a random sequence of requests: the source of random numbers, and the steps so far."""
+    """A random sequence of requests under construction: `random` makes the random choices, and
+    `steps` has the steps so far.
+    """
 
     random: Random
     steps: list[Step] = field(default_factory=list[Step])

@@ -133,7 +133,8 @@ def _identity_last(
 
 
 def _scalar(value: object, name: object) -> pa.Scalar | str:
-    """Returns the value of a partition as a value of the column, or why it is none.
+    """Returns the value of a partition, converted to the type of the column, or a text with the
+    reason why it cannot be converted.
 
     Avro has a date as days, a time as microseconds, and a decimal as the bytes of an integer.
     """

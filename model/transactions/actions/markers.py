@@ -1,7 +1,7 @@
 """The actions of markers: partitions append them, then the coordinator completes the transaction.
 
 After the coordinator has decided to commit or abort, it sends markers until every partition has
-appended one. So a marker may arrive twice, and the first copy may arrive during a later
+appended one. So a marker may arrive twice: a delayed copy of it may arrive during a later
 transaction.
 
 Source: KIP-98; KIP-890; KAFKA-19446.

@@ -133,11 +133,12 @@ def possible_steps(
     """Yields the wr dependencies that can be in a cycle of dependencies of these kinds.
 
     A wr dependency leads from the operation that sent a record to the one that read it. A cycle
-    needs a dependency that begins at the reader, so the reader, or later its process, sent a
-    record. It also needs one that ends at the sender, so the sender, or earlier its process, polled
-    a record. The order of the process counts only if `kinds` has `process`. With `realtime`, every
-    dependency can be in a cycle. With `ww_deps`, a ww dependency may end at the sender, so the
-    sender need not have polled.
+    needs a dependency that begins at the reader. So the reader, or a later operation of its
+    process, sent a record. The cycle also needs a dependency that ends at the sender. So the
+    sender, or an earlier operation of its process, polled a record. Earlier and later operations of
+    a process count only if `kinds` has `process`. With `realtime`, every dependency can be in a
+    cycle. With `ww_deps`, a ww dependency may end at the sender, so the sender need not have
+    polled.
     """
 
     sending, polling = (

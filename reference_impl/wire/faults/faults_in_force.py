@@ -1,6 +1,7 @@
 """The faults of a cluster: the fault rules in force, the log of requests, and the planned faults.
 
-A rule acts before the broker handles a request, or with `applied` after it.
+A rule acts before the broker handles a request. A rule with the field `applied` acts after the
+broker has handled it.
 
     a broker                      FaultsInForce
     a request has arrived    ->   the rules without `applied` act on it; each rule counts it

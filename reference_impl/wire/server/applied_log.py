@@ -7,8 +7,9 @@ A line is written when the broker acknowledges the batch. With acks=1 this is af
 append; with acks=all it is after the replication to all in-sync replicas. The field `answered` is
 false if a fault dropped the acknowledgement on its way to the client.
 
-A retry that was detected as a duplicate has a line of its own with the same offset. A batch that
-was appended but never acknowledged has no line, so counts from this log are lower bounds.
+A retry that was detected as a duplicate has a line of its own with the same offset, so readers
+count each record only once (`applied`). A batch that was appended but never acknowledged has no
+line. So the number of different records in this log is a lower bound on the appended records.
 """
 
 from __future__ import annotations

@@ -96,8 +96,9 @@ def find_info_senders(
     """Returns the operations that did not end ok but sent a polled value, with their logical times.
 
     Logical times order operations by their ends. The end of an operation O that did not end ok is
-    unknown. So O is placed directly after the last operation that had ended ok before O began. A
-    value counts only if it was polled at an offset where no send of it was acknowledged.
+    unknown. So O is placed directly after the last operation that had ended ok before O began. The
+    function considers only unconfirmed values. A value is unconfirmed if it was polled at an offset
+    where no send of this value was acknowledged.
     """
     sends = unconfirmed.sends
     ops = distinct(sends.ints("op")[sends.ints("role") != SEND_OK])
