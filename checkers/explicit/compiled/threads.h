@@ -12,8 +12,12 @@
       states in its part of the hash set into their slots.
 
    So the states have the numbers and the parents that one thread gives them, and each search has the
-   same result with any number of threads. While the threads meet, the last one does the work that has
-   no parts: it makes room in the store, and it adds new halves. */
+   same result with any number of threads. The exception is a search that meets an undefined term. One
+   thread no longer evaluates a claim that is violated, but other threads may still find it undefined
+   in a later state of the same level.
+
+   While the threads meet, the last one does the work that has no parts: it makes room in the store,
+   and it adds new halves. */
 
 enum { SPINS = 100000 }; /* looks for the other threads before one sleeps, about 100 us */
 
