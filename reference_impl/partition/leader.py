@@ -85,9 +85,10 @@ def become_leader(
     state: PartitionState,
     context: Context,
 ) -> StepResult[Leader]:
-    """Returns a new leader, and the effects of its first step.
+    """Returns the leader that a replica becomes, and its first effects, such as a timer for lag.
 
-    Its leader epoch starts at the end offset of its log.
+    An effect is something that the broker must do next. The leader epoch starts at the end offset
+    of the replica's log.
     """
     leader = Leader(
         topic_partition=topic_partition,
