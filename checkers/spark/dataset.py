@@ -107,9 +107,10 @@ class SparkDataset:
             return [kernel.schema.empty_table() for kernel in kernels]
         some = replace(self, partitions=tuple(partition for _, partition in needed))
         with some._watched(titles(kernels)), self._shared_folder() as folder:
-            run = partial(process, needed, tuple(kernels), self.hash_seed, None, folder)
+            codec = codec_for(self.rows, folder) if folder else None
+            run = partial(process, needed, tuple(kernels), self.hash_seed, None, folder, codec)
             task = partial(run_shared, shared(run, folder / "task")) if folder else run
-            # The tables of the result stay mapped into memory after their files are removed.
+            # Tables that are not compressed stay mapped into memory after their files are removed.
             return _collected(some._tasks(task), kernels, self.measured, self.source)
 
     @contextmanager
@@ -137,6 +138,7 @@ class SparkDataset:
             tuple(kernels.values()),
             self.hash_seed,
             partitions,
+            None,
             None,
         )
         tasks = self._tasks_for(partitions)

@@ -87,6 +87,7 @@ def process(
     hash_seed: int,
     targets: int | None,  # the number of shuffle partitions; None: the driver collects the results
     folder: Path | None,  # where large tables go, if the driver can read files here
+    codec: Codec,  # the compression of these files
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Runs the kernels on some partitions; yields a row for each table that a kernel returns.
@@ -103,7 +104,7 @@ def process(
             parts = iter([(0, result)]) if targets is None else split_by_key(result, targets)
             for target, table in parts:
                 if folder and table.nbytes > LARGE:
-                    file = spill(table, folder / f"{kernel}-of-{os.getpid()}.arrow")
+                    file = spill(table, folder / f"{kernel}-of-{os.getpid()}.arrow", codec)
                     yield cell_row(kernel, IN_FILE, number, pickle.dumps(file))
                 else:
                     yield table_cell(kernel, target, number, table)
