@@ -1,8 +1,7 @@
 """Audits log directories in this process, and defines what all audit engines share.
 
-The first checks need only one topic partition, and run on each of them (`partition_checks`). They
-report violations, and collect data such as the open transactions. Then the checks that compare
-topic partitions run on the collected data (`cross_partition`).
+First run the checks that need only one topic partition. They also collect data, such as the open
+transactions. Then the checks that compare topic partitions run on the collected data.
 """
 
 from __future__ import annotations
@@ -33,12 +32,10 @@ Outcome = Literal["holds", "violated", "undecided", "nothing checked"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The verdict on one check, and a table with one row for each violation.
+    """The verdict on one check.
 
-    A check with a row is `violated`. If `permitted` is True, the check does not make the whole
-    audit `violated`. An example is an incomplete last batch after a crash of the broker. The check
-    for messages of an old format is `undecided` instead of `violated`, because these messages are
-    not audited.
+    A check with a row is `violated`, even if all rows are permitted. The check for messages of an
+    old format is `undecided` instead, because these messages are not audited.
     """
 
     check: Check
@@ -53,8 +50,6 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """The result of an audit: counts of the data that was read, and one decision per check."""
-
     logs: int
     partitions: int
     segments: int
@@ -63,10 +58,9 @@ class Audit:
 
     @property
     def verdict(self) -> Outcome:
-        """Returns the verdict: `violated`, `undecided`, `holds`, or `nothing checked`.
+        """Returns the verdict; violations that Kafka's documents permit do not count.
 
-        The last one means that no record batch was read. Violations that Kafka's documents permit
-        do not count.
+        It is `nothing checked` if no record batch was read.
         """
         if any(d.verdict == "violated" and not d.permitted for d in self.decisions):
             return "violated"
@@ -85,16 +79,12 @@ class Engine(Protocol):
     """Runs the checks of every topic partition, in this process or on Spark."""
 
     def judged(self) -> pa.Table:
-        """Returns the results of the checks that need only one topic partition.
-
-        The checks run for each topic partition.
-        """
+        """Returns the results of the checks that need only one topic partition."""
         ...
 
     def compared(self, suspects: pa.Table) -> pa.Table:
-        """Returns a table of the records that differ between replicas.
-
-        The argument is a table of batches that differ; only their records are compared.
+        """Returns the records that differ between replicas, among those of the batches in
+        `suspects`.
         """
         ...
 
@@ -112,10 +102,6 @@ def audit(
 
 
 def audit_of(dirs: LogDirs, engine: Engine, chosen: Sequence[Check]) -> Audit:
-    """Audits log directories; returns a verdict for each chosen check.
-
-    The engine runs the checks, in this process or on Spark.
-    """
     found = engine.judged() if dirs.logs else FOUND.empty_table()
     batches = unpacked(found, "batches").observations
     everything = _everything(dirs, engine, found) if batches else {}

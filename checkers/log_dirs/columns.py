@@ -1,9 +1,4 @@
-"""A replica's log as columns: its batches in file order, as NumPy arrays.
-
-A row is one batch. A batch is *sound* if its format is known and its checksum is right. A row is
-`joined` if its batch and the previous one are sound. Adjacent sound batches without an offset gap
-form a range, and have the same range number.
-"""
+"""A replica's log as columns: its batches in file order, as NumPy arrays."""
 
 from __future__ import annotations
 
@@ -34,7 +29,11 @@ _NUMBERS: Final = [name for name in BATCHES.names if name not in ("partition", "
 
 
 class Log:
-    """A replica's log as a table of arrays: each row is a record batch."""
+    """A replica's log as a table of arrays: each row is a record batch.
+
+    A batch is *sound* if its format is known and its checksum is right. Adjacent sound batches
+    without an offset gap form a *range*. Each other batch is a range of its own.
+    """
 
     def __init__(self, metadata: LogMetadata, first_segment: int, rows: pa.Table) -> None:
         columns: Columns = {n: rows[n].to_numpy().astype(np.int64) for n in _NUMBERS}
@@ -56,37 +55,22 @@ class Log:
 
     @cached_property
     def joined(self) -> Flags:
-        """Returns a mask of the sound batches that directly follow another sound batch of the log.
-
-        A sound batch has a known format and the right checksum.
-        """
+        """Returns a mask of the sound batches that directly follow another sound batch."""
         before: Flags = np.append(False, self.is_sound[:-1])[: len(self.base)]
         return self.is_sound & before
 
     @cached_property
     def next_offset(self) -> Ints:
-        """Returns, for each record batch, the offset after the last offset of the previous batch.
-
-        The result is 0 for the first batch.
-        """
+        """Returns, for each batch, the offset after the previous batch; 0 for the first batch."""
         return np.append(0, self.last[:-1] + 1)[: len(self.base)]
 
     @cached_property
     def range_number(self) -> Ints:
-        """Returns, for each record batch, the number of its range.
-
-        A range is a series of adjacent sound batches without an offset gap. A sound batch has a
-        known format and the right checksum. Each other batch is a range of its own.
-        """
         return np.cumsum(~(self.joined & (self.base == self.next_offset)))
 
     @cached_property
     def range_base(self) -> Ints:
-        """Returns, for each record batch, the first offset of its range.
-
-        A range is a series of adjacent sound batches without an offset gap. A sound batch has a
-        known format and the right checksum.
-        """
+        """Returns, for each batch, the first offset of its range."""
         _, first, of = np.unique(self.range_number, return_index=True, return_inverse=True)
         return self.base[first][of]
 
@@ -98,18 +82,11 @@ class Log:
 
     @cached_property
     def ascends(self) -> bool:
-        """Returns True if the sound batches are in offset order and do not overlap.
-
-        A sound batch has a known format and the right checksum.
-        """
+        """Returns True if the sound batches are in offset order and do not overlap."""
         return bool((self.base[self.sound[1:]] > self.last[self.sound[:-1]]).all())
 
     def covering(self, offset: int) -> Ints:
-        """Returns the row numbers of the sound batches whose offset range contains the offset.
-
-        A sound batch has a known format and the right checksum. Its offset range begins at its base
-        offset and ends at its last offset.
-        """
+        """Returns the row numbers of the sound batches that contain the offset."""
         rows = self.sound
         if self.ascends:  # at most one batch covers the offset, found by binary search
             at = int(np.searchsorted(self.base[rows], offset, side="right"))
@@ -124,8 +101,7 @@ class Log:
     def end(self) -> tuple[int, int, str]:
         """Returns the log end offset, its byte position and its segment file.
 
-        If the log has no batches, the log end offset is the base offset of the newest segment, at
-        byte 0.
+        A log without batches ends at the base offset of its newest segment, at byte 0.
         """
         batches = np.flatnonzero(self.is_batch)
         if not len(batches):
@@ -135,17 +111,13 @@ class Log:
         return int(self.last[last]) + 1, position, str(self.names[self.segment[last]])
 
     def by_producer(self, rows: Ints) -> Ints:
-        """Returns the rows of `rows` whose batch has a producer id, ordered by this id.
-
-        The batches of one producer stay in log order.
-        """
+        """Returns the rows whose batch has a producer id, ordered by this id, then in log order."""
         rows = rows[self.of["producer_id"][rows] >= 0]
         return rows[np.argsort(self.of["producer_id"][rows], kind="stable")]
 
     def successive(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Returns all pairs of consecutive batches of one producer among the batches `rows`.
-
-        The result is two arrays of row numbers: the earlier and the later batches.
+        """Returns all pairs of consecutive batches of one producer among `rows`: the earlier and
+        the later batches.
         """
         rows = self.by_producer(rows)
         same = self.of["producer_id"][rows[1:]] == self.of["producer_id"][rows[:-1]]
@@ -161,11 +133,10 @@ class Log:
         }
 
     def rows(self, row: type[Location], at: Ints, **more: npt.NDArray[Any] | list[str]) -> pa.Table:
-        """Returns a table with one violation for each batch in `at`, an array of batch numbers.
+        """Returns a table with one violation for each batch in `at`, an array of row numbers.
 
-        The first columns locate the batch: topic partition, offset, replica, segment and byte.
-        `more` has the values of all other columns. The columns are the fields of `row`, a
-        dataclass of violations.
+        Its columns are the fields of the dataclass `row`: first those of the batch's location, then
+        `more`.
         """
         return pa.table({**self.place(at), **more}, schema=row_schema(row))
 

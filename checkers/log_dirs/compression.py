@@ -21,13 +21,13 @@ _CHUNK: Final = struct.Struct(">i")
 
 
 class NotPacked(ValueError):
-    """Raised if bytes are not compressed in the way that the attributes of their batch declare."""
+    """Bytes that are not compressed in the way that the attributes of their batch declare."""
 
 
 def unpacked(attributes: int, data: bytes) -> bytes:
-    """Returns a batch's decompressed records; raises NotPacked if the data cannot be decompressed.
+    """Returns a batch's decompressed records; `attributes` are those of the batch header.
 
-    `attributes` are those of the batch header, which name the compression type.
+    Raises NotPacked if the data cannot be decompressed.
     """
     kind = attributes & KIND
     if kind == 0:

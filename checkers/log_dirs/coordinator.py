@@ -4,10 +4,9 @@ The topic `__transaction_state` is compacted: the last value of a key counts, an
 deletes the key. In each partition of the topic, the replica with the longest log is read.
 
 Source: Kafka message schemas TransactionLogKey and TransactionLogValue, versions 0 and 1.
-Simplified: one process reads the whole topic, batch by batch; this suffices because a compacted
-topic is small. A batch with a wrong checksum is skipped. A value that is malformed or of an unknown
-version is skipped. If a producer has no state here, the audit decides by age alone whether its open
-transaction hangs.
+Simplified: one process reads the whole topic. A batch with a wrong checksum is skipped, and so is a
+value that is malformed or of an unknown version. If a producer has no state here, the audit decides
+by age alone whether its open transaction hangs.
 """
 
 from __future__ import annotations
@@ -33,10 +32,7 @@ _LENGTH: Final = struct.Struct(">h")
 
 
 def coordinated(dirs: LogDirs) -> tuple[CoordinatorEntry, ...]:
-    """Returns the last state of every transactional id in `__transaction_state`, sorted by id.
-
-    Ids whose state was deleted are left out.
-    """
+    """Returns the last state of every transactional id that is not deleted, sorted by id."""
     longest: dict[str, tuple[tuple[str, int], LogMetadata]] = {}
     for log in dirs.logs:
         if log.partition.startswith(TOPIC):

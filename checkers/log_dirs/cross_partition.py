@@ -30,11 +30,7 @@ _BY_PLACE: Final = [(name, "ascending") for name in ("partition", "offset", "rep
 def open_transactions(
     found: Found, newest_ms: int, coordinated: Sequence[CoordinatorEntry]
 ) -> Iterator[Found]:
-    """Yields the results of two checks: open transactions that may still end, and hanging ones.
-
-    A hanging transaction is open and will never end. Without open transactions, both results are
-    empty.
-    """
+    """Yields the results of two checks: open transactions that may still end, and hanging ones."""
     by_producer = {one.producer_id: one for one in coordinated}
     rows: dict[bool, list[OpenTransaction]] = {False: [], True: []}
     for row in found.rows.to_pylist():

@@ -51,7 +51,7 @@ ABORTED: Final = struct.Struct(">hqqqq")  # version, producer id, first, last, l
 
 
 class UnreadableLogDir(InputFault):
-    """Raised if a folder has no logs, or if a file next to the logs is malformed."""
+    """A folder that has no logs, or a malformed file next to the logs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +66,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """A topic partition, and where a `LogDirs` has its logs (one per replica) and segments.
-
-    `logs` and `segments` are ranges of indexes into the tuples `logs` and `segments` of the
+    """A topic partition; `logs` and `segments` are ranges of indexes into those of the
     `LogDirs`.
     """
 
@@ -79,10 +77,10 @@ class Partition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogDirs:
-    """All logs, segments and topic partitions of an audit, as tuples in a fixed order.
+    """All logs, segments and topic partitions of an audit, ordered by topic partition, replica and
+    offset.
 
-    The order is by topic partition, then replica, then offset. The number of a log, of a segment or
-    of a topic partition is its index in the tuple.
+    The number of a log, of a segment or of a topic partition is its index in the tuple.
     """
 
     logs: tuple[LogMetadata, ...]
@@ -121,9 +119,8 @@ class LogDirs:
 def log_dirs(folders: Sequence[Path]) -> LogDirs:
     """Returns the logs in the folders.
 
-    A folder is one directory of a broker's `log.dirs`, or the folder of one partition in it.
-
-    Raises UnreadableLogDir for a folder without logs or with a malformed file.
+    A folder is one directory of a broker's `log.dirs`, or the folder of one partition in it. Raises
+    UnreadableLogDir for a folder without logs or with a malformed file.
     """
     logs: list[LogMetadata] = []
     replicas: dict[Path, str] = {}

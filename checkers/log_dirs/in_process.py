@@ -1,5 +1,3 @@
-"""Checks the log folders of every topic partition in this process, one partition at a time."""
-
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -15,10 +13,7 @@ from checkers.progress import Progress, Watcher
 
 @dataclass(frozen=True, slots=True)
 class InProcess:
-    """The audit engine that checks every topic partition in this process.
-
-    The engine calls `watch` with the progress before each segment.
-    """
+    """Checks every topic partition in this process; calls `watch` before each segment."""
 
     dirs: LogDirs
     watch: Watcher

@@ -1,7 +1,5 @@
 """Checks one log: its bytes, its offsets, its leader epochs, and its log end offset.
 
-The checks are computed on the columns of a log.
-
 Source: `properties.log_audit`, which defines the checks.
 """
 
@@ -23,10 +21,7 @@ from properties.log_audit.replicas import BeyondEnd
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The result of one check: its violations (`rows`), and how many things it checked.
-
-    `observations` is the number of these things, such as batches.
-    """
+    """The result of one check: its violations, and how many things (such as batches) it checked."""
 
     check: str
     observations: int
@@ -34,11 +29,7 @@ class Found:
 
 
 def integrity(log: Log) -> Iterator[Found]:
-    """Yields the results of the five checks of a log's bytes.
-
-    They look for a torn tail, unreadable bytes, wrong checksums, malformed records, and old
-    formats.
-    """
+    """Yields the results of the five checks of a log's bytes."""
     fault, newest = log.of["fault"], log.segment == len(log.names) - 1
     segments, batches = len(log.names), int(log.is_batch.sum())
     tail = (fault == TORN) & newest
@@ -64,8 +55,8 @@ def integrity(log: Log) -> Iterator[Found]:
 def offsets(log: Log, cleaned_to: int) -> Iterator[Found]:
     """Yields the results of two checks: `offset-order` and `offset-gap`.
 
-    The first finds offsets that do not ascend, the second finds gaps between offsets. Gaps that end
-    at or below the offset `cleaned_to` do not count, because compaction may have made them.
+    Gaps that end at or below the offset `cleaned_to` do not count, because compaction may have made
+    them.
     """
     named = np.array([int(name.partition(".")[0]) for name in log.names], np.int64)
     least = np.maximum(named[log.segment], np.where(log.joined, log.next_offset, 0))
@@ -84,10 +75,8 @@ def offsets(log: Log, cleaned_to: int) -> Iterator[Found]:
 
 
 def leader_epochs(log: Log) -> Iterator[Found]:
-    """Yields the results of two checks of leader epochs.
-
-    The first check finds leader epochs that decrease. The second check finds leader epochs that
-    differ from the file `leader-epoch-checkpoint`.
+    """Yields two results: leader epochs that decrease, and those that differ from the file
+    `leader-epoch-checkpoint`.
     """
     epoch = log.of["leader_epoch"]
     with_epoch = log.sound[epoch[log.sound] >= 0]
@@ -114,10 +103,8 @@ def leader_epochs(log: Log) -> Iterator[Found]:
 
 
 def end(log: Log) -> Found:
-    """Checks that the log reaches the high watermark in the checkpoint file.
-
-    The result has a violation if the log ends below the high watermark. Without a checkpoint file,
-    nothing is checked.
+    """Checks that the log reaches the high watermark in the checkpoint file, if there is this
+    file.
     """
     high_watermark = log.metadata.high_watermark
     offset, position, segment = log.end

@@ -1,9 +1,7 @@
 """The checks that need only one topic partition, with all its replicas.
 
-Each replica is checked on its own and against the others. `check_partition` reads the record
-batches. `compare_records` reads the records of batches that differ between replicas. Both return a
-table with the schema FOUND. A row is the result of one check: its name, the number of things that
-it checked, and an embedded table of violations.
+The results are tables with the schema FOUND. A row is the result of one check: its name, the number
+of things that it checked, and an embedded table of violations.
 
 Simplified: the headers of a topic partition's batches must fit into memory, with about 200 bytes
 for each batch.
@@ -80,10 +78,8 @@ def _of_one_log(log: Log, cleaned_to: int) -> Iterator[Found]:
 
 
 def compare_records(partition: int, rows: pa.Table, suspects: pa.Table, dirs: LogDirs) -> pa.Table:
-    """Compares the records of one topic partition between its replicas.
-
-    Only the records of the batches in `suspects` are compared. Returns a table with the records
-    that differ.
+    """Returns the records that differ between replicas, among those of the batches in
+    `suspects`.
     """
     its = suspects.filter(pa.array(suspects["partition"].to_numpy() == partition))
     return _packed([replicas.compare_suspects(rows, its, dirs)])
@@ -108,10 +104,7 @@ def _stream(rows: pa.Table) -> bytes:
 
 
 def unpacked(found: pa.Table, check: str) -> Found:
-    """Merges the results of one check on all topic partitions into one result.
-
-    The merged result has all violations, and the total number of things that were checked.
-    """
+    """Merges the results of one check on all topic partitions into one result."""
     its = found.filter(pa.array(found["check"].to_numpy(zero_copy_only=False) == check))
     streams = (pa.ipc.open_stream(rows).read_all() for rows in its["rows"].to_pylist())
     tables = [table for table in streams if table.num_columns]

@@ -105,8 +105,7 @@ def transactions(log: Log) -> Iterator[Found]:
     """Yields missing transaction markers, repeated markers, and markers with a raised epoch.
 
     A marker has a raised epoch if its producer epoch is newer than that of the transaction's
-    records. Such a marker is no fault. It is collected because the check for split transactions
-    needs it. A split transaction is committed on one topic partition and aborted on another.
+    records. Such a marker is no fault, but the check for split transactions needs it.
     """
     of = log.of
     one, two = log.successive(log.sound)
@@ -153,8 +152,8 @@ def transactions(log: Log) -> Iterator[Found]:
 class _Runs:
     """The batches of each producer, divided into runs of consecutive batches.
 
-    `cuts` has a number for each batch of the log. A new run begins after each marker. It also
-    begins at a batch whose number differs from the number of the producer's previous batch.
+    `cuts` has a number for each batch of the log. A new run begins after each marker, and where the
+    number changes.
     """
 
     def __init__(self, log: Log, cuts: Ints) -> None:
@@ -192,9 +191,8 @@ def open_at_end(log: Log) -> Found:
 
 
 def aborted_index(log: Log) -> Found:
-    """Compares a log's abort markers with its index of aborted transactions.
-
-    Finds markers whose entry is missing or wrong, and entries without a marker.
+    """Finds abort markers whose entry in the index of aborted transactions is missing or wrong,
+    and entries without a marker.
     """
     if log.metadata.aborted is None:
         return Found(check="aborted-index", observations=0, rows=as_table([], IndexFault))

@@ -1,9 +1,8 @@
 """Parses the records of many batches at once: each step handles all batches together.
 
-Only a record's own length shows where it ends. So the records of a batch must be found one after
-the other. But batches are independent, so NumPy handles them in parallel: the first step finds the
-first record of each batch, the next step the second record of each batch, and so on. Then the
-fields of all records are decoded together.
+Only a record's own length shows where it ends, so the records of a batch are found one after the
+other. But NumPy finds the first record of all batches in one step, then the second record of all
+batches, and so on.
 
 For any bytes the result equals that of `tests/checkers/log_dirs/plain.py`.
 
@@ -50,10 +49,9 @@ class Records:
 def parsed(data: bytes, starts: Ints, ends: Ints, counts: Ints, last_deltas: Ints) -> Records:
     """Parses many batches at once; returns their records, and which batches are malformed.
 
-    Each argument after the bytes has one element for each batch: where the records of the batch
-    begin, where they end, the number of records, and the offset delta of the last record. A batch
-    is malformed if its bytes contradict these numbers, or if the offset deltas of its records do
-    not ascend.
+    Each argument after `data` has one element for each batch: where its records begin and end,
+    their number, and the offset delta of the last one. A batch is malformed if its bytes contradict
+    these numbers, or if the offset deltas of its records do not ascend.
     """
     malformed: Flags = (counts < 0) | (last_deltas < 0) | (counts > (ends - starts) // SMALLEST)
     batches = _Batches(data, starts, ends, np.where(malformed, 0, counts), malformed)
@@ -67,8 +65,6 @@ def parsed(data: bytes, starts: Ints, ends: Ints, counts: Ints, last_deltas: Int
 
 
 class _Batches:
-    """Parses records of many batches in parallel; `walk` finds the bounds of each record's body."""
-
     def __init__(self, data: bytes, starts: Ints, ends: Ints, counts: Ints, malformed: Flags):
         self.data, self.view = data, np.frombuffer(data or b"\0", np.uint8)
         self.at, self.ends, self.counts = starts.copy(), ends, counts

@@ -2,7 +2,7 @@
 
 The first step compares batches: two batches are identical if they have the same offsets, leader
 epoch, length and checksum. The second step compares the records of all other batches, called
-suspects. Most clusters have no suspects; compaction causes suspects because it rewrites batches.
+*suspects*. Most clusters have none; compaction causes suspects because it rewrites batches.
 
 Source: `properties.log_audit.replicas`.
 Simplified: two batches of the same length and checksum count as identical.
@@ -49,10 +49,7 @@ _AGREED: Final = (
 
 
 def below(one: LogMetadata, two: LogMetadata) -> int | None:
-    """Returns the lower of the two high watermarks; below it, the replicas must be identical.
-
-    Returns None if a replica has no high-watermark checkpoint.
-    """
+    """Returns the lower of the two high watermarks; None if a replica has no checkpoint of it."""
     ours, theirs = one.high_watermark, two.high_watermark
     return None if ours is None or theirs is None else min(ours, theirs)
 
@@ -116,9 +113,8 @@ def _overlapping(one: Log, mine: Ints, two: Log, theirs: Ints) -> Ints:
 def compare_suspects(rows: pa.Table, suspect: pa.Table, dirs: LogDirs) -> Found:
     """Compares the records of suspect batches, for each pair of replicas.
 
-    A suspect is a batch that differs between two replicas; `rows` has the records of all suspects.
-    The result has one row for each pair of replicas that differ: the first record that differs, and
-    the number of such records.
+    Returns one row for each pair that differs: the first record that differs, and the number of
+    such records.
     """
     columns: Columns = {
         n: rows[n].to_numpy().astype(np.int64) for n in RECORDS.names if n != "partition"

@@ -1,8 +1,7 @@
 """Segments as Arrow tables, one row per batch or one row per record, read with NumPy.
 
 A row of BATCHES is a batch, or bytes at the end of a segment that are no batch. The column `fault`
-distinguishes the two. Checksums are computed batch by batch; records are decompressed and parsed in
-parallel (`records`). A row of RECORDS has those fields of a record on which replicas must agree.
+distinguishes the two. A row of RECORDS has those fields of a record on which replicas must agree.
 
 For any file the result equals that of the reader in `tests/checkers/log_dirs/plain.py`.
 
@@ -86,10 +85,9 @@ RECORDS: Final = pa.schema(
 
 
 def batches(segment: Segment) -> Iterator[pa.RecordBatch]:
-    """Yields tables with one row per record batch of a segment, in file order.
+    """Yields tables with the columns BATCHES: one row per record batch of a segment, in file order.
 
-    The columns are those of BATCHES. The last row may describe bytes that are no whole batch.
-    Raises UnreadableLogDir if the file is unreadable.
+    The last row may describe bytes that are no whole batch. Raises UnreadableLogDir.
     """
     next_offset = base_offset(segment.path.name)
     for block in _read(segment):
@@ -102,9 +100,9 @@ def batches(segment: Segment) -> Iterator[pa.RecordBatch]:
 
 
 def records(segment: Segment, positions: Collection[int]) -> Iterator[pa.RecordBatch]:
-    """Yields tables with the records of the batches that begin at the byte positions `positions`.
+    """Yields tables with the columns RECORDS: the records of the batches at the byte positions.
 
-    Each record is a row with the columns RECORDS. Batches with a fault are skipped.
+    Batches with a fault are skipped.
     """
     wanted = np.array(sorted(positions), np.int64)
     for block in _read(segment):

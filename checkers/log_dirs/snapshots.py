@@ -1,7 +1,4 @@
-"""Checks that the newest producer-state snapshot of a log agrees with the log.
-
-`properties.log_audit.producer_snapshots` defines the check on plain objects. This module computes
-the same on NumPy arrays.
+"""Checks on NumPy arrays that the newest producer-state snapshot of a log agrees with the log.
 
 Source: `properties.log_audit.producer_snapshots`.
 """
@@ -23,9 +20,8 @@ CHECK: Final = "producer-snapshot"
 
 
 def producer_snapshot(log: Log) -> Found:
-    """Compares the newest producer snapshot with the log below the snapshot's offset.
-
-    Returns one row for each producer field that differs.
+    """Returns one row for each producer field that differs from the log below the snapshot's
+    offset.
     """
     faults: list[SnapshotFault] = []
     snapshot, rows = log.metadata.snapshot, _below(log)
@@ -55,11 +51,7 @@ def producer_snapshot(log: Log) -> Found:
 
 
 def _below(log: Log) -> Ints:
-    """Returns the rows of the batches just below the producer snapshot's offset.
-
-    The batches are sound. No offset is missing between them, nor between the last batch and the
-    snapshot's offset. If no sound batch ends just below this offset, the result is empty.
-    """
+    """Returns the sound batches just below the producer snapshot's offset: no offset is missing."""
     offset = -1 if log.metadata.snapshot is None else log.metadata.snapshot.offset
     rows: Ints = log.sound
     ends = rows[log.last[rows] + 1 == offset]

@@ -1,8 +1,7 @@
-"""Cells of a DataFrame: byte strings that encode a table, an InputFault or the cost of a task.
+"""The rows that tasks return to Spark; the column `cell` is bytes: a table, a cost or an error.
 
-A kernel is a function that a task runs on the rows of a partition; it returns a table. A row of the
-DataFrame has four columns: the number of the kernel, the shuffle partition that the table goes to,
-the partition that the table was computed from, and the cell.
+The column `kernel` has the number of the function that returned the table. `origin` is the
+partition from which the table was computed, and `target` the shuffle partition that it goes to.
 """
 
 from __future__ import annotations
@@ -32,10 +31,7 @@ _CELL: Final = pa.schema(
 
 
 def table_cell(kernel: int, target: int, origin: int, table: pa.Table) -> pa.RecordBatch:
-    """Returns a table as one row.
-
-    The column `cell` of the row has the table as an Arrow stream, compressed with LZ4.
-    """
+    """Returns a table as one row, whose cell is an Arrow stream compressed with LZ4."""
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     with pa.ipc.new_stream(sink, table.schema, options=options) as stream:
@@ -44,7 +40,6 @@ def table_cell(kernel: int, target: int, origin: int, table: pa.Table) -> pa.Rec
 
 
 def cost_cell(meter: Meter) -> pa.RecordBatch:
-    """Returns a row with the cost of the task that the meter has measured."""
     return cell_row(COST, 0, 0, pickle.dumps(meter.task()))
 
 
@@ -55,16 +50,14 @@ def cell_row(kernel: int, target: int, origin: int, cell: bytes) -> pa.RecordBat
 
 
 def no_fault(row: dict[str, Any]) -> dict[str, Any]:
-    """Returns the row; raises InputFault if a worker's InputFault is stored in the row as its
-    message.
-    """
+    """Returns the row; raises InputFault if the row has a worker's InputFault."""
     if row["kernel"] == FAULT:
         raise InputFault(row["cell"].decode())
     return row
 
 
 def table_of(row: Mapping[str, Any], mapped: Callable[[str], pa.Buffer] = mapped_file) -> pa.Table:
-    """Returns the table of a cell. If the table is in a file, `mapped` maps this file to memory.
+    """Returns the table of a cell; `mapped` maps a table in a file to memory.
 
     The system limits the number of maps, so a caller with many tables should cache `mapped`.
     """

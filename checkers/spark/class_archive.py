@@ -1,7 +1,7 @@
 """The archive of the classes that Spark loads: with it, Spark starts with half of the CPU time.
 
 Java writes the archive when it exits, which takes as long as several starts. So the archive is made
-once, in `making_archive`, for one Java and one Spark. Java ignores an archive that does not fit.
+once for one Java and one Spark. Java ignores an archive that does not fit.
 
 Source: JEP 350, dynamic CDS archives.
 """
@@ -21,9 +21,8 @@ QUIET: Final = "-Xlog:disable"  # Java would print warnings to stdout
 
 
 def archive_of(chosen: Java) -> Path:
-    """Returns the path of the class archive for this Java and the installed Spark.
-
-    The file may not exist yet.
+    """Returns the path of the archive for this Java and the installed Spark; the file may not
+    exist.
     """
     spark = find_spec("pyspark")  # importing it takes a second
     parts = (chosen.home, chosen.version, version("pyspark"), spark and spark.origin)
@@ -37,5 +36,4 @@ def reading(file: Path) -> str:
 
 
 def writing(file: Path) -> str:
-    """Returns the Java options that make Java write the archive when it exits."""
     return f'{QUIET} "-XX:ArchiveClassesAtExit={file}"'

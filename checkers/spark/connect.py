@@ -1,10 +1,8 @@
 """Sessions of a Spark Connect server: `--master sc://host:port`.
 
-This process is the client. It is pure Python, without Java, and sends query plans to the server.
-The client has DataFrames, artifacts and progress reports, but no SparkContext. It sends an archive
-of this project's packages, which the server's workers import. The workers need NumPy, SciPy,
-PyArrow, and the same minor version of Python as the client. Files that only the client has are sent
-(`sent_files`).
+The client needs no Java, and has no SparkContext. It sends an archive of this project's packages to
+the server's workers. The workers need NumPy, SciPy, PyArrow, and the same minor version of Python
+as the client.
 
 Simplified: the server decides how workers start. If a worker's working directory had a folder
 `model/`, the worker would import that folder instead of this project's package.
@@ -36,11 +34,10 @@ def is_connected(spark: SparkSession) -> bool:
 def connected(
     master: str, settings: Mapping[str, str], archive: Callable[[Path], Path]
 ) -> Generator[SparkSession]:
-    """Yields a session of the Spark Connect server `master`.
+    """Yields a session of the Spark Connect server `master`; an active session is reused.
 
-    The session sends `archive`, with this project's packages, to the server's workers. A session
-    that is already active is reused. Raises InputFault if no server answers, or if Spark Connect
-    needs a package that is not installed.
+    Raises InputFault if no server answers, or if Spark Connect needs a package that is not
+    installed.
     """
     try:
         import grpc
@@ -85,9 +82,8 @@ def is_local(spark: SparkSession) -> bool:
 
 
 def parallelism(spark: SparkSession) -> int:
-    """Returns the number of tasks that run in parallel.
-
-    Over Spark Connect this number is unknown, so the number of shuffle partitions is returned.
+    """Returns the number of tasks that run in parallel; with Spark Connect, the number of
+    shuffle partitions.
     """
     if is_connected(spark):
         return int(spark.conf.get(_SHUFFLE_PARTITIONS) or 1)

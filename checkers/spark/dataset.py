@@ -1,12 +1,9 @@
 """A history as a Spark dataset, whose partitions are processed by Spark tasks.
 
-A partition is a part of the history's rows, not a Kafka partition. A kernel is a function from a
-partition to an Arrow table. Each task reads only the columns that its kernels need, directly from
-the files, by path or by address. Files that only the driver has are sent (`sent_files`).
-
-A task returns each Arrow table as one byte string, in a cell of a DataFrame. Spark moves these
-cells to the driver, and in a shuffle to other tasks. So no rows or texts are converted. With a
-local master, tasks exchange tables through files instead.
+A partition is a part of the history's rows, not a Kafka partition. A task reads the columns that it
+needs directly from the files. Each Arrow table of a task is one byte string in a cell of a
+DataFrame, so Spark converts no rows or texts. With a local master, tasks exchange tables through
+files instead.
 """
 
 from __future__ import annotations
@@ -55,8 +52,6 @@ ROWS_PER_TASK: Final = 4_000_000  # a task costs 40 ms by itself
 
 @dataclass(frozen=True, slots=True)
 class SparkDataset:
-    """A dataset whose partitions are read by Spark tasks."""
-
     spark: SparkSession
     partitions: tuple[Partition, ...]
     watch: Watcher = unwatched
@@ -76,7 +71,7 @@ class SparkDataset:
 
     @contextmanager
     def cached(self, *, on_disk: bool) -> Generator[SparkDataset]:
-        """Yields this dataset with a disk cache of its columns.
+        """Yields this dataset with its columns cached on disk.
 
         If `on_disk` is false or the master is not local, yields the dataset without a cache.
         """
@@ -93,10 +88,8 @@ class SparkDataset:
             yield replace(self, partitions=tuple(partitions))
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """Applies each kernel to the dataset's partitions; returns one table for each kernel.
-
-        A kernel is a function from a partition to a table, and skips partitions that it does not
-        need. The tables of all partitions are concatenated.
+        """Applies each function of `kernels` to the partitions that it needs; returns one table
+        for each function.
         """
         needed = tuple(
             (number, partition)
@@ -229,10 +222,8 @@ class SparkDataset:
 
 @dataclass(frozen=True, slots=True)
 class ShuffledDataset:
-    """The rows that a function on batches of rows returned, after a shuffle.
-
-    They are a DataFrame with one row for each partition. A cell of this row has all rows of the
-    partition, as bytes.
+    """The rows that tasks computed, after a shuffle: one row of `cells` has all rows of a
+    partition.
     """
 
     spark: SparkSession

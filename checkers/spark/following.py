@@ -1,13 +1,11 @@
 """Detects that a recording has grown, so that its verdict can be updated.
 
-A recording is a folder with Parquet parts, and with a *tail*: a file of the newest operations. The
-recording has grown when a new part arrives or the tail becomes longer. Structured Streaming detects
-new parts, by a file source. The length of the tail is compared every second.
+A recording is a folder with Parquet parts, and with a *tail*: a file of the newest operations.
+Structured Streaming detects new parts. The length of the tail is compared every second.
 
-When a recording has grown, the whole history is analysed, as if the recorder had just been killed:
-operations that have not completed have the outcome `info` and come last. All anomalies are decided
-again, because new operations can contradict old ones: a client may now read a record that was sent
-long ago.
+All anomalies are decided again on the whole history, because new operations can contradict old
+ones: a client may now read a record that was sent long ago. Operations that have not completed have
+the outcome `info` and come last.
 
 Simplified: the stream only signals that parts arrived; tasks read the parts from the files.
 """

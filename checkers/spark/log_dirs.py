@@ -1,9 +1,8 @@
-"""`audit_on_spark`: the same audit as in one process, with segments read and checked by Spark.
+"""The audit of log directories on Spark: tasks read and check the segments.
 
 A Python Data Source reads segments as one row for each record batch. One shuffle groups the rows by
 topic partition, and moves about 100 bytes for each batch. Records are shuffled only for batches
-that differ between replicas. The driver collects the findings of the checks, and the rows that
-`cross_partition` needs.
+that differ between replicas.
 """
 
 from __future__ import annotations
@@ -57,8 +56,6 @@ def audit_on_spark(
 
 @dataclass(frozen=True, slots=True)
 class OnSpark:
-    """Executes the checks of every topic partition in Spark tasks."""
-
     spark: SparkSession
     dirs: LogDirs
     watch: Watcher

@@ -4,9 +4,8 @@
     spark.read.format("kafka_log_segments").option("segments", listed(dirs.segments)).load()
 
 A row is a record batch. With `option("rows", "records")` a row is a record, and only the records of
-some batches are read: `option("positions", …)` has the byte positions of these batches. A task
-reads one large segment or several small ones, and yields Arrow record batches. All machines must be
-able to read the files under the same path.
+the batches at `option("positions", …)` are read. All machines must be able to read the files under
+the same path.
 """
 
 from __future__ import annotations
@@ -93,10 +92,8 @@ class _Reader(DataSourceReader):
 
 
 def shares(of: Iterable[Segment]) -> list[Share]:
-    """Divides the segments among Spark tasks, in order; returns one item per task.
-
-    A task gets one segment, or several of at most 64 MiB together. Without segments the list is
-    empty.
+    """Divides the segments, in order: each task reads one segment, or several of at most 64 MiB
+    together.
     """
     made: list[Share] = []
     share: list[Segment] = []

@@ -26,7 +26,7 @@ NEXT_STEP: Final = (
 
 
 class SparkLost(InputFault):
-    """Raised if a process of Spark has ended in the middle of an analysis."""
+    """A process of Spark has ended in the middle of an analysis."""
 
 
 def lost_process(error: BaseException) -> SparkLost | None:
@@ -47,10 +47,7 @@ def lost_process(error: BaseException) -> SparkLost | None:
 
 
 def is_unanswered(error: BaseException) -> bool:
-    """Returns True if the Java process did not answer a call.
-
-    If Java answered with an exception, the result is False.
-    """
+    """Returns True if the Java process did not answer a call; an exception is an answer."""
     of_py4j = isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)
     return of_py4j or isinstance(error, ConnectionError)
 
@@ -62,7 +59,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _how_java_ended() -> str | None:
-    """Returns how the Java process of this session ended; None if it is running."""
+    """Returns an exit code or a signal; None if Java is running."""
     process = getattr(SparkContext._gateway, "proc", None)
     if process is None:
         return None

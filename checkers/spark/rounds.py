@@ -5,9 +5,9 @@ RDD's elements are pairs of a partition's number and an item. All levels have th
 so Spark reads the levels of a partition in one task, without a shuffle. If an executor is lost,
 Spark computes the lost partitions again from the earlier levels.
 
-Each level depends on all levels before it, so the dependencies in the lineage grow with the square
-of the number of levels. To limit this growth, the levels of every 16 rounds (`copied_together`) are
-copied through a shuffle to one RDD.
+Each level depends on all levels before it, so the lineage grows with the square of the number of
+levels. To limit this growth, every 16 levels (`copied_together`) are copied through a shuffle to
+one RDD.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _Element = tuple[int, _Item]
 
 @dataclass
 class SparkRounds:
-    """Keeps the levels of a distributed search as RDDs of a Spark session; `closed` frees them."""
+    """The levels of a distributed search as RDDs of a Spark session; `closed` frees them."""
 
     spark: SparkSession
     partitions: int = 0  # 0: some for each core
@@ -99,7 +99,7 @@ class SparkRounds:
 
     @property
     def count(self) -> int:
-        """The number of levels so far; a level is the result of one round."""
+        """The number of levels so far."""
         return len(self.copies) * self.copied_together + len(self.levels)
 
     def _copy(self, levels: Sequence[RDD[_Element]]) -> None:
@@ -181,10 +181,8 @@ def _collect(
 
 
 def _in_turn(elements: Iterable[_Element]) -> tuple[list[_Item], Iterator[bytes]]:
-    """Returns the items that arrived at a partition in this round, and the data of earlier rounds.
-
-    The items are ordered by sender. The data, for example states, are those that `collect` returned
-    in earlier rounds.
+    """Returns the items that arrived in this round, ordered by sender, and the data that
+    `collect` kept in earlier rounds.
     """
     rest = iter(elements)
     arrived: list[_Item] = []

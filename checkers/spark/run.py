@@ -1,8 +1,7 @@
-"""`analyze_on_spark`: the same analysis as in one process, with partitions processed by Spark.
+"""The analysis of a history on Spark: tasks reduce the history's partitions to small tables.
 
-Spark tasks reduce the partitions of the history to small tables: counts, possible violations to
-check further, and the violations of each anomaly. The driver collects only these tables. If a
-history has only one partition, one task does the whole analysis.
+The driver collects only these tables. If a history has only one partition, one task does the whole
+analysis.
 """
 
 from __future__ import annotations
@@ -48,7 +47,6 @@ dumps: Final[Any] = (
 
 
 def unnoted(text: str) -> None:
-    """Ignores a message to the user, for a caller that prints no messages."""
     del text
 
 
@@ -68,10 +66,8 @@ def analyze_on_spark(
 ) -> Analysis:
     """Analyzes a history on Spark, and returns the verdicts on its anomalies.
 
-    With `ui`, Spark serves its web UI meanwhile, and `note` is called with the UI's address. If
-    this call starts Spark, and Spark takes longer than the analysis itself, `note` is called with
-    both times. Raises UnreadableHistory, UnknownName, or InputFault for a missing Java, master or
-    file.
+    With `ui`, Spark serves its web UI meanwhile. `note` is called with messages for the user.
+    Raises UnreadableHistory, UnknownName, or InputFault for a missing Java, master or file.
     """
     chosen = named(anomalies, declared)
     with tempfile.TemporaryDirectory(prefix="urteil-history-") as temporary:
@@ -127,9 +123,8 @@ def _analyse_locally(
 def errors_of_tasks() -> Generator[None]:
     """Converts an error of a Spark task in the `with` block to the exception that the task raised.
 
-    This applies to UnreadableHistory, and to the OSError of a full disk. Any other error stays as
-    it is. Spark returns a task's error as a text, which ends with the type and the message of the
-    exception.
+    This applies to UnreadableHistory, and to the OSError of a full disk. Spark returns only the
+    text of a task's error.
     """
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
@@ -162,9 +157,8 @@ def _first_missing(paths: Iterable[str]) -> str | None:
 
 
 def in_one_task(spark: SparkSession, work: Callable[[], ResultT]) -> ResultT:
-    """Executes the work in one Spark task and returns its result.
-
-    Raises InputFault if the work raised it.
+    """Runs the work in one Spark task and returns its result; raises InputFault if the work
+    raised it.
     """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

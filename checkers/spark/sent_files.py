@@ -1,9 +1,7 @@
 """Sends files that only the driver can read to the workers of a cluster.
 
-A history may be a local file of the driver's machine, or local files into which it was converted or
-sorted. Tasks check first whether the workers see these files, with the same size and modification
-time. If one worker does not see them, Spark sends the files: each executor fetches them once from
-the driver.
+Tasks check first whether the workers see these files, with the same size and modification time. If
+one worker does not see them, each executor fetches them once from the driver.
 
 Simplified: an executor fetches all files that are sent, also those that its tasks do not read.
 """
@@ -56,8 +54,7 @@ def sent(
 ) -> tuple[HistoryPartition, ...]:
     """Returns the partitions with file locations that every worker can read.
 
-    If some worker cannot see a local file, all local files are sent to all workers. For this, links
-    to the files are created in `folder`.
+    If some worker cannot see a local file, all local files are sent, through links in `folder`.
     """
     if is_local(spark):
         return partitions

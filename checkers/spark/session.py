@@ -74,10 +74,9 @@ def session(
 ) -> Generator[SparkSession]:
     """Yields a session on the master; without a master, on all local cores.
 
-    A session that is already active is reused, except with Spark Connect. With `ui`, a new session
-    serves Spark's web UI. With `writes_archive`, Java writes the archive of its classes to this
-    file. Raises InputFault if Java is missing or the master does not answer, and SparkLost if a
-    process of Spark is killed during the block.
+    A session that is already active is reused, except with Spark Connect. With `writes_archive`,
+    Java writes the archive of its classes to this file. Raises InputFault if Java is missing or the
+    master does not answer, and SparkLost if a process of Spark is killed during the block.
     """
     # Spark's code generation pays for jobs with many rows
     sql = dict(_FOR_KERNELS if compiled else (*_FOR_KERNELS, *_INTERPRETED))
@@ -136,10 +135,7 @@ def is_running() -> bool:
 
 
 def ui_address(spark: SparkSession) -> str:
-    """Returns the address of Spark's web UI, or the text `not served by this process`.
-
-    With Spark Connect, the server serves the UI, not this process.
-    """
+    """Returns the address of Spark's web UI, or the text `not served by this process`."""
     address = None if connect.is_connected(spark) else spark.sparkContext.uiWebUrl
     return address or "not served by this process"
 

@@ -1,8 +1,8 @@
 """Objects that tasks of a local master read from a memory-mapped file.
 
-A task's kernels (functions from a batch of rows to a table) hold arrays that earlier passes have
-computed: gigabytes for a large history. The driver writes them to a file once. The tasks map this
-file into memory, so all tasks share one copy of the arrays, and none passes through Java.
+A task's functions hold arrays that earlier passes have computed: gigabytes for a large history. The
+driver writes them to a file once. All tasks share one copy of the arrays, and none passes through
+Java.
 
 The arrays are read-only in a task. The file has the pickled object first, and then its buffers, as
 out-of-band data of pickle protocol 5.
@@ -27,7 +27,9 @@ _ALIGNED: Final = 64  # bytes; Arrow's recommendation for the start of a buffer
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """An object in a file: the pickled object has the first size, its buffers have the others."""
+    """An object in a file: the first size is that of the pickled object, the others are its
+    buffers'.
+    """
 
     path: str
     sizes: tuple[int, ...]  # bytes
@@ -53,7 +55,7 @@ def shared(value: Any, file: Path) -> Shared:
 
 
 def run_shared(task: Shared, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Runs a task that `shared` wrote: a function from batches of rows to batches of cells."""
+    """Runs a task that `shared` wrote."""
     run: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]] = task.load()
     yield from run(batches)
 

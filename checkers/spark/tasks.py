@@ -1,8 +1,7 @@
 """The functions that Spark tasks run in mapInArrow, on a partition or on one side of a shuffle.
 
-A kernel is a function of the rows of a partition. A task runs kernels, or merges their tables. It
-yields rows with one cell each. A cell has a table, the files that the task wrote, the task's cost,
-or an error.
+A task runs *kernels* (functions from a batch of rows to a table), or merges their tables. It yields
+rows with one cell each: a table, the files that the task wrote, the task's cost, or an error.
 """
 
 from __future__ import annotations
@@ -68,11 +67,10 @@ def _faults_as_rows(
 
 @cache
 def prepare_worker(modules: int) -> None:
-    """Makes this worker keep freed memory, and excludes the worker's objects from garbage
+    """Saves CPU time in later tasks: keeps freed memory, and excludes present objects from garbage
     collection.
 
-    Both measures save CPU time in later tasks. The argument `modules` is the number of imported
-    modules. The function acts once for each number: after further imports, it acts again.
+    Acts once for each number of imported modules, so again after further imports.
     """
     del modules
     keep_freed()
@@ -90,11 +88,11 @@ def process(
     codec: Codec,  # the compression of these files
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Runs the kernels on some partitions; yields a row for each table that a kernel returns.
+    """Runs the functions `kernels` on some partitions; yields a row for each table, then the task's
+    cost.
 
-    A kernel is a function from a batch of rows to a table. `batches` has the indexes of the
-    partitions that this task processes. With `targets`, each table is split by the shuffle key into
-    at most `targets` parts. Each part becomes a row. The final row has the cost of this task.
+    `batches` has the indexes of this task's partitions. With `targets`, each table is split by the
+    shuffle key into at most `targets` rows.
     """
     prepare_worker(len(sys.modules))
     meter = Meter()
@@ -119,12 +117,9 @@ def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
 def merge_cells(
     kernels: Sequence[Kernel], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yields a row for each kernel and shuffle partition: all tables of this pair, as one table.
+    """Merges the tables of each kernel and shuffle partition to one; yields costs unchanged.
 
-    A kernel is a function that a task ran on the rows of a partition. Each input row has one cell:
-    a serialized table that a kernel returned, or the cost of a task (its rows, bytes and seconds).
-    A row with a cost is yielded unchanged. The input rows must be sorted by kernel and shuffle
-    partition.
+    The rows must be sorted by kernel and shuffle partition.
     """
     prepare_worker(len(sys.modules))
     rows = (no_fault(row) for batch in batches for row in batch.to_pylist())
@@ -146,10 +141,7 @@ def write_parts(
     codec: Codec,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Runs the kernels, and writes their rows to one file for each kernel and shuffle partition.
-
-    A kernel is a function from a batch of rows to a table.
-    """
+    """Runs the functions `kernels`, and writes one file for each function and shuffle partition."""
     prepare_worker(len(sys.modules))
     pid = os.getpid()  # no other process writes to these files
     meter = Meter()
@@ -172,10 +164,9 @@ def merge_files(
     codec: Codec,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Merges the files of each shuffle partition into one file for each kernel.
+    """Merges the files of each shuffle partition into one file for each kernel, and removes them.
 
-    A kernel is a function from a batch of rows to a table. Files that are merged are removed, so
-    they take disk space only once. A task that runs again keeps the files that its first run made.
+    A task that runs again keeps the files that its first run made.
     """
     prepare_worker(len(sys.modules))
     for target in _numbers(batches):
@@ -198,10 +189,7 @@ def merge_files(
 def process_cells(
     kernels: Sequence[Kernel], hash_seed: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Runs the kernels on shuffle partitions; each row of Spark holds one partition.
-
-    A kernel is a function from a batch of rows to a table.
-    """
+    """Runs the functions `kernels` on shuffle partitions, one in each row."""
     prepare_worker(len(sys.modules))
     meter = Meter()
     meter.begin(kernel.title for kernel in kernels)

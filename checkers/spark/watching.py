@@ -31,9 +31,8 @@ def watched(
 ) -> Generator[None]:
     """Reports the progress of the Spark jobs in the `with` block; Spark's UI shows them as `stage`.
 
-    `rows` has the number of rows of each task, in the order of the tasks. Spark reports how many
-    tasks have ended, but not which ones. So after n tasks, the rows of the first n tasks are
-    reported, as an estimate.
+    `rows` has the number of rows of each task. Spark reports how many tasks have ended, but not
+    which ones. So the reported rows are an estimate: after n tasks, those of the first n tasks.
     """
     rows_done = [0, *accumulate(rows)]
     watch(Progress(stage=stage, done=0, total=len(rows)))
@@ -57,8 +56,7 @@ def watched(
 def described(spark: SparkSession, name: str) -> Generator[None]:
     """Names the Spark jobs of the `with` block, in Spark's UI and as their job group.
 
-    With Spark Connect, the name is a tag of the jobs, since the server itself sets the description
-    of each job.
+    With Spark Connect, the name is a tag of the jobs, since the server sets their descriptions.
     """
     if is_connected(spark):
         with tagged(spark, name):
