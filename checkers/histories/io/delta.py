@@ -33,9 +33,9 @@ from checkers.histories.io.locations import (
     Place,
     UnreadableLocation,
     file_or_folder,
-    readable,
 )
 from checkers.histories.io.recorded import UnreadableHistory, reading_parquet, shown
+from checkers.histories.io.small_files import content_or_file
 from checkers.histories.io.unreadable_tables import COPY, REWRITE
 from model.histories import COLUMNS
 
@@ -167,7 +167,7 @@ def _committed(file: Place) -> Iterator[object]:
 
 
 def _checkpointed(file: Place) -> Iterator[object]:
-    with reading_parquet(file), pq.ParquetFile(readable(file)) as rows:
+    with reading_parquet(file), pq.ParquetFile(content_or_file(file)) as rows:
         for batch in rows.iter_batches(columns=list(_OF_CHECKPOINT)):
             for row in batch.to_pylist(maps_as_pydicts="lossy"):
                 yield {name: action for name, action in row.items() if action is not None}

@@ -21,8 +21,9 @@ import pyarrow.parquet as pq
 
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.io.iceberg_manifests import Content, TableFile
-from checkers.histories.io.locations import Place, readable
+from checkers.histories.io.locations import Place
 from checkers.histories.io.recorded import UnreadableHistory, reading_parquet
+from checkers.histories.io.small_files import content_or_file
 from checkers.histories.io.unreadable_tables import COPY
 
 _COLUMNS: Final = pa.schema([("file_path", pa.string()), ("pos", pa.int64())])
@@ -50,7 +51,7 @@ def _applies(deletes: TableFile, rows: TableFile) -> bool:
 
 
 def _positions(file: Place) -> Iterator[tuple[str, Ints]]:
-    with reading_parquet(file), pq.ParquetFile(readable(file)) as content:
+    with reading_parquet(file), pq.ParquetFile(content_or_file(file)) as content:
         missing = {*_COLUMNS.names} - {*content.schema_arrow.names}
         if missing:
             raise UnreadableHistory(f"{file}: no column {min(missing)} of position deletes; {COPY}")

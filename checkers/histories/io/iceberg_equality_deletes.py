@@ -25,8 +25,9 @@ from checkers.histories.io.field_ids import names_by_id
 from checkers.histories.io.iceberg_manifests import Content, Partition, TableFile
 from checkers.histories.io.iceberg_partitions import Spec, is_unpartitioned, spec_of
 from checkers.histories.io.iceberg_types import arrow_type
-from checkers.histories.io.locations import Place, readable
+from checkers.histories.io.locations import Place
 from checkers.histories.io.recorded import UnreadableHistory, reading_parquet, shown
+from checkers.histories.io.small_files import content_or_file
 from checkers.histories.io.unreadable_tables import COPY, REWRITE
 
 
@@ -98,7 +99,7 @@ def _columns(file: TableFile, fields: Mapping[int, Mapping[str, Any]]) -> Iterat
 
 
 def _rows(file: Place, columns: Sequence[TypedColumn]) -> pa.Table:
-    with reading_parquet(file), pq.ParquetFile(readable(file)) as content:
+    with reading_parquet(file), pq.ParquetFile(content_or_file(file)) as content:
         names = names_by_id(content.schema_arrow, file)
         for column in columns:
             if column.number not in names:

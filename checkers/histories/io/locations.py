@@ -326,11 +326,6 @@ def refuse_changed(place: Place, before: Version | None) -> None:
         )
 
 
-def readable(place: Place) -> Any:
-    """Returns the file in a form that pyarrow opens: a local path, or an open file of the store."""
-    return place.native() if isinstance(place, Remote) else place
-
-
 @contextmanager
 def _explained(place: Remote) -> Generator[None]:
     try:

@@ -27,7 +27,6 @@ from checkers.histories.io.locations import (
     Remote,
     Version,
     file_or_folder,
-    readable,
     refuse_changed,
     version,
 )
@@ -38,6 +37,7 @@ from checkers.histories.io.recorded import (
     reading_parquet,
     with_new_columns,
 )
+from checkers.histories.io.small_files import content_or_file
 from model.histories import NEW_IN_2
 
 ROWS_PER_PARTITION: Final = 1_000_000
@@ -101,7 +101,7 @@ class RowGroup:
         try:
             with (
                 reading_parquet(f"{place}, row group {self.number}"),
-                pq.ParquetFile(readable(place), read_dictionary=list(FEW_TEXTS)) as file,
+                pq.ParquetFile(content_or_file(place), read_dictionary=list(FEW_TEXTS)) as file,
             ):
                 stored = file.schema_arrow.names
                 there = [name for name in columns if name in stored]
@@ -260,7 +260,7 @@ def row_groups(path: Place) -> Iterator[RowGroup]:
     Raises UnreadableHistory if the file is missing or cannot be read.
     """
     changed = version(path)
-    with reading_parquet(path), pq.ParquetFile(readable(path)) as file:
+    with reading_parquet(path), pq.ParquetFile(content_or_file(path)) as file:
         at = file.schema_arrow.names.index("op")
         for number in range(file.metadata.num_row_groups):
             group = file.metadata.row_group(number)

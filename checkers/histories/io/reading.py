@@ -23,7 +23,6 @@ from checkers.histories.io.locations import (
     Location,
     Place,
     Remote,
-    readable,
     version,
 )
 from checkers.histories.io.parquet_layout import write_part
@@ -33,7 +32,7 @@ from checkers.histories.io.recorded import (
     reading_parquet,
 )
 from checkers.histories.io.row_rules import cast, odd_rows, refuse
-from checkers.histories.io.small_files import SMALL_FILE_BYTES
+from checkers.histories.io.small_files import SMALL_FILE_BYTES, content_or_file
 from checkers.histories.io.sources import FORMATS, ROWS_AT_ONCE, Reader, sources
 from checkers.histories.plan.batch import Batch
 
@@ -132,7 +131,7 @@ def _all_ours(files: list[Place], read: Reader) -> bool:
 
 def _is_ours(file: Place, read: Reader) -> bool:
     with reading_parquet(file):
-        stored = pq.read_metadata(readable(file))
+        stored = pq.read_metadata(content_or_file(file))
         schema = stored.schema.to_arrow_schema()
         groups = [stored.row_group(number).num_rows for number in range(stored.num_row_groups)]
     if isinstance(read, FieldIds) and not read.are_rows_of(file, schema):

@@ -33,7 +33,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checkers.histories.io.field_types import check_types
-from checkers.histories.io.locations import readable
+from checkers.histories.io.small_files import content_or_file
 from model.faults import InputFault
 from model.histories import (
     COLUMNS,
@@ -268,7 +268,7 @@ def _micro(row: dict[str, Any]) -> MicroOperation:
 
 def _part(path: Place) -> pa.Table:
     with reading_parquet(path):
-        table = pq.read_table(readable(path))
+        table = pq.read_table(content_or_file(path))
     table = with_new_columns(table)
     if table.schema.names != SCHEMA.names:
         raise UnreadableHistory(

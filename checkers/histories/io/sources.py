@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from checkers.histories.io import delta, iceberg, recorded
 from checkers.histories.io.columns import check_columns
 from checkers.histories.io.json_faults import LONGEST_LINE, first_fault
-from checkers.histories.io.locations import FileSet, Location, Place, Remote, readable
+from checkers.histories.io.locations import FileSet, Location, Place, Remote
 from checkers.histories.io.recorded import (
     SCHEMA,
     SHOWN,
@@ -215,7 +215,7 @@ def json_lines(path: Place, *, known_only: bool = True) -> Iterator[pa.Table]:
     parse = paj.ParseOptions(explicit_schema=lenient, unexpected_field_behavior=unexpected)
     try:
         blocks = paj.open_json(
-            readable(path),
+            content_or_file(path),
             read_options=paj.ReadOptions(block_size=LONGEST_LINE),
             parse_options=parse,
         )

@@ -216,6 +216,15 @@ def test_a_small_object_is_read_by_one_request(
     assert ({*gets.values()} == {1}) is is_one
 
 
+def test_a_pass_reads_a_small_object_by_one_request(store: Store, tmp_path: Path) -> None:
+    pq.write_table(TABLE, tmp_path / "h.parquet")
+    store.put("b", "h.parquet", tmp_path / "h.parquet")
+    (group,) = row_groups(Remote("s3", "b", "h.parquet"))
+    assert store.requests.count("GET h.parquet") == 1  # of the footer, with all before it
+    assert group.read(["op", "value"]).equals(TABLE.select(["op", "value"]))
+    assert store.requests.count("GET h.parquet") == 2
+
+
 def test_a_delta_table_in_a_store_is_read_at_its_version(store: Store, tmp_path: Path) -> None:
     day = pa.array(["a b/c%"] * TABLE.num_rows)
     table = TABLE.append_column("day", day)
