@@ -1,7 +1,4 @@
-"""Bugs of the quorum: each class changes the spec so that a claim breaks.
-
-The decorator of the class names the claim.
-"""
+"""Bugs of the quorum: each class changes the spec so that a claim breaks."""
 
 from __future__ import annotations
 
@@ -23,9 +20,8 @@ from model.variants import bug
 class LeadsAfterRestart(Quorum):
     """A leader that restarts leads again in its epoch (KAFKA-17333).
 
-    The leader has lost the records that it had not flushed, and writes new records at the same
-    offsets in the same epoch. A follower that has fetched the lost records keeps them. So an offset
-    and an epoch do not identify a record any more. This bug breaks the claim `leaders_append_only`.
+    It has lost unflushed records, and writes new ones at the same offsets in the same epoch. A
+    follower may have fetched the lost ones. So an offset and an epoch identify no record any more.
     """
 
     def role_after_restart(s, r: Replica) -> Role:
@@ -42,7 +38,6 @@ class VotesForShorterLog(Quorum):
     """A voter votes for a candidate whose log is shorter than the voter's log.
 
     A candidate without a committed record becomes leader, and the other replicas remove the record.
-    This bug breaks the claim `leaders_have_committed_records`.
     """
 
     def has_enough_records(s, r: Replica, voter: Replica) -> Bool:
@@ -53,7 +48,7 @@ class VotesForShorterLog(Quorum):
 class VotesTwice(Quorum):
     """A voter forgets its vote, and votes for every candidate of its epoch.
 
-    Two candidates have the votes of a majority. This bug breaks the claim `one_leader_per_epoch`.
+    Two candidates have the votes of a majority.
     """
 
     def grants_votes(s, voter: Replica, r: Replica) -> Bool:
@@ -72,8 +67,7 @@ class VotesTwice(Quorum):
 class NeverResigns(Quorum):
     """A leader leads for ever if no other replica reaches it (KAFKA-15489).
 
-    The others elect a new leader. The brokers that still reach the old leader see no later change
-    of the metadata. This bug breaks the claim `a_leader_without_followers_resigns`.
+    The others elect a new leader. Brokers that still reach the old leader see no later metadata.
     """
 
     def may_resign(s, r: Replica) -> Bool:
@@ -97,11 +91,9 @@ class NeverResigns(Quorum):
 class ObserverDoesNotFlush(Quorum):
     """A replica that is no voter before a fetch does not flush the fetched records (KAFKA-17332).
 
-    The leader appends a record that makes an observer a voter, and then another record. The
-    observer fetches both records at once: it becomes a voter, but has flushed nothing. The leader
-    and the new voter are a majority, so the second record is committed. The new voter restarts
-    without this record, and elects a leader that lacks it too. This bug breaks the claim
-    `leaders_have_committed_records`.
+    An observer fetches two records at once: the first makes it a voter, and neither is flushed.
+    With the observer, a majority has the second record, so it is committed. The new voter restarts
+    without the record, and elects a leader that lacks it too.
     """
 
     def flushed_after_fetch(s, f: Replica, end: Offset) -> Offset:

@@ -23,8 +23,6 @@ from model.quorum.state import CANDIDATE, Offset, Replica, only, same_record
 
 
 class QuorumClaims(QuorumActions):
-    """Claims about leaders, logs, committed records, and a replica that is cut off."""
-
     # ---- claims
 
     @invariant
@@ -51,7 +49,6 @@ class QuorumClaims(QuorumActions):
         )
 
     def has_committed(s, r: Replica, x: Offset) -> Bool:
-        """True if the replica's log has the committed record of this offset."""
         return s.log[r].has_offset(x) & (s.log[r].entry[x].epoch == s.committed[x])
 
     @invariant

@@ -1,9 +1,9 @@
 """The state of a KRaft quorum: roles and epochs, votes, logs, and each leader's committed records.
 
 Source: KIP-595, KIP-853, KIP-996; QuorumState, KafkaRaftClient and LeaderState of Kafka 4.3.
-Simplified: a record consists of its epoch and of the voter set in force after it; there are no
-snapshots. A request and its answer are one step. Only votes may arrive later: a candidate counts
-them when it becomes leader. At most one replica is cut off from the others, for ever.
+Simplified: a record has only its epoch and the voter set in force after it; there are no snapshots.
+A request and its answer are one step, except a vote: the candidate counts it when it becomes
+leader. At most one replica is cut off from the others, for ever.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Offset(Int):
 
 
 class Changes(Int):
-    """The number of failures, or of voter changes, so far; a constant limits each of the two."""
+    """The number of failures, or of voter changes, so far; a constant limits each number."""
 
 
 class Role(Int):
@@ -76,8 +76,7 @@ class Entry(Record):
 
 
 class Log(Record):
-    """A replica's log. Its first record, of epoch 0, names the first voters; all replicas have this
-    record.
+    """A replica's log. The first record of every log, of epoch 0, names the first voters.
 
     The map `entry` has a value for every offset; from the log end on, this value is blank.
     """
@@ -91,7 +90,6 @@ class Log(Record):
         return offset < self.end_offset
 
     def cut(self, end: Offset) -> None:
-        """Drops the records from `end` on."""
         for x in Offset:
             self.entry[x].epoch = ite(x < end, self.entry[x].epoch, Epoch(0))
             for v in Replica:
@@ -110,13 +108,10 @@ def same_record(a: Log, b: Log, offset: Offset) -> Bool:
 
 
 def only(*replicas: Replica) -> Set[Replica]:
-    """Returns the set of these replicas; without arguments, the empty set."""
     return Map(Replica, lambda x: any_of(*(x == r for r in replicas)))
 
 
 class QuorumState(Spec):
-    """The variables of the quorum, and predicates over them."""
-
     replicas: Annotated[int, range(1, 6)] = 3
     max_epoch: Annotated[int, range(1, 10)] = 1
     log_size: Annotated[int, range(1, 10)] = 2  # with the first record
@@ -150,7 +145,7 @@ class QuorumState(Spec):
     def init(s, leader: Replica, observer: Replica) -> None:
         """One replica leads in epoch 0, all follow it, and all have the first record.
 
-        All replicas are voters, except the observer if `has_observer` is true.
+        The observer is no voter if `has_observer` is true.
         """
         when(observer != leader if s.has_observer else observer == leader)
         for r in Replica:
@@ -164,19 +159,13 @@ class QuorumState(Spec):
         s.committed_end = Offset(1)
 
     def voters(s, r: Replica) -> Set[Replica]:
-        """Returns the voter set in the newest record of the log of `r`, committed or not.
-
-        Each record of the log has a voter set.
-        """
+        """Returns the voter set in the newest record of the log of `r`, committed or not."""
         return s.log[r].entry[s.log[r].end_offset - 1].voters
 
     def is_voter(s, r: Replica, x: Replica) -> Bool:
         return s.voters(r)[x]
 
     def is_majority(s, r: Replica, voters: Set[Replica]) -> Bool:
-        """True if `voters` has a majority of the voter set in the newest record of the log of
-        `r`.
-        """
         present = count(s.is_voter(r, x) & voters[x] for x in Replica)
         absent = count(s.is_voter(r, x) & ~voters[x] for x in Replica)
         return present > absent
@@ -194,25 +183,22 @@ class QuorumState(Spec):
         )
 
     def reaches(s, a: Replica, b: Replica) -> Bool:
-        """True if requests of `a` to `b` are answered, because neither replica is cut off."""
+        """True if neither replica is cut off."""
         return all_of(a != b, s.cut_off != a, s.cut_off != b)
 
     def is_up_to_date(s, a: Replica, b: Replica) -> Bool:
-        """True if the log of `a` ends with a larger epoch than the log of `b`, or with the same
-        epoch and at least as many records.
+        """True if the log of `a` ends with a larger epoch than that of `b`, or with the same epoch
+        and at least as many records.
         """
         ours, theirs = s.last_epoch(a), s.last_epoch(b)
         longer = s.log[b].end_offset <= s.log[a].end_offset
         return (theirs < ours) | ((ours == theirs) & longer)
 
     def last_epoch(s, r: Replica) -> Epoch:
-        """Returns the epoch of the last record of the log."""
         return s.log[r].entry[s.log[r].end_offset - 1].epoch
 
     def append_record(s, r: Replica, voters: Set[Replica]) -> None:
-        """A leader appends a record of its epoch; from this record on, `voters` is the
-        voter set.
-        """
+        """A leader appends a record of its epoch with the voter set `voters`."""
         end, epoch = s.log[r].end_offset, s.member[r].epoch
         s.log[r].entry[end].voters = voters
         s.log[r].entry[end].epoch = epoch
@@ -226,8 +212,9 @@ class QuorumState(Spec):
         s.begins(r, UNATTACHED, only())
 
     def begins(s, r: Replica, role: Role, granted: Set[Replica]) -> None:
-        """The replica begins a role with the votes `granted`. The end offsets of its followers are
-        unknown (0), and the replica has not fetched.
+        """The replica begins a role with the votes `granted`.
+
+        The end offsets of its followers are unknown (0), and the replica has not fetched.
         """
         s.member[r].role = role
         s.member[r].has_fetched = false

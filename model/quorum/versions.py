@@ -17,10 +17,7 @@ from model.variants import version
     default=True,
 )
 class Quorum(QuorumClaims):
-    """Kafka 4.3 with a proposed rule: a leader's records count for a commit only after their flush.
-
-    No release of Kafka has this rule.
-    """
+    """Kafka 4.3 with a proposed rule: a leader's records count for a commit only once flushed."""
 
 
 @version(
@@ -34,9 +31,9 @@ class Kafka43(Quorum):
     """Kafka 4.3: a leader counts its own records for a commit before it has flushed them.
 
     In a quorum of one voter, a record is then committed before it is flushed. If the power fails
-    between these two steps, the next leader lacks the record. This version breaks the claim
-    `leaders_have_committed_records`. With two or more voters all claims hold: a follower must have
-    the record too, and the leader handles the follower's fetch only after it has flushed.
+    between these two steps, the next leader lacks the record. With two or more voters all claims
+    hold: a follower must have the record too, and the leader handles the follower's fetch only
+    after its own flush.
     """
 
     def own_end(s, r: Replica) -> Offset:
@@ -57,9 +54,8 @@ class Kafka43(Quorum):
 class WithoutPreVote(Kafka43):
     """Kafka before KIP-996: a replica that has no leader becomes candidate without pre-votes.
 
-    A replica without a connection to the others becomes candidate again and again. When the
-    connection is back, the replica's larger epoch deposes a leader that a majority follows. This
-    version breaks the claim `no_candidate_is_cut_off`.
+    A replica without a connection becomes candidate again and again. When the connection is back,
+    its larger epoch deposes a leader that a majority follows.
     """
 
     def has_enough_pre_votes(s, r: Replica) -> Bool:

@@ -27,8 +27,6 @@ from model.quorum_abstract.state import AbstractQuorumState, Epoch, Offset, Repl
 
 
 class AbstractQuorumActions(AbstractQuorumState):
-    """The actions of the abstract quorum, with the rule that a leader flushes before it commits."""
-
     # ---- elections
 
     def enters(s, r: Replica, newer: Epoch) -> None:
@@ -43,8 +41,8 @@ class AbstractQuorumActions(AbstractQuorumState):
     def become_candidate(s, r: Replica, newer: Epoch) -> None:
         """A replica begins a larger epoch, and votes for itself.
 
-        Kafka: QuorumState.transitionToCandidate. Simplified: the replica needs no pre-votes, and
-        may become candidate at any time. Without the guard that the epoch is larger, the claim
+        Kafka: QuorumState.transitionToCandidate. Simplified: there are no pre-votes, and this may
+        happen at any time. Without the guard that the epoch is larger, the claim
         `one_leader_per_epoch` breaks in 6 steps.
         """
         s.enters(r, newer)
@@ -80,10 +78,9 @@ class AbstractQuorumActions(AbstractQuorumState):
         s.granted[r][voter] = True
 
     def may_vote_again(s, voter: Replica, r: Replica) -> Bool:
-        """True if the voter, in its present epoch, has voted for no replica other than `r`.
+        """True if the voter has voted for no replica other than `r` in its present epoch.
 
-        Without this rule, the variant `votes-twice` breaks the claim `one_leader_per_epoch` in 6
-        steps.
+        Without this rule, the claim `one_leader_per_epoch` breaks (bug `votes-twice`, 6 steps).
         """
         return forall(implies(s.voted[s.replica[voter].epoch][voter][x], x == r) for x in Replica)
 
@@ -92,9 +89,8 @@ class AbstractQuorumActions(AbstractQuorumState):
     ) -> Bool:
         """True if the log of the candidate `r` is at least as up to date as the voter's log.
 
-        `voter_latest` and `latest` are the offsets of the last records in the two logs. If only the
-        first records of the logs are compared, the variant `votes-for-shorter-log` breaks the claim
-        `leaders_have_committed_records` in 13 steps.
+        `voter_latest` and `latest` are the offsets of the last records. Without this rule, the
+        claim `leaders_have_committed_records` breaks (bug `votes-for-shorter-log`, 13 steps).
         """
         ours, theirs = s.replica[r], s.replica[voter]
         our_epoch, their_epoch = ours.entry[latest], theirs.entry[voter_latest]
@@ -115,8 +111,8 @@ class AbstractQuorumActions(AbstractQuorumState):
         """A candidate with the votes of a majority leads with its own log.
 
         Kafka: KafkaRaftClient.onBecomeLeader. Simplified: the leader appends its first record in a
-        separate step. Without the guard that a majority has voted for the candidate, the claim
-        `one_leader_per_epoch` breaks in 2 steps.
+        separate step. Without the guard on the majority, the claim `one_leader_per_epoch` breaks in
+        2 steps.
         """
         own, log = s.replica[r].epoch, s.replica[r]
         when(~s.elected[own][r], majority(s.granted[r][v] for v in Replica))
@@ -188,13 +184,15 @@ class AbstractQuorumActions(AbstractQuorumState):
         """True if the last record below `mark` has the epoch of the leader.
 
         Kafka compares `mark` with the offset at which the epoch began. Without this rule, a run of
-        22 steps loses a committed record (Raft, figure 8); this run is too long for an exploration.
+        22 steps loses a committed record (Raft, figure 8). An exploration would take too long to
+        find this run.
         """
         return s.led[own].start_offset < mark
 
     def has_up_to(s, leader: Replica, x: Replica) -> Offset:
         """Returns the end offset of the records that `x` has flushed and acknowledged to the
-        leader."""
+        leader.
+        """
         return s.led[s.replica[leader].epoch].fetched[x]
 
     # ---- followers
@@ -205,10 +203,7 @@ class AbstractQuorumActions(AbstractQuorumState):
         return s.led[own].begun & ~s.elected[own][r]
 
     def agrees(s, r: Replica, offset: Offset) -> Bool:
-        """True if the leader's log has the replica's record at the same offset.
-
-        The leader is the leader of the replica's epoch.
-        """
+        """True if the log of the epoch's leader has the replica's record at the same offset."""
         led = s.led[s.replica[r].epoch]
         return all_of(
             offset < led.end_offset,
@@ -247,7 +242,7 @@ class AbstractQuorumActions(AbstractQuorumState):
 
         Kafka: KafkaRaftClient.appendAsFollower. Simplified: one record in each answer; the follower
         reads the leader's log when the answer arrives. At the default constants, every claim also
-        holds if any one of the guards is left out.
+        holds without any one of the guards.
         """
         at = s.replica[r].end_offset
         led = s.led[s.replica[r].epoch]
@@ -260,9 +255,9 @@ class AbstractQuorumActions(AbstractQuorumState):
     def acknowledge(s, r: Replica, latest: Offset) -> None:
         """A follower fetches from the end of its log; so the leader learns this end offset.
 
-        Kafka: LeaderState.updateReplicaState. Simplified: the leader learns this at once. Without
-        the guard that the replica follows a leader, the claim `leaders_have_committed_records`
-        breaks in 14 steps.
+        Kafka: LeaderState.updateReplicaState. Simplified: the leader learns it at once. Without the
+        guard that the replica follows a leader, the claim `leaders_have_committed_records` breaks
+        in 14 steps.
         """
         when(s.follows(r), s.may_fetch(r, latest))
         s.led[s.replica[r].epoch].fetched[r] = s.replica[r].end_offset
@@ -286,9 +281,9 @@ class AbstractQuorumActions(AbstractQuorumState):
         s.replica[r].is_leader = false
 
     def votes_after_restart(s, r: Replica, v: Replica) -> Bool:
-        """True if replica `r` counted the vote of `v` before its restart, and `v` is `r` itself.
+        """True if `v` is `r`: a restart forgets the votes of other replicas.
 
-        So a restart forgets the votes of the other replicas. Without this rule, the variant
-        `keeps-votes` breaks the claim `leaders_have_committed_records` in 16 steps.
+        Without this rule, the claim `leaders_have_committed_records` breaks (bug `keeps-votes`, 16
+        steps).
         """
         return s.granted[r][v] & (v == r)

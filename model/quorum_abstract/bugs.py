@@ -1,8 +1,8 @@
 """Bugs of the abstract quorum: each class changes the spec so that a claim breaks.
 
-One bug has no class, because an exploration would take too long to find it: a leader commits
-records of former epochs without a record of its own. With this bug, one test breaks a claim by a
-run of 22 steps. Another test shows that the induction proof fails.
+One bug has no class: a leader commits records of former epochs without a record of its own. An
+exploration would take too long to find it. One test breaks a claim by a run of 22 steps, and
+another shows that the induction proof fails.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class VotesTwice(QuorumProof):
     """A voter forgets its vote, and votes for every candidate of its epoch.
 
     Two candidates have the votes of a majority. The action `grant_vote` breaks the lemma
-    `a_replica_votes_once`, from which the claim `one_leader_per_epoch` follows.
+    `a_replica_votes_once`.
     """
 
     def may_vote_again(s, voter: Replica, r: Replica) -> Bool:

@@ -8,10 +8,6 @@ from model.quorum_abstract.state import Epoch, Offset, Replica
 
 
 class AbstractQuorum(AbstractQuorumActions):
-    """The abstract spec of KRaft's quorum with its claims, but without the lemmas that prove
-    them.
-    """
-
     # ---- claims
 
     @invariant

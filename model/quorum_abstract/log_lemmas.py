@@ -8,8 +8,6 @@ from model.quorum_abstract.state import Epoch, Offset, Replica
 
 
 class QuorumLogLemmas(AbstractQuorum):
-    """The lemmas about votes, leaders and logs, and predicates that the proof uses."""
-
     # ---- predicates
 
     def in_log(s, r: Replica, o: Offset) -> Bool:
@@ -23,10 +21,8 @@ class QuorumLogLemmas(AbstractQuorum):
         return all_of(s.led[e].begun, s.led[e].start_offset <= o, o < s.led[e].end_offset)
 
     def is_dead(s, e: Epoch, o: Offset) -> Bool:
-        """True if the leader of the epoch can never commit the record at the offset.
-
-        This is so if a majority has newer epochs, and has not acknowledged the record to the
-        leader.
+        """True if the epoch's leader can never commit the record at the offset: a majority has
+        newer epochs, and has not acknowledged the record to this leader.
         """
         return majority((e < s.replica[v].epoch) & (s.led[e].fetched[v] <= o) for v in Replica)
 
@@ -101,9 +97,7 @@ class QuorumLogLemmas(AbstractQuorum):
 
     @lemma
     def a_leader_has_the_log_of_its_epoch(s) -> Bool:
-        """Every leader was elected in its epoch, and has the log that the variable `led` keeps
-        for this epoch.
-        """
+        """Every leader was elected in its epoch, and has this epoch's log in the variable `led`."""
         return all_of(
             forall(
                 implies(
@@ -143,9 +137,8 @@ class QuorumLogLemmas(AbstractQuorum):
     def no_record_is_of_a_later_epoch(s) -> Bool:
         """A replica's log has no record of an epoch later than the replica's own epoch.
 
-        The variable `led` keeps the log of each epoch's leader. In such a log, no record has a
-        later epoch than the leader's. From the start offset of the leader's epoch on, all records
-        have exactly this epoch.
+        In the log that `led` has for an epoch, no record has a later epoch, and all records from
+        the start offset on have exactly this epoch.
         """
         return all_of(
             forall(

@@ -1,15 +1,13 @@
 """The lemmas that make the claims about the abstract quorum inductive.
 
-The main idea of the proof is that of Paxos and Raft. A record of a leader is *dead* if the leader
-can never commit it: a majority has moved to newer epochs, and has not acknowledged the record. A
-later leader has the votes of a majority, which has moved on from all earlier epochs. So each record
-of an earlier leader is dead, or one of the voters has acknowledged it. Such a voter still has the
-record, and votes only for a candidate that has it. So each new leader has all records that are not
-dead.
+The main idea is that of Paxos and Raft. A leader's record is *dead* if the leader can never commit
+it: a majority has moved to newer epochs, and has not acknowledged it. A later leader has the votes
+of such a majority. So each record of an earlier leader is dead, or one of the voters has
+acknowledged it. This voter still has the record, and votes only for a candidate that has it. So
+each new leader has all records that are not dead.
 
-In this argument, only a record of the leader's own epoch counts as *acknowledged*. A log that keeps
-such a record keeps all records before it, too. Some claims follow from others in the same state
-(`consequences`).
+Here, only a record of the leader's own epoch counts as *acknowledged*. A log that has such a record
+has all records before it, too. Some claims follow from others in the same state (`consequences`).
 """
 
 from __future__ import annotations
@@ -24,8 +22,6 @@ from model.quorum_abstract.state import Epoch, Offset, Replica
 
 
 class QuorumLemmas(QuorumLogLemmas):
-    """Lemmas about acknowledged and committed records; inherits the lemmas about votes and logs."""
-
     using: ClassVar[Mapping[tuple[str, str], tuple[str, ...]]] = SLICES  # (action, claim) -> lemmas
     consequences: ClassVar[Mapping[str, tuple[str, ...]]] = FOLLOW  # claim -> lemmas
 
@@ -63,10 +59,7 @@ class QuorumLemmas(QuorumLogLemmas):
 
     @lemma
     def within_an_epoch_nothing_is_lost(s) -> Bool:
-        """A replica that stays in an epoch keeps each record of the epoch that it acknowledged.
-
-        A replica acknowledges a record to the leader that appended it, by a fetch.
-        """
+        """A replica that stays in an epoch keeps each record of the epoch that it acknowledged."""
         return forall(
             implies(
                 s.is_own(s.replica[r].epoch, o) & (o < s.led[s.replica[r].epoch].fetched[r]),
@@ -145,8 +138,7 @@ class QuorumLemmas(QuorumLogLemmas):
         """Once the leader of an epoch has advanced its high watermark, the leaders of later epochs
         have the first record of that epoch.
 
-        The lemma is true because the high watermark is then above this record. So a later leader
-        has the record when it is elected.
+        The high watermark is then above this record.
         """
         return forall(
             implies(
@@ -211,8 +203,7 @@ class QuorumLemmas(QuorumLogLemmas):
         """If a leader's high watermark is above 0, a majority has acknowledged all records below
         the high watermark.
 
-        Such a high watermark is also above the offset at which the leader's epoch starts. So at
-        least one record below it was appended by this leader.
+        At least one of these records was appended by this leader.
         """
         return forall(
             implies(

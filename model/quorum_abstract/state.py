@@ -1,9 +1,8 @@
-"""The state of the abstract quorum has, for each epoch, the votes and the history of the leader.
+"""The state of the abstract quorum: for each epoch, the votes and the history of the leader.
 
-For each epoch, the state keeps a *leadership*: the leader's log, where this log ended when the
-epoch began, the high watermark, and how far each replica has acknowledged. Nothing is ever removed
-from a leadership. So the state needs no messages, because a fetch response that arrives late is the
-same as a late read of the leadership.
+The history (*leadership*) is the leader's log, where this log ended when the epoch began, the high
+watermark, and how far each replica has acknowledged. Nothing is ever removed from it. So the state
+needs no messages: a late fetch response is a late read of the leadership.
 
 Source: KIP-595; QuorumState, KafkaRaftClient and LeaderState of Kafka 4.3.
 Simplified: the voters never change; a record has an epoch and no content; records are fetched one
@@ -58,8 +57,6 @@ class ReplicaState(Record):
 
 
 class AbstractQuorumState(Spec):
-    """The variables of the abstract quorum, and predicates over them."""
-
     replicas: Annotated[int, range(1, 10)] = 3
     epochs: Annotated[int, range(1, 10)] = 3
     offsets: Annotated[int, range(2, 10)] = 2

@@ -32,7 +32,7 @@ class Kafka43(QuorumProof):
 
     In a quorum of one voter, a restart may then lose a committed record. The action
     `advance_high_watermark` breaks the lemma `a_majority_has_what_is_committed`. Exploration finds
-    no violation with two or three voters; the detailed spec `quorum` explains this.
+    no violation with two or three voters; the spec `quorum` explains why.
     """
 
     def has_up_to(s, leader: Replica, x: Replica) -> Offset:

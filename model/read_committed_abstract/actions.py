@@ -1,8 +1,5 @@
 """The actions of the spec `read-committed-abstract`: clients, a coordinator, a leader, a reader.
 
-A leader appends records and markers. The reader receives the records below the last stable offset,
-except those that the index of aborted transactions names.
-
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 
     client       begin
@@ -36,10 +33,7 @@ from model.read_committed_abstract.state import (
 
 
 class AbstractReadCommittedActions(AbstractReadCommittedState):
-    """The actions of the spec `read-committed-abstract`, with one rule that Kafka 4.3 lacks.
-
-    This rule (`is_restored`): a leader that restarts still knows which markers are not replicated.
-    """
+    """The actions with one rule that Kafka 4.3 lacks (`is_restored`)."""
 
     # ---- the client and the coordinator
 
@@ -48,8 +42,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         """A producer begins a transaction.
 
         Kafka: TransactionManager.beginTransaction. Simplified: a producer may have begun several
-        transactions. At the default constants, every claim also holds if any one of the guards is
-        left out.
+        transactions. At the default constants, every claim also holds without any one of the
+        guards.
         """
         when(~s.begun[x], ~s.plain[x])
         s.begun[x] = True
@@ -60,7 +54,7 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         """The coordinator decides to commit a transaction.
 
         Kafka: TransactionCoordinator.handleEndTransaction. Simplified: the commit is never lost.
-        Without the guard that the transaction is neither committed nor aborted, the claim
+        Without the guard that the transaction is undecided, the claim
         `nothing_committed_is_skipped` breaks in 7 steps.
         """
         when(s.begun[x], ~s.is_decided(x))
@@ -71,8 +65,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         """The coordinator decides to abort a transaction.
 
         Kafka: TransactionCoordinator.handleEndTransaction and abortTimedOutTransactions.
-        Simplified: the abort is never lost. Without the guard that the transaction is neither
-        committed nor aborted, the claim `nothing_committed_is_skipped` breaks in 7 steps.
+        Simplified: the abort is never lost. Without the guard that the transaction is undecided,
+        the claim `nothing_committed_is_skipped` breaks in 7 steps.
         """
         when(s.begun[x], ~s.is_decided(x))
         s.aborted[x] = True
@@ -80,7 +74,6 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
     # ---- the leader's log
 
     def append(s, x: Transaction, is_marker: Bool, end: Offset) -> None:
-        """Appends a record or a marker; the log then ends at `end`."""
         when(end.is_next_after(s.end_offset))
         s.record[s.end_offset] = LogRecord(transaction=x, is_marker=is_marker)
         s.end_offset = end
@@ -93,10 +86,9 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         """The leader appends the first record of a transaction, even if the coordinator has already
         committed or aborted it.
 
-        Kafka: ProducerAppendInfo.append. Simplified: guards replace Kafka's verification and its
-        check of epochs; the spec `transactions-abstract` has both. Without the guard that no record
-        of the transaction is in the log yet, the claim `stable_offset_stops_at_open` breaks in 6
-        steps.
+        Kafka: ProducerAppendInfo.append. Simplified: guards replace the verification and the check
+        of epochs, which `transactions-abstract` has. Without the guard that the log has no record
+        of the transaction yet, the claim `stable_offset_stops_at_open` breaks in 6 steps.
         """
         when(s.begun[x], ~s.written[x], ~s.has_open(s.producer[x]))
         s.written[x] = True
@@ -106,7 +98,7 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
     @action
     def append_next(s, x: Transaction, end: Offset) -> None:
         """The leader appends another record of a transaction that is open in the log, even if the
-        coordinator has already committed or aborted the transaction.
+        coordinator has already decided it.
 
         Kafka: ProducerAppendInfo.append. Simplified: records have no sequences. Without the guard
         that the transaction is open in the log, the claim `stable_offset_stops_at_open` breaks in 2
@@ -131,8 +123,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         """True if the leader accepts the marker: no other transaction of its producer is open.
 
         Kafka compares producer epochs; the spec `transactions-abstract` proves that this suffices.
-        Without this rule, the variant `late-markers` breaks the claim `only_committed_is_delivered`
-        in 7 steps.
+        Without this rule, the claim `only_committed_is_delivered` breaks (bug `late-markers`, 7
+        steps).
         """
         return forall(
             implies(s.is_open(y) & (s.producer[y] == s.producer[x]), x == y) for y in Transaction
@@ -140,14 +132,13 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
 
     @action
     def write_marker(s, x: Transaction, end: Offset) -> None:
-        """The leader appends a marker, which ends the open transaction of its producer.
+        """The leader appends a marker, which ends the open transaction of its producer, if there is
+        one.
 
-        A marker may be repeated; without an open transaction it ends nothing. Kafka:
-        ProducerAppendInfo.appendEndTxnMarker, ProducerStateManager.completeTxn and
+        Kafka: ProducerAppendInfo.appendEndTxnMarker, ProducerStateManager.completeTxn and
         LogSegment.updateTxnIndex. Simplified: a marker stores no COMMIT or ABORT; the spec reads
-        from the coordinator whether the transaction is committed. Without the guard that the
-        transaction is committed or aborted, the claim `only_committed_is_delivered` breaks in 5
-        steps.
+        the outcome from the coordinator. Without the guard that the transaction is decided, the
+        claim `only_committed_is_delivered` breaks in 5 steps.
         """
         when(s.is_decided(x), s.may_mark(x))
         for y in Transaction:
@@ -166,7 +157,7 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         below the high watermark.
 
         Kafka: ProducerStateManager.onHighWatermarkUpdated. Simplified: the spec has no followers.
-        Without the guard that the high watermark is at most the end of the log, the claim
+        Without the guard that the high watermark is in the log, the claim
         `only_committed_is_delivered` breaks in 2 steps.
         """
         when(s.high_watermark < mark, mark <= s.end_offset)
@@ -175,10 +166,11 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
             s.unreplicated[x] = s.unreplicated[x] & (mark <= s.marker_offset[x])
 
     def may_lead_with(s, end: Offset) -> Bool:
-        """True if a new leader's log that ends at `end` has every record below the high watermark.
+        """True if the log of a new leader that ends at `end` has every record below the high
+        watermark.
 
-        Without this rule (an unclean election), the variant `unclean-election` breaks the claim
-        `only_committed_is_delivered` in 4 steps.
+        Without this rule, the claim `only_committed_is_delivered` breaks (bug `unclean-election`, 4
+        steps).
         """
         return s.high_watermark <= end
 
@@ -203,8 +195,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         """Always true: a restarted leader still knows that the transaction's marker is not
         replicated.
 
-        Without this rule, the variant `kafka-4.3` breaks the claim `stable_offset_never_goes_back`
-        in 8 steps.
+        Without this rule, the claim `stable_offset_never_goes_back` breaks (version `kafka-4.3`, 8
+        steps).
         """
         return true
 
@@ -213,9 +205,8 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         """The leader restarts cleanly, and leads again with the same log.
 
         Kafka: ProducerStateManager.writeSnapshot and loadProducerEntry. Simplified: the leader
-        keeps its high watermark. The action has no guard. The rule `is_restored` decides what the
-        leader remembers: the variant `kafka-4.3` lacks this rule, and breaks the claim
-        `stable_offset_never_goes_back` in 8 steps.
+        keeps its high watermark. The action has no guard; `is_restored` decides what the leader
+        remembers.
         """
         for x in Transaction:
             s.unreplicated[x] = s.unreplicated[x] & s.is_restored(x)
@@ -225,26 +216,25 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
     def is_replicated(s, o: Offset) -> Bool:
         """True if the offset is below the high watermark.
 
-        Without this rule, the variant `ignores-high-watermark` breaks the claim
-        `only_committed_is_delivered` in 3 steps.
+        Without this rule, the claim `only_committed_is_delivered` breaks (bug
+        `ignores-high-watermark`, 3 steps).
         """
         return o < s.high_watermark
 
     def is_unstable(s, x: Transaction) -> Bool:
         """True if the transaction is open, or the marker that ended it is not replicated.
 
-        If only open transactions count, the variant `stable-at-first-open` breaks the claim
-        `stable_offset_never_goes_back` in 7 steps.
+        If only open transactions count, the claim `stable_offset_never_goes_back` breaks (bug
+        `stable-at-first-open`, 7 steps).
         """
         return s.is_open(x) | s.unreplicated[x]
 
     def is_stable(s, o: Offset) -> Bool:
         """True if the offset is below the last stable offset.
 
-        Kafka: UnifiedLog.lastStableOffset. The last stable offset is the lowest of these offsets:
-        the high watermark, and the first offset of each unstable transaction. The variant
-        `stable-at-last-open` stops only at the last unstable transaction, and breaks the claim
-        `stable_offset_stops_at_open` in 5 steps.
+        Kafka: UnifiedLog.lastStableOffset, the lowest of the high watermark and the first offsets
+        of unstable transactions. If only the last unstable transaction counts, the claim
+        `stable_offset_stops_at_open` breaks (bug `stable-at-last-open`, 5 steps).
         """
         return all_of(
             s.is_replicated(o),
@@ -255,19 +245,17 @@ class AbstractReadCommittedActions(AbstractReadCommittedState):
         """True if the fetch response lists the aborted transaction `x`, and `o` is between the
         first record and the marker of `x`.
 
-        Kafka: TransactionIndex.collectAbortedTxns. The response must also list transactions that
-        began before the fetch offset: the variant `lists-from-fetch-offset` does not, and breaks
-        the claim `only_committed_is_delivered` in 8 steps.
+        Kafka: TransactionIndex.collectAbortedTxns. If transactions that began before the fetch
+        offset are not listed, the claim `only_committed_is_delivered` breaks (bug
+        `lists-from-fetch-offset`, 8 steps).
         """
         return all_of(s.listed[x], s.first_offset[x] <= o, o < s.marker_offset[x])
 
     def is_dropped(s, o: Offset) -> Bool:
-        """True if the reader drops the record: the record is inside an aborted transaction of its
-        producer.
+        """True if the reader drops the record: it is inside an aborted transaction of its producer.
 
         Kafka: CompletedFetch.consumeAbortedTransactionsUpTo and isBatchAborted. Without this rule,
-        the variant `ignores-aborted-list` breaks the claim `only_committed_is_delivered` in 6
-        steps.
+        the claim `only_committed_is_delivered` breaks (bug `ignores-aborted-list`, 6 steps).
         """
         return s.is_transactional(o) & exists(
             s.is_listed(x, o) & s.is_of(o, s.producer[x]) for x in Transaction

@@ -18,9 +18,8 @@ from model.variants import bug
 class IgnoresHighWatermark(ReadCommitted):
     """The last stable offset may be above the high watermark.
 
-    A reader receives a record that is in no transaction and that the next leader lacks. The action
-    `read` breaks the lemma `passed_is_decided`. The action `change_leader` then breaks the claim
-    `only_committed_is_delivered`.
+    A reader receives a record that the next leader lacks. The action `read` breaks the lemma
+    `passed_is_decided`.
     """
 
     def is_replicated(s, o: Offset) -> Bool:
@@ -55,8 +54,8 @@ class StableAtFirstOpen(ReadCommitted):
 class StableAtLastOpen(ReadCommitted):
     """The last stable offset stops at the last open transaction instead of the first one.
 
-    A reader passes an open transaction of another producer. The claim `stable_offset_stops_at_open`
-    breaks at the action `append_first`, and the action `read` breaks `only_committed_is_delivered`.
+    A reader passes an open transaction of another producer. The action `append_first` breaks the
+    claim `stable_offset_stops_at_open`, and `read` breaks `only_committed_is_delivered`.
     """
 
     def is_stable(s, o: Offset) -> Bool:
@@ -74,8 +73,7 @@ class StableAtLastOpen(ReadCommitted):
 class IgnoresAbortedList(ReadCommitted):
     """The reader does not look at the aborted transactions of the fetch response.
 
-    So it receives aborted records. The claim `only_committed_is_delivered` breaks at the action
-    `read`.
+    So the action `read` delivers aborted records.
     """
 
     def is_dropped(s, o: Offset) -> Bool:
@@ -91,9 +89,8 @@ class IgnoresAbortedList(ReadCommitted):
 class ListsFromFetchOffset(ReadCommitted):
     """A fetch response lists only the aborted transactions that begin at or after the fetch offset.
 
-    The reader drops the first record of an aborted transaction. The response to the next fetch
-    does not list the transaction, so the reader receives the transaction's next record. The claim
-    `only_committed_is_delivered` breaks at the action `read`.
+    The reader drops the first record of an aborted transaction. The next response does not list the
+    transaction, so the action `read` delivers the transaction's next record.
     """
 
     def is_listed(s, x: Transaction, o: Offset) -> Bool:
@@ -109,9 +106,8 @@ class ListsFromFetchOffset(ReadCommitted):
 class LateMarkers(ReadCommitted):
     """A partition accepts the late marker of an earlier transaction (KIP-1228).
 
-    The marker ends the producer's next transaction, with the outcome of the earlier one. A reader
-    receives records that are never committed, or misses committed ones. The action `write_marker`
-    breaks the lemma `closed_as_decided`.
+    The marker ends the producer's next transaction, with the outcome of the earlier one. The action
+    `write_marker` breaks the lemma `closed_as_decided`.
     """
 
     def may_mark(s, x: Transaction) -> Bool:

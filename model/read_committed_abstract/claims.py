@@ -22,8 +22,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
     """Three claims that hold in Kafka 4.3, and the lemmas that prove them for any number of
     records.
 
-    The first two claims imply: below its position, the reader has received exactly the valid
-    records (`is_valid`). So the received records are a prefix of the committed records, in log
+    From the first two follows: the received records are a prefix of the committed ones, in log
     order.
     """
 
@@ -61,11 +60,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @invariant
     def stable_offset_stops_at_open(s) -> Bool:
-        """The last stable offset never passes a record of an open transaction.
-
-        That is, a marker of the producer follows each transactional record below the last stable
-        offset.
-        """
+        """The last stable offset never passes a record of an open transaction."""
         return forall(
             implies(
                 s.is_stable(o) & s.is_transactional(o),
@@ -119,7 +114,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
     def replicated_is_written(s) -> Bool:
         """The high watermark is at most the end of the log.
 
-        The lemma is true because a new leader has every replicated record.
+        A new leader has every replicated record.
         """
         return s.high_watermark <= s.end_offset
 
@@ -127,8 +122,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
     def one_decision(s) -> Bool:
         """A committed or aborted transaction has begun, and no transaction is both.
 
-        The lemma is true because the coordinator commits or aborts only a transaction that has
-        begun, and only once. A record outside of transactions begins no transaction.
+        The coordinator decides a transaction only after it has begun, and only once.
         """
         return forall(
             all_of(
@@ -141,10 +135,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @lemma
     def only_begun_is_written(s) -> Bool:
-        """Every marker and every transactional record belong to a transaction that has begun.
-
-        The lemma is true because the actions that append require this.
-        """
+        """Every marker and every transactional record belong to a transaction that has begun."""
         return forall(implies(s.written[x], s.begun[x]) for x in Transaction) & forall(
             implies(
                 o < s.end_offset,
@@ -155,10 +146,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @lemma
     def records_lie_within(s) -> Bool:
-        """The records of a transaction lie between its first offset and the marker that ends it.
-
-        The lemma is true because a transaction gets no more records after its marker.
-        """
+        """The records of a transaction lie between its first offset and the marker that ends it."""
         return forall(
             implies(
                 s.is_transactional(o) & (s.record[o].transaction == x),
@@ -177,8 +165,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
         """If a transaction is written, its first record is in the log. If it also has a marker, the
         marker is a later record of the same producer.
 
-        The lemma is true because a new leader forgets the transactions and markers that its log
-        lacks.
+        A new leader forgets the transactions and markers that its log lacks.
         """
         return forall(
             all_of(
@@ -203,9 +190,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
         """A producer's transaction begins in the log only after the marker of the producer's
         previous transaction.
 
-        The lemma is true because a transaction begins in the log only while its producer has no
-        other open transaction in the log. So no record lies inside another transaction of its
-        producer.
+        So no record lies inside another transaction of its producer.
         """
         return forall(
             implies(
@@ -224,9 +209,8 @@ class AbstractDeliveries(AbstractReadCommittedActions):
         """A transaction whose marker is in the log is committed or aborted, and it is in the
         transaction index if and only if it is aborted.
 
-        The lemma is true because the leader appends a marker only for a committed or aborted
-        transaction, and only if no other transaction of its producer is open. So the marker ends no
-        other transaction.
+        A marker ends only its own transaction, because no other transaction of its producer is
+        open.
         """
         return forall(
             implies(s.closed[x], s.is_decided(x) & iff(s.listed[x], s.aborted[x]))
@@ -235,10 +219,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
     @lemma
     def delivered_is_passed(s) -> Bool:
-        """The reader has received only records below its position.
-
-        The lemma is true because each read moves the position past the record.
-        """
+        """The reader has received only records below its position."""
         return forall(implies(s.delivered[o], o < s.position) for o in Offset)
 
     @lemma
@@ -246,8 +227,7 @@ class AbstractDeliveries(AbstractReadCommittedActions):
         """Each record below the reader's position is replicated, and its transaction is committed
         or aborted.
 
-        The lemma is true because the reader passes only stable offsets, and a commit or abort is
-        final. The marker may be lost with its leader; then the coordinator writes it again.
+        If the marker is lost with its leader, the coordinator writes the same marker again.
         """
         return (s.position <= s.high_watermark) & forall(
             implies(
@@ -259,16 +239,11 @@ class AbstractDeliveries(AbstractReadCommittedActions):
 
 
 class AbstractReadCommitted(AbstractDeliveries):
-    """Adds the claim that the last stable offset never goes back, and a lemma that proves the
-    claim.
-    """
-
     @invariant
     def stable_offset_never_goes_back(s) -> Bool:
         """The last stable offset is never below the position of a reader.
 
-        A reader may be at the last stable offset itself. If this offset then went back, it would be
-        below the reader's position, and the claim would be false.
+        A reader may be at the last stable offset itself, so the offset cannot go back.
         """
         return forall(implies(o < s.position, s.is_stable(o)) for o in Offset)
 
@@ -276,8 +251,7 @@ class AbstractReadCommitted(AbstractDeliveries):
     def memory_is_the_log(s) -> Bool:
         """The leader remembers exactly the transactions whose marker is not replicated.
 
-        The lemma is true because a leader that restarts finds these transactions again. A leader of
-        Kafka 4.3 forgets them.
+        A leader of Kafka 4.3 forgets these transactions when it restarts.
         """
         return forall(
             iff(s.unreplicated[x], s.closed[x] & (s.high_watermark <= s.marker_offset[x]))

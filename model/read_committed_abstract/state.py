@@ -1,16 +1,14 @@
 """The state of the spec `read-committed-abstract`: one partition, its coordinator, and one reader.
 
-The partition has one log, that of its present leader. For each transaction, the state has the
-offsets of its first record and of the marker that closes it. The last stable offset is no variable:
-the leader derives it from the open transactions, and from those whose marker is not replicated.
-
-One reader stands for all, because a reader changes neither the log nor another reader.
+The log is that of the present leader. The leader derives the last stable offset from the open
+transactions, and from those whose marker is not replicated. One reader stands for all, because a
+reader changes neither the log nor another reader.
 
 Source: KIP-98; ProducerStateManager.firstUnstableOffset, UnifiedLog.lastStableOffset and
 TransactionIndex.collectAbortedTxns of Kafka 4.3.
 Simplified: a batch is one record. A new leader's log is a prefix of its predecessor's. The high
-watermark never goes back; in Kafka, a new leader's high watermark may lag for a round of fetches.
-The coordinator never fails. No record is deleted. The reader begins at the least offset.
+watermark never goes back; in Kafka, a new leader's may lag for a round of fetches. The coordinator
+never fails. No record is deleted. The reader begins at the least offset.
 """
 
 from __future__ import annotations
@@ -40,8 +38,6 @@ class LogRecord(Record):
 
 
 class AbstractReadCommittedState(Spec):
-    """The variables of the abstract spec of reads at read_committed, and predicates over them."""
-
     producers: Annotated[int, range(1, 10)] = 1
     transactions: Annotated[int, range(1, 10)] = 2
     offsets: Annotated[int, range(2, 10)] = 4
@@ -91,7 +87,6 @@ class AbstractReadCommittedState(Spec):
     # ---- predicates over the log
 
     def has_data(s, o: Offset) -> Bool:
-        """True if the log has a client's record at the offset."""
         return (o < s.end_offset) & ~s.record[o].is_marker
 
     def is_of(s, o: Offset, producer: Producer) -> Bool:
@@ -109,9 +104,7 @@ class AbstractReadCommittedState(Spec):
         return s.has_data(o) & ~s.plain[s.record[o].transaction]
 
     def is_valid(s, x: Transaction) -> Bool:
-        """True if readers must receive the records of `x`.
-
-        That is, `x` is a committed transaction. Or `x` stands for one record outside of
-        transactions.
+        """True if readers must receive the records of `x`: it is committed, or one record outside
+        of transactions.
         """
         return s.plain[x] | s.committed[x]

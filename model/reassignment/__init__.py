@@ -1,8 +1,7 @@
 """Elections of a partition whose replicas change: the spec `election` with reassignments.
 
-An operator adds, removes and replaces replicas, or cancels a reassignment. A broker that is no
-replica any more deletes its log. When it becomes a replica again, its log is empty. So the
-controller must not treat this broker as if it still had the records of its old log.
+A broker that is no replica any more deletes its log, so its log is empty when it becomes a replica
+again. The controller must not treat it as if it still had its old records.
 
 Source: KIP-455, KIP-966; Kafka 4.3 (PartitionChangeBuilder, PartitionReassignmentReplicas,
 PartitionReassignmentRevert, ReplicationControlManager); Vanlightly's kip-966 specification for the

@@ -1,14 +1,10 @@
 """The actions of reassignments by the operator, and of elections during a reassignment.
 
-The spec has one partition. Whenever the controller changes the partition, it updates the ELR and
-elects a leader among the replicas. If a replica was removed, the controller also begins a leader
-epoch. When the leader changes the ISR, or the operator sends a request, the controller first tests
-whether the reassignment can complete.
+Whenever the controller changes the partition, it updates the ELR and elects a leader among the
+replicas. If a replica was removed, a leader epoch begins. When the leader changes the ISR, or the
+operator sends a request, the controller first tests whether the reassignment can complete.
 
-The table lists all actions (`Next` in TLA+) by role. WF before an action makes it weakly fair: the
-action is eventually taken if it stays enabled. SF before an action makes it strongly fair: the
-action is eventually taken if it is enabled infinitely often. An action without WF or SF may never
-happen.
+The table lists all actions (`Next` in TLA+) by role. WF: weakly fair; SF: strongly fair.
 
     brokers      WF apply_metadata, WF delete_replica, write, SF advance_high_watermark,
                  shrink_isr, WF fetch, WF truncate_to_shared, take_late_fetch
@@ -20,9 +16,9 @@ happen.
 
 Source: KIP-455; Kafka's PartitionChangeBuilder, PartitionReassignmentReplicas,
 PartitionReassignmentRevert, ReplicationControlManager, Partition.
-Simplified: every step of the controller updates the ELR, elects a leader and begins a leader epoch
-by the rules of the first paragraph. Kafka does not always apply these rules in a step that leaves
-the leader and the ISR as they are. A broker that restarts applies only the newest metadata.
+Simplified: the controller applies these rules in every step. Kafka does not always apply them in a
+step that leaves the leader and the ISR as they are. A broker that restarts applies only the newest
+metadata.
 """
 
 from __future__ import annotations
@@ -49,26 +45,20 @@ from model.reassignment.state import ReassignedPartition
 
 
 def without(members: Set[Replica], others: Set[Replica]) -> Set[Replica]:
-    """Returns the replicas of the first set that are not in the second set."""
     return Map(Replica, lambda r: members[r] & ~others[r])
 
 
 class Reassignments(ReassignedPartition):
-    """The actions of reassignments, and those actions of elections that reassignments make
-    different.
-    """
-
     # ---- rules that versions replace
 
     def may_complete(
         s, isr: Set[Replica], replicas: Set[Replica], adding: Set[Replica], removing: Set[Replica]
     ) -> Bool:
-        """True if a reassignment may complete.
+        """True if a reassignment may complete: its ISR, without the replicas to be removed, has a
+        member and every added replica.
 
-        The ISR, without the replicas to be removed, must have at least one member and every added
-        replica. If the reassignment lowers the number of replicas, the ISR must have every
-        remaining replica. Kafka: PartitionReassignmentReplicas.maybeCompleteReassignment, since
-        4.3.
+        If the reassignment lowers the number of replicas, the ISR must have every remaining
+        replica. Kafka: PartitionReassignmentReplicas.maybeCompleteReassignment, since 4.3.
         """
         falls = count(adding[r] for r in Replica) < count(removing[r] for r in Replica)
         return all_of(
@@ -80,8 +70,8 @@ class Reassignments(ReassignedPartition):
     def leaves_elr(s, r: Replica, replicas: Set[Replica]) -> Bool:
         """True if the broker must leave the ELR, because it is not a replica any more.
 
-        This is the proposed rule, which Kafka lacks. Without this rule, the version `kafka-4.3`
-        breaks the claim `leader_completeness` in 15 steps.
+        Kafka lacks this rule. Without this rule, the claim `leader_completeness` breaks (version
+        `kafka-4.3`, 15 steps).
         """
         return ~replicas[r]
 
@@ -98,7 +88,7 @@ class Reassignments(ReassignedPartition):
     ) -> None:
         """Changes the ISR, and elects another leader if the present one is not eligible any more.
 
-        The set of replicas stays the same. Only `change_replicas` completes a reassignment.
+        The replicas stay; only `change_replicas` completes a reassignment.
         """
         s.change_members(isr, alive, unclean, s.assignment.replicas, reassigns, removes)
 
@@ -127,11 +117,7 @@ class Reassignments(ReassignedPartition):
         )
 
     def change_replicas(s, isr: Set[Replica], adding: Set[Replica], removing: Set[Replica]) -> None:
-        """Changes the ISR and the reassignment, and completes the reassignment if it may complete.
-
-        The parameters `adding` and `removing` are the replicas that the reassignment adds and
-        removes.
-        """
+        """Changes the ISR and the reassignment, which completes if it may complete."""
         before = s.assignment
         replicas: Set[Replica] = Map(Replica, lambda r: before.replicas[r] | adding[r])
         # This is true without a reassignment too, and changes nothing then.
@@ -170,10 +156,8 @@ class Reassignments(ReassignedPartition):
         reassignment if it may complete.
 
         Kafka: ReplicationControlManager.alterPartition, PartitionChangeBuilder.build. Simplified:
-        as in `election`. Kafka tests at every change of the partition whether the reassignment may
-        complete. This spec tests this only in `grant_isr` and at requests of the operator. The
-        result is the same, because a reassignment completes when the ISR grows, and no other change
-        adds a member to the ISR.
+        as in `election`. Kafka tests at every change whether the reassignment may complete. Here
+        and at requests of the operator is enough, because no other change adds a member to the ISR.
         """
         asked = s.broker[leader]
         when(
@@ -194,10 +178,9 @@ class Reassignments(ReassignedPartition):
     def add(s, added: Set[Replica], removed: Set[Replica] = NO_REPLICA) -> None:
         """Begins a reassignment that adds replicas and removes others, if none is in progress.
 
-        The spec leaves out a case in which Kafka's controller fails with an exception: the ISR is
-        empty, and an added broker was a replica earlier and is still in the ELR. Kafka elects this
-        broker at once. The controller then looks up the broker's directory in the partition's old
-        registration (LeaderAcceptor).
+        Left out: the ISR is empty, and an added broker was a replica earlier and is still in the
+        ELR. Kafka elects this broker at once, looks up its directory in the old registration
+        (LeaderAcceptor), and fails with an exception.
         """
         isr, elr = s.partition_registration.isr, s.partition_registration.elr
         elects_added = s.is_empty(isr) & exists(added[r] & elr[r] for r in Replica)
@@ -221,8 +204,8 @@ class Reassignments(ReassignedPartition):
     def remove_replica(s, r: Replica) -> None:
         """An operator removes a replica of the partition, but not the only one.
 
-        The reassignment may complete at once. Kafka: AlterPartitionReassignments,
-        ReplicationControlManager.changePartitionReassignment. Simplified: one replica at a time.
+        Kafka: AlterPartitionReassignments, ReplicationControlManager.changePartitionReassignment.
+        Simplified: one replica at a time.
         """
         when(
             true if s.changes_factor else false,
@@ -238,7 +221,7 @@ class Reassignments(ReassignedPartition):
         """An operator moves a replica of the partition to another broker.
 
         Kafka: AlterPartitionReassignments, ReplicationControlManager.changePartitionReassignment.
-        Simplified: a reassignment moves one replica.
+        Simplified: one replica at a time.
         """
         when(s.assignment.replicas[old], ~s.assignment.replicas[new])
         s.add(NO_REPLICA | {new}, NO_REPLICA | {old})
@@ -276,8 +259,8 @@ class Reassignments(ReassignedPartition):
     def delete_replica(s, r: Replica) -> None:
         """A broker learns that it is no replica any more, and deletes its log.
 
-        Kafka: ReplicaManager.stopPartitions with deletion. Simplified: the log is empty at once. A
-        broker that restarts deletes the log too, as soon as it is up.
+        Kafka: ReplicaManager.stopPartitions with deletion. Simplified: the log is empty at once; a
+        broker that restarts deletes it as soon as it is up.
         """
         known = s.broker[r]
         keeps = any_of(known.leader != nothing, Offset(0) < known.end_offset)
@@ -288,9 +271,6 @@ class Reassignments(ReassignedPartition):
         s.truncate_to(r, Offset(0))
 
     def forget_partition(s, r: Replica) -> None:
-        """Clears the leader's metadata: the fetches of its followers, the ISR and the set of
-        replicas.
-        """
         s.clear_request(r)
         for x in Replica:
             s.broker[r].follower[x].end_offset = Offset(0)
@@ -299,18 +279,14 @@ class Reassignments(ReassignedPartition):
             s.known_replicas[r][x] = false
 
     def stop(s, r: Replica, *, cleanly: Bool) -> None:
-        """Stops the broker as in the spec `election`; a leader also forgets the partition's
-        replica set.
-        """
+        """Stops the broker as in `election`; a leader also forgets the partition's replicas."""
         super().stop(r, cleanly=cleanly)
         for x in Replica:
             s.known_replicas[r][x] = false
 
     def may_commit(s, leader: Replica) -> Bool:
-        """True if the leader's ISR is large enough to commit.
-
-        The ISR needs at least min.insync.replicas members. If the partition has fewer replicas in
-        the leader's metadata, the ISR needs as many members as there are replicas.
+        """True if the leader's ISR has min.insync.replicas members, or as many as the leader knows
+        replicas.
 
         Kafka: Partition.effectiveMinIsr.
         """

@@ -1,8 +1,6 @@
 """The claims about elections of a partition whose replicas change.
 
-Claims about records hold only while few brokers have stopped uncleanly. The number of these brokers
-must be below min.insync.replicas and below the number of replicas. If reassignments can change the
-number of replicas, no broker may have stopped uncleanly.
+Claims about records hold only while few brokers have stopped uncleanly (`is_tolerable`).
 
 Source: KIP-966; Vanlightly's kip-966 specification.
 """
@@ -31,16 +29,11 @@ from model.reassignment.actions import Reassignments
 
 
 class ReassignmentClaims(Reassignments):
-    """Claims about reassignments, and the claims of the spec `election` about the
-    current replicas.
-    """
-
     def is_tolerable(s) -> Bool:
         """True if so few brokers stopped uncleanly that a committed record still has a copy.
 
-        That is, the number of unclean stops is below min.insync.replicas and below the number of
-        replicas. If reassignments may change the number of replicas, no broker may have stopped
-        uncleanly.
+        That is, fewer than min.insync.replicas, and fewer than there are replicas. If reassignments
+        may change the number of replicas, no broker may have stopped uncleanly.
         """
         return s.unclean < min(s.min_isr, 1 if s.changes_factor else s.assigned)
 
@@ -73,8 +66,7 @@ class ReassignmentClaims(Reassignments):
     def acknowledged_within_isr(s, after: ElectionClaims) -> Bool:
         """A leader raises its high watermark only if its ISR is large enough.
 
-        The ISR needs min.insync.replicas members. If the leader knows fewer replicas than
-        min.insync.replicas, the ISR needs as many members as the leader knows replicas.
+        The ISR needs min.insync.replicas members, or as many as the leader knows replicas.
         """
         return forall(
             implies(
@@ -134,8 +126,7 @@ class ReassignmentClaims(Reassignments):
     def moved_with_a_committed_record(s) -> Bool:
         """Reachable: a record is committed, and a broker that is not a replica has an empty log.
 
-        If all brokers are replicas in the initial state, this broker was a replica, and a
-        reassignment has removed it.
+        If all brokers are replicas at first, a reassignment has removed this broker.
         """
         return exists(
             all_of(s.is_committed(x), ~s.assignment.replicas[r], s.broker[r].end_offset == 0)

@@ -2,8 +2,7 @@
 
 Source: Kafka's PartitionRegistration (replicas, addingReplicas, removingReplicas) and Partition
 (remoteReplicasMap).
-Simplified: as in the spec `election`. A record is only an identifier, and a broker applies all
-metadata at once.
+Simplified: as in the spec `election`.
 """
 
 from __future__ import annotations
@@ -16,11 +15,7 @@ from model.language import Bool, Map, Nothing, Record, Scope, Set, count, exists
 
 
 class Assignment(Record):
-    """The replicas of the partition at the controller.
-
-    While a reassignment is in progress, `replicas` includes the members of `adding` and of
-    `removing`.
-    """
+    """The replicas at the controller, including those in `adding` and in `removing`."""
 
     replicas: Set[Replica]
     adding: Set[Replica]
@@ -28,8 +23,6 @@ class Assignment(Record):
 
 
 class ReassignedPartition(Election):
-    """The variables of elections with reassignments, and predicates over them."""
-
     replicas: Annotated[int, range(1, 6)] = 2  # brokers, of which some are replicas
     assigned: Annotated[int, range(1, 6)] = 2  # replicas at first; the first brokers
     max_unclean: Annotated[int, range(5)] = 0
@@ -43,9 +36,8 @@ class ReassignedPartition(Election):
     reassignments: Faults
 
     def scope(s) -> Scope:
-        """Returns how many values each type has: as in the spec `election`, but more leader epochs.
-
-        Reassignments also begin leader epochs, and the type `Faults` also counts reassignments.
+        """Returns the size of each type: more leader epochs than in `election`, because
+        reassignments begin epochs; `Faults` also counts reassignments.
         """
         changes = s.max_unclean + s.max_disruptions + s.max_losses
         most = max(s.max_unclean, s.max_losses, s.max_disruptions, s.max_reassignments)
@@ -58,13 +50,10 @@ class ReassignedPartition(Election):
         }
 
     def is_first_replica(s, r: Replica) -> Bool:
-        """True if the broker is a replica in the initial state."""
         return count(x <= r for x in Replica) <= s.assigned
 
     def init(s) -> None:
-        """Initially the first brokers are the replicas, all in the ISR, and the first broker
-        leads.
-        """
+        """Initially the first brokers are the replicas, all in the ISR, and the first one leads."""
         preferred = Replica.least()
         known: Replica | Nothing = preferred
         s.partition_registration.leader = preferred
@@ -81,13 +70,9 @@ class ReassignedPartition(Election):
             s.broker[r].leader_epoch = ite(is_replica, LeaderEpoch(0), LeaderEpoch(-1))
 
     def is_in_progress(s) -> Bool:
-        """True if a reassignment is in progress."""
         return exists(s.assignment.adding[r] | s.assignment.removing[r] for r in Replica)
 
     def is_enough(s, members: Set[Replica]) -> Bool:
-        """True if the set has at least min.insync.replicas members, or as many as there are
-        replicas.
-        """
         return s.is_enough_of(members, s.assignment.replicas)
 
     def is_enough_of(s, members: Set[Replica], replicas: Set[Replica]) -> Bool:

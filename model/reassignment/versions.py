@@ -32,16 +32,12 @@ class ElrOfReplicas(ReassignmentClaims):
 class Kafka43(ElrOfReplicas):
     """Kafka 4.3: a broker that is no replica any more stays in the ELR.
 
-    When the broker is a replica again, it may be elected with an empty log, although no broker has
-    failed. This version breaks the claim `leader_completeness`, even if every reassignment keeps
-    the number of replicas.
+    When it is a replica again, it may be elected with an empty log, although no broker has failed
+    and every reassignment keeps the number of replicas.
     """
 
     def leaves_elr(s, r: Replica, replicas: Set[Replica]) -> Bool:
-        """Always false: in Kafka 4.3, a removed replica stays in the ELR.
-
-        Kafka: PartitionChangeBuilder.maybePopulateTargetElr.
-        """
+        """Always false. Kafka: PartitionChangeBuilder.maybePopulateTargetElr."""
         return false
 
 
@@ -54,13 +50,12 @@ class Kafka43(ElrOfReplicas):
 class Kafka41(Kafka43):
     """Kafka 4.1: a reassignment completes only when every remaining replica is in the ISR.
 
-    A reassignment may remove a replica when the partition has only min.insync.replicas replicas.
-    Then the ISR becomes smaller than min.insync.replicas, so the removed broker joins the ELR,
-    although it is no replica any more. This version breaks the claim `candidate_completeness`.
+    A reassignment may remove one of min.insync.replicas replicas. The ISR is then too small, so the
+    removed broker joins the ELR, although it is no replica any more.
 
-    If the removed broker is added again, it may be elected. With three replicas and
-    min.insync.replicas=3, this version also breaks the claim `leader_completeness`. No record is
-    lost if every reassignment keeps the number of replicas.
+    With three replicas and min.insync.replicas=3, the broker may be added and elected: the version
+    also breaks the claim `leader_completeness`. No record is lost if every reassignment keeps the
+    number of replicas.
     """
 
     def may_complete(

@@ -1,6 +1,4 @@
-"""The actions of the brokers, and a table of all actions of the spec.
-
-The actions of the controller and the operator are defined in `registration.py`.
+"""The actions of the brokers, and a table of all actions; `registration.py` has the others.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 
@@ -21,8 +19,6 @@ from model.reassignment_abstract.state import Disturbance, LeaderEpoch, RecordId
 
 
 class AbstractPartitionActions(Registration):
-    """The actions of leaders and followers, and of brokers that stop uncleanly."""
-
     def is_up(s, r: Replica) -> Bool:
         return ~s.broker[r].is_stopped & ~s.broker[r].is_starting
 
@@ -79,8 +75,8 @@ class AbstractPartitionActions(Registration):
     def delete_replica(s, r: Replica) -> None:
         """A broker learns that it is no replica any more, and deletes its log.
 
-        Kafka: ReplicaManager.stopPartitions with deletion. Simplified: the broker may learn this at
-        any later time, while it is no replica.
+        Kafka: ReplicaManager.stopPartitions with deletion. Simplified: at any later time, while it
+        is no replica.
         """
         when(s.is_up(r), ~s.replicas[r])
         s.broker[r].leader_epoch = s.newest
@@ -115,24 +111,23 @@ class AbstractPartitionActions(Registration):
     def may_commit(s, e: LeaderEpoch) -> Bool:
         """True if the ISR that the leader knows has at least min.insync.replicas members.
 
-        Kafka has this rule since 3.7. Without this rule, the variant `commits-below-min-isr` breaks
-        the claim `eligible_replicas_have_committed_records` in 4 steps.
+        Kafka: since 3.7. Without this rule, the claim `eligible_replicas_have_committed_records`
+        breaks (bug `commits-below-min-isr`, 4 steps).
         """
         return s.is_enough(s.led[e].isr)
 
     def waits_for(s, e: LeaderEpoch, r: Replica) -> Bool:
         """True if the leader of the epoch commits no record that the replica lacks.
 
-        Kafka: the maximal ISR. If a leader waits only for the ISR that it knows, the variant
-        `counts-known-isr` breaks the claim `eligible_replicas_have_committed_records` in 7 steps.
+        Kafka: the maximal ISR. If only the known ISR counts, the claim
+        `eligible_replicas_have_committed_records` breaks (bug `counts-known-isr`, 7 steps).
         """
         return s.led[e].maximal_isr[r]
 
     @action
     def commit(s, r: Replica, x: RecordId) -> None:
-        """A leader commits a record that its maximal ISR has acknowledged.
-
-        With acks=all, the producer receives its answer now.
+        """A leader commits a record that its maximal ISR has acknowledged; with acks=all, it
+        answers now.
 
         Kafka: Partition.maybeIncrementLeaderHW. Simplified: each record is committed alone.
         """
@@ -162,8 +157,8 @@ class AbstractPartitionActions(Registration):
     def copy(s, r: Replica, x: RecordId) -> None:
         """A follower appends a record of its leader.
 
-        Kafka: ReplicaFetcherThread.processPartitionData. Simplified: the record may be any record
-        of the leader, at any time, so the spec needs no responses in flight.
+        Kafka: ReplicaFetcherThread.processPartitionData. Simplified: any record of the leader, at
+        any time, so the spec needs no responses in flight.
         """
         when(s.is_up(r), s.follows(r), s.led[s.broker[r].leader_epoch].log[x])
         s.broker[r].log[x] = True
@@ -180,16 +175,15 @@ class AbstractPartitionActions(Registration):
     def is_same_registration(s, r: Replica) -> Bool:
         """True if the broker has not registered again since it sent the fetch.
 
-        Kafka has this rule since KIP-903. Without this rule, the variant `ignores-broker-epochs`
-        breaks the claim `eligible_replicas_have_committed_records` in 10 steps.
+        Kafka: since KIP-903. Without this rule, the claim
+        `eligible_replicas_have_committed_records` breaks (bug `ignores-broker-epochs`, 10 steps).
         """
         return ~s.broker[r].is_starting
 
     def send_fetch(s, r: Replica) -> None:
         """The leader learns the records of a follower whose log agrees with the leader's.
 
-        The follower may have stopped since it sent the fetch. The fetch still describes its log,
-        because the log of a stopped broker does not change.
+        The follower may have stopped since its fetch: the log of a stopped broker does not change.
         """
         own = s.broker[r].leader_epoch
         when(
@@ -204,18 +198,18 @@ class AbstractPartitionActions(Registration):
     def acknowledge(s, r: Replica) -> None:
         """A follower fetches, and its leader learns which records the follower has.
 
-        Kafka: Partition.updateFollowerFetchState. Simplified: the leader learns this as soon as the
-        follower sends the fetch; a fetch of a stopped follower may arrive until it registers again.
+        Kafka: Partition.updateFollowerFetchState. Simplified: the leader learns it at once; the
+        fetch of a stopped follower may arrive until it registers again.
         """
         s.send_fetch(r)
 
     def has_caught_up(s, r: Replica, e: LeaderEpoch) -> Bool:
-        """True if the replica has every record that the leader of the epoch committed.
+        """True if the replica has every record that the leader of the epoch committed, and every
+        record that this leader had when the epoch began.
 
-        The replica must also have every record that the leader had when the epoch began. Without
-        this second condition, the variant `joins-before-epoch` breaks the claim
-        `eligible_replicas_have_committed_records` in 10 steps. Without the first condition, the
-        variant `joins-below-high-watermark` breaks the same claim in 7 steps.
+        Without the first condition, the claim `eligible_replicas_have_committed_records` breaks
+        (bug `joins-below-high-watermark`, 7 steps). Without the second condition, the same claim
+        breaks (bug `joins-before-epoch`, 10 steps).
         """
         led = s.led[e]
         return forall(
@@ -226,9 +220,9 @@ class AbstractPartitionActions(Registration):
     def propose_member(s, r: Replica) -> None:
         """A follower that has caught up fetches, and its leader proposes to add it to the ISR.
 
-        From now on, commits wait for the follower. Kafka: Partition.maybeExpandIsr. Simplified: a
-        leader that does not know the present ISR proposes nothing, because the controller would
-        refuse its proposal.
+        From now on, commits wait for the follower. Kafka: Partition.maybeExpandIsr. Simplified:
+        only a leader that knows the present ISR proposes; the controller would refuse other
+        proposals.
         """
         own = s.broker[r].leader_epoch
         when(
@@ -260,8 +254,8 @@ class AbstractPartitionActions(Registration):
     def excludes_unclean(s, r: Replica) -> Bool:
         """True if a broker that stopped uncleanly leaves the ISR and the ELR.
 
-        Without this rule, the variant `admits-unclean` breaks the claim
-        `eligible_replicas_have_committed_records` in 7 steps (KAFKA-18635).
+        Without this rule, the claim `eligible_replicas_have_committed_records` breaks (bug
+        `admits-unclean`, 7 steps; KAFKA-18635).
         """
         return true
 

@@ -37,8 +37,8 @@ class CommitsBelowMinIsr(PartitionProof):
 class CountsKnownIsr(PartitionProof):
     """A leader commits without waiting for the replicas that it proposed to add to the ISR.
 
-    The controller may have added such a replica, and may elect this replica as leader. The action
-    `commit` breaks the lemma `members_acknowledged_what_is_committed`.
+    The controller may have added such a replica, and may elect it. The action `commit` breaks the
+    lemma `members_acknowledged_what_is_committed`.
     """
 
     def waits_for(s, e: LeaderEpoch, r: Replica) -> Bool:
@@ -124,11 +124,10 @@ class EligibleForEver(PartitionProof):
 class MinIsrOfPartition0(PartitionProof):
     """The controller empties the ELR as soon as the ISR has one member.
 
-    For every partition of a topic, the controller limits min.insync.replicas to the number of
-    replicas of partition 0. This spec is about another partition, and partition 0 has only one
-    replica. So the controller treats min.insync.replicas as 1. The replicas of the ELR have every
-    committed record, but can no longer be elected. The action `shrink_isr` breaks the lemma
-    `enough_members_remain`.
+    For every partition, the controller limits min.insync.replicas to the number of replicas of
+    partition 0. Here partition 0 has one replica, and this spec is about another partition. The
+    replicas of its ELR have every committed record, but can no longer be elected. The action
+    `shrink_isr` breaks the lemma `enough_members_remain`.
     """
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:

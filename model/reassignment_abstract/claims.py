@@ -8,8 +8,6 @@ from model.reassignment_abstract.state import LeaderEpoch, RecordId, Replica
 
 
 class AbstractPartition(AbstractPartitionActions):
-    """The abstract partition with its claims, but without the lemmas that prove them."""
-
     # ---- records
 
     @invariant

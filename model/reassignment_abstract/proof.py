@@ -1,15 +1,15 @@
 """The lemmas that make the claims about the abstract partition inductive.
 
-A *member* of an epoch is a broker in its ISR or its ELR. A leader commits a record only when every
-member of its epoch has acknowledged the record. The members of a newer epoch come from the members
-of the older epoch. A member that has moved to a newer epoch acknowledges nothing more to the older
-leader. So the older leader never commits a record that this member lacked when it moved
-(`is_blocked`).
+A *member* of an epoch is a broker in its ISR or ELR. A leader commits a record only when every
+member of its epoch has acknowledged it. The members of a newer epoch come from those of the older
+epoch. A member that has moved to a newer epoch acknowledges nothing more to the older leader. So
+the older leader never commits a record that this member lacked when it moved (`is_blocked`).
 
 A log is *complete* if it has all records that the leaders of earlier epochs have committed or can
-still commit. The lemmas whose names end in `_is_complete` state that the logs of leaders and
-members are complete. A broker that stopped uncleanly is a member of no newer epoch until it has
-caught up again.
+still commit. By the lemmas `..._is_complete`, the logs of leaders and members are complete. A
+broker that stopped uncleanly is a member of no newer epoch until it has caught up again.
+
+An epoch is *superseded* if one of its members has moved to a newer epoch.
 """
 
 from __future__ import annotations
@@ -24,28 +24,20 @@ from model.reassignment_abstract.state import LeaderEpoch, RecordId, Replica
 
 
 class PartitionLemmas(AbstractPartition):
-    """The lemmas about the registration, about acknowledged records, and about complete logs."""
-
     using: ClassVar[Mapping[tuple[str, str], tuple[str, ...]]] = SLICES  # (action, claim) -> lemmas
     consequences: ClassVar[Mapping[str, tuple[str, ...]]] = FOLLOW  # claim -> lemmas
 
     # ---- predicates
 
     def has_left(s, e: LeaderEpoch, r: Replica) -> Bool:
-        """True if the broker is in the ISR or ELR of the epoch `e`, and has moved to a newer
-        epoch.
-        """
         return s.is_member(e, r) & (e < s.broker[r].leader_epoch)
 
     def is_superseded(s, e: LeaderEpoch) -> Bool:
-        """True if a broker in the ISR or ELR of the epoch `e` has moved to a newer epoch."""
         return exists(s.has_left(e, r) for r in Replica)
 
     def is_blocked(s, e: LeaderEpoch, x: RecordId) -> Bool:
-        """True if the epoch's leader can never commit the record.
-
-        The reason: a member of the epoch's ISR or ELR has moved to a newer epoch without this
-        record.
+        """True if the epoch's leader can never commit the record: a member of the epoch has moved
+        to a newer epoch without it.
         """
         return exists(s.has_left(e, r) & ~s.led[e].acknowledged[r][x] for r in Replica)
 
@@ -55,8 +47,8 @@ class PartitionLemmas(AbstractPartition):
     def epochs_are_elected(s) -> Bool:
         """The newest epoch is the largest one that the controller has started.
 
-        Also, the leader of an epoch, if one exists, is in the epoch's ISR. Only started epochs have
-        an ISR, an ELR and a leader. No broker is in a newer epoch than the newest one.
+        Its leader, if there is one, is in its ISR. Only started epochs have an ISR, an ELR and a
+        leader. No broker is in a newer epoch.
         """
         return all_of(
             s.elected[s.newest],
@@ -77,8 +69,6 @@ class PartitionLemmas(AbstractPartition):
     def the_last_to_join_ends_an_epoch(s) -> Bool:
         """If a broker joined the ISR in the step that ended an epoch, the epoch had a leader and is
         not the newest epoch.
-
-        `joined_last` has these brokers for each epoch.
         """
         return forall(
             implies(s.joined_last[e][r], s.led[e].begun & (e != s.newest))
@@ -112,10 +102,7 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def a_leader_has_the_log_of_its_epoch(s) -> Bool:
-        """A leader's log equals the log that `led` has for the leader's epoch.
-
-        The variable `led` has the log of each epoch's leader.
-        """
+        """A leader's log equals the log that `led` has for the leader's epoch."""
         return forall(
             implies(
                 s.broker[r].is_leader,
@@ -129,9 +116,8 @@ class PartitionLemmas(AbstractPartition):
     def a_leadership_is_well_formed(s) -> Bool:
         """The log of an epoch's leader still has all records that the log had when the epoch began.
 
-        The log also has each record that the leader committed, and only records that were written.
-        The variable `led` keeps this log for each epoch. For an epoch that has not begun, the log
-        is empty.
+        It also has each record that the leader committed, and only records that were written. The
+        log of an epoch that has not begun is empty.
         """
         return forall(
             all_of(
@@ -212,7 +198,7 @@ class PartitionLemmas(AbstractPartition):
         """A replica that the newest leader proposes has acknowledged each record that this leader
         committed.
 
-        The replica has also acknowledged each record that the leader had when its epoch began.
+        It has also acknowledged each record that the leader had when its epoch began.
         """
         return forall(
             implies(
@@ -263,7 +249,7 @@ class PartitionLemmas(AbstractPartition):
         """A replica in the ISR or ELR of an epoch keeps the records that it acknowledged in this
         epoch, until the replica enters a later epoch.
 
-        The same is true of a replica that the newest leader proposes to add to the ISR.
+        So does a replica that the newest leader proposes to add to the ISR.
         """
         return forall(
             implies(
@@ -284,9 +270,10 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def members_acknowledged_what_is_committed(s) -> Bool:
-        """Every member of an epoch has acknowledged each record that the epoch's leader committed.
+        """Every member of an epoch has acknowledged each record that the epoch's leader has
+        committed.
 
-        The members of an epoch are the brokers that were in its ISR or ELR (`is_member`).
+        `is_member` defines the members.
         """
         return forall(
             implies(s.led[e].committed[x] & s.is_member(e, r), s.led[e].acknowledged[r][x])
@@ -297,11 +284,7 @@ class PartitionLemmas(AbstractPartition):
 
     @lemma
     def members_come_from_older_epochs(s) -> Bool:
-        """A member of an epoch is a member of each older epoch that is not superseded.
-
-        The members of an epoch are the brokers that were in its ISR or ELR (`is_member`). An epoch
-        is superseded if one of its members has moved to a newer epoch.
-        """
+        """A member of an epoch is a member of each older epoch that is not superseded."""
         return forall(
             implies(
                 all_of(s.is_member(e, r), s.elected[old], old < e),
@@ -316,8 +299,6 @@ class PartitionLemmas(AbstractPartition):
     def a_begun_epoch_supersedes(s) -> Bool:
         """Once the leader of an epoch begins to lead, each earlier epoch is superseded
         (`is_superseded`).
-
-        That is, a member of the earlier epoch has moved to a newer epoch.
         """
         return forall(
             implies(all_of(s.led[e].begun, s.elected[old], old < e), s.is_superseded(old))
@@ -347,9 +328,8 @@ class PartitionLemmas(AbstractPartition):
         """If a member of an epoch (`is_member`) lacks a record of a leader, that leader cannot
         commit the record yet.
 
-        The leader is of this epoch or an older one, and the member has moved to no newer epoch.
-        Either the leader can never commit the record (`is_blocked`), or the member must acknowledge
-        it first.
+        The leader is of this epoch or an older one, and the member has moved to no newer epoch. The
+        leader can never commit the record (`is_blocked`), or the member must acknowledge it first.
         """
         return forall(
             implies(

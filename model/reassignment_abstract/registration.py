@@ -31,41 +31,37 @@ NOBODY: Set[Replica] = Map(Replica, lambda _: false)
 
 
 class Registration(AbstractPartitionState):
-    """The actions that change the partition's registration."""
-
     # ---- rules that versions and bugs replace
 
     def leaves_elr(s, r: Replica, replicas: Set[Replica]) -> Bool:
         """True if the broker must leave the ELR, because it is not a replica any more.
 
-        Kafka keeps such a broker in the ELR. The version `kafka-4.3` does so too, and breaks the
-        claim `eligible_replicas_have_committed_records` in 11 steps.
+        Kafka lacks this rule. Without this rule, the claim
+        `eligible_replicas_have_committed_records` breaks (version `kafka-4.3`, 11 steps).
         """
         return ~replicas[r]
 
     def may_complete(s, isr: Set[Replica], replicas: Set[Replica]) -> Bool:
-        """True if a reassignment may complete: its ISR `isr` has enough members to commit records.
+        """True if the ISR `isr` has enough members to commit records after the reassignment.
 
         Kafka lacks this rule, but Vanlightly's specification of KIP-966 has it.
         """
         return s.is_enough(isr)
 
     def may_cancel(s, isr: Set[Replica]) -> Bool:
-        """True if a reassignment may be cancelled: the ISR after the cancellation, `isr`, has
-        enough members to commit.
+        """True if the ISR after the cancellation, `isr`, has enough members to commit.
 
-        Kafka lacks this condition. The version `elr-of-replicas` lacks it too, and breaks the claim
-        `enough_members_remain` in 5 steps.
+        Kafka lacks this rule. Without this rule, the claim `enough_members_remain` breaks (version
+        `elr-of-replicas`, 5 steps).
         """
         return s.is_enough(isr)
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:
         """True if the controller must empty the ELR, because the ISR is large enough to commit.
 
-        Without this rule, the variant `eligible-for-ever` breaks the claim
-        `eligible_replicas_have_committed_records` in 8 steps. If the controller treats
-        min.insync.replicas as 1, the variant `min-isr-of-partition-0` breaks the claim
-        `enough_members_remain` in 1 step.
+        Without this rule, the claim `eligible_replicas_have_committed_records` breaks (bug
+        `eligible-for-ever`, 8 steps). If min.insync.replicas counts as 1, the claim
+        `enough_members_remain` breaks (bug `min-isr-of-partition-0`, 1 step).
         """
         return s.is_enough(isr)
 
@@ -76,10 +72,9 @@ class Registration(AbstractPartitionState):
     ) -> None:
         """Writes the ISR `isr` and the new ELR for the leader epoch `e`.
 
-        If `isr` is large enough, the new ELR is empty (`ends_eligibility`). Otherwise a member of
-        the present ISR or ELR is in the new ELR, with three exceptions: it is in `isr`, it is in
-        `out`, or it must leave the ELR (`leaves_elr`). Kafka:
-        PartitionChangeBuilder.maybePopulateTargetElr.
+        If `isr` is large enough, the new ELR is empty. Otherwise the new ELR has the members of the
+        present ISR and ELR, except those in `isr` or `out`, and those that must leave
+        (`leaves_elr`). Kafka: PartitionChangeBuilder.maybePopulateTargetElr.
         """
         now = s.newest
         ends = s.ends_eligibility(isr)
@@ -133,7 +128,7 @@ class Registration(AbstractPartitionState):
     def elect_eligible(s, leader: Replica, newer: LeaderEpoch) -> None:
         """A replica of the ELR becomes the leader and the only member of the ISR.
 
-        Before this, the ISR is empty, or its only member is the old leader, which leaves. Kafka:
+        Before, the ISR is empty, or its only member is the old leader. Kafka:
         PartitionChangeBuilder.electLeader. Simplified: this may happen at any time. Without the
         guard that the new leader is in the ELR, the claim
         `eligible_replicas_have_committed_records` breaks in 7 steps.
@@ -151,8 +146,8 @@ class Registration(AbstractPartitionState):
     def shrink_isr(s, out: Replica) -> None:
         """The controller removes a replica from the ISR; this replica does not lead.
 
-        Kafka: ReplicationControlManager.handleBrokerFenced and alterPartition. Simplified: any such
-        replica may be removed at any time.
+        Kafka: ReplicationControlManager.handleBrokerFenced and alterPartition. Simplified: at any
+        time.
         """
         members = s.isr[s.newest]
         when(members[out], ~s.leads_in(out, s.newest))
@@ -177,27 +172,26 @@ class Registration(AbstractPartitionState):
         s.forget_proposals()
 
     def may_drop(s, e: LeaderEpoch) -> Bool:
-        """True if the controller's refusal to add a replica to the ISR proves that the replica was
-        not added. The leader may then drop its proposal.
+        """True if a refusal by the controller proves that the replica was not added. Then the
+        leader may drop its proposal.
 
-        Kafka: only the error INELIGIBLE_REPLICA proves this, and only with the present partition
-        epoch. In the variant `falls-back-on-any-refusal`, the leader drops its proposal at any
-        refusal. The variant breaks the claim `eligible_replicas_have_committed_records` in 8 steps.
+        Kafka: only INELIGIBLE_REPLICA, with the present partition epoch, proves this. If any
+        refusal counts, the claim `eligible_replicas_have_committed_records` breaks (bug
+        `falls-back-on-any-refusal`, 8 steps).
         """
         return s.knows_the_isr(e)
 
     def knows_the_isr(s, e: LeaderEpoch) -> Bool:
-        """True if the leader of the epoch knows the present ISR."""
         return forall(s.led[e].isr[r] == s.isr[e][r] for r in Replica)
 
     @action
     def refuse_member(s, f: Replica) -> None:
-        """The controller refuses to add a replica to the ISR, and the leader no longer waits
-        for this replica.
+        """The controller refuses to add a replica to the ISR, and the leader no longer waits for
+        this replica.
 
-        Kafka: ReplicationControlManager.validateAlterPartitionData. Simplified: the controller may
-        refuse for any reason. Without the guard that the leader does not have the replica in its
-        ISR, the claim `eligible_replicas_have_committed_records` breaks in 3 steps.
+        Kafka: ReplicationControlManager.validateAlterPartitionData. Simplified: for any reason.
+        Without the guard that the leader does not have the replica in its ISR, the claim
+        `eligible_replicas_have_committed_records` breaks in 3 steps.
         """
         now = s.newest
         when(s.led[now].maximal_isr[f], ~s.led[now].isr[f], s.may_drop(now))
@@ -207,10 +201,10 @@ class Registration(AbstractPartitionState):
     # ---- the operator
 
     def disturb(s, number: Disturbance) -> None:
-        """Counts a disturbance: a request of the operator, or an unclean stop of a broker.
+        """Counts a request of the operator or an unclean stop; its number is above all earlier
+        ones.
 
-        Its number is above all earlier ones. In an exploration, the constant `disturbances` is the
-        largest number, so it limits the number of disturbances.
+        In an exploration, the constant `disturbances` limits these numbers.
         """
         when(s.last_disturbance < number)
         s.last_disturbance = number
@@ -229,8 +223,8 @@ class Registration(AbstractPartitionState):
     def add_replica(s, new: Replica, request: Disturbance) -> None:
         """An operator adds a replica to the partition.
 
-        Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: a request names
-        one replica; it extends a reassignment that is in progress.
+        Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: one replica per
+        request; a request extends a reassignment that is in progress.
         """
         when(~s.replicas[new])
         s.count(request)
@@ -241,8 +235,8 @@ class Registration(AbstractPartitionState):
     def remove_replica(s, old: Replica, request: Disturbance) -> None:
         """An operator requests to remove a replica, which stays until the reassignment completes.
 
-        Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: a request names
-        one replica; it extends a reassignment that is in progress.
+        Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: as in
+        `add_replica`.
         """
         when(s.may_be_removed(old))
         s.count(request)
@@ -252,8 +246,8 @@ class Registration(AbstractPartitionState):
     def replace_replica(s, old: Replica, new: Replica, request: Disturbance) -> None:
         """An operator moves a replica of the partition to another broker.
 
-        Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: a request names
-        one replica; it extends a reassignment that is in progress.
+        Kafka: ReplicationControlManager.changePartitionReassignment. Simplified: as in
+        `add_replica`.
         """
         when(s.may_be_removed(old), ~s.replicas[new])
         s.count(request)
@@ -285,8 +279,8 @@ class Registration(AbstractPartitionState):
         """A replica joins the ISR, or is in it already, and the reassignment completes.
 
         Kafka: PartitionReassignmentReplicas.maybeCompleteReassignment and
-        PartitionChangeBuilder.build. Simplified: the reassignment may complete some time after
-        all added replicas have joined the ISR.
+        PartitionChangeBuilder.build. Simplified: this may happen later than when all added replicas
+        have joined.
         """
         now, removing, replicas = s.newest, s.removing, s.replicas
         joins = s.led[now].proposed[added] & replicas[added]
@@ -328,9 +322,7 @@ class Registration(AbstractPartitionState):
     def cancel_removal(s) -> None:
         """An operator cancels a reassignment that adds no replica: no replica is removed.
 
-        No leader epoch begins, because the replicas stay the same.
-
-        Kafka: ReplicationControlManager.cancelPartitionReassignment.
+        No leader epoch begins. Kafka: ReplicationControlManager.cancelPartitionReassignment.
         """
         when(forall(~s.adding[r] for r in Replica), exists(s.removing[r] for r in Replica))
         s.forget_proposals()

@@ -1,9 +1,7 @@
 """A table of lemmas that suffice to prove the slow conditions of the partition's proof.
 
-A condition is a pair of an action and a claim: the action must keep the claim true. The table maps
-a *slow* condition to the names of the lemmas that the solver uses first. If they do not prove the
-condition, the solver uses all lemmas. The solver also uses all lemmas for a pair that is not in the
-table.
+A condition is an action and a claim that the action must keep true. The solver first uses the
+lemmas in the table, and if they do not suffice, or the pair is not in the table, all lemmas.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
 """The state of an abstract partition: its registration, and the history of each leader epoch.
 
-For each leader epoch, the state keeps a *leadership*: the leader's log, the committed records, and
-the records that each replica has acknowledged. It also keeps the ISR and the ELR of the epoch. In
-the newest epoch, they are the partition's present ISR and ELR. A *member* of an epoch is a broker
-in its ISR or its ELR.
+The history (*leadership*) is the leader's log, the committed records, the records that each replica
+has acknowledged, and the epoch's ISR and ELR. In the newest epoch, they are the present ISR and
+ELR. A *member* of an epoch is a broker in its ISR or ELR.
 
 Source: KIP-455, KIP-497, KIP-903, KIP-966; Kafka's PartitionRegistration and Partition.
 Simplified: a log is a set of records, so a follower may copy the leader's records in any order. A
-leader that learns the ISR always learns the present ISR. There is no unclean election, and no
+leader that learns the ISR always learns the present one. There is no unclean election, and no
 election of a last known leader. A partition never has fewer replicas than min.insync.replicas.
 """
 
@@ -75,8 +74,6 @@ class BrokerState(Record):
 
 
 class AbstractPartitionState(Spec):
-    """The state variables of an abstract partition, and predicates over them."""
-
     brokers: Annotated[int, range(1, 10)] = 3
     leader_epochs: Annotated[int, range(1, 10)] = 2
     records: Annotated[int, range(1, 10)] = 1
@@ -132,7 +129,6 @@ class AbstractPartitionState(Spec):
     # ---- predicates
 
     def is_enough(s, members: Set[Replica]) -> Bool:
-        """True if the set has at least min.insync.replicas members."""
         return at_least(s.min_isr, (members[r] for r in Replica))
 
     def is_not_last(s, r: Replica) -> Bool:
@@ -143,9 +139,8 @@ class AbstractPartitionState(Spec):
         return s.replicas[r] & (s.isr[s.newest][r] | s.elr[s.newest][r])
 
     def is_member(s, e: LeaderEpoch, r: Replica) -> Bool:
-        """True if the broker was in the epoch's ISR or ELR.
-
-        A broker that joined the ISR in the step that ended the epoch counts too.
+        """True if the broker was in the epoch's ISR or ELR, or joined the ISR in the step that
+        ended the epoch.
         """
         return s.isr[e][r] | s.elr[e][r] | s.joined_last[e][r]
 

@@ -25,7 +25,7 @@ class PartitionProof(PartitionLemmas):
     """Kafka 4.3 with two rules for reassignments that no release has.
 
     A broker that is no replica any more leaves the ELR. A reassignment ends only with
-    min.insync.replicas members in the ISR. This class has the lemmas that prove all claims.
+    min.insync.replicas members in the ISR.
     """
 
 
@@ -38,10 +38,9 @@ class PartitionProof(PartitionLemmas):
 class ElrOfReplicas(PartitionProof):
     """Kafka 4.3 with one rule that no release has: a broker that is no replica leaves the ELR.
 
-    Every eligible replica has every committed record. But a cancelled reassignment may leave one
-    member in the ISR, and none in the ELR. If this member stops uncleanly, no eligible replica
-    remains. The action `cancel_reassignment` breaks the lemma `enough_members_remain`. Real brokers
-    also allow such a cancellation: docs/findings/cancelled-reassignment.md.
+    A cancelled reassignment may leave one member in the ISR, and none in the ELR. If this member
+    stops uncleanly, no eligible replica remains. The action `cancel_reassignment` breaks the lemma
+    `enough_members_remain`. Real brokers do this: docs/findings/cancelled-reassignment.md.
     """
 
     def may_complete(s, isr: Set[Replica], replicas: Set[Replica]) -> Bool:
@@ -61,11 +60,10 @@ class ElrOfReplicas(PartitionProof):
 class Kafka43(ElrOfReplicas):
     """Kafka 4.3: a broker that is no replica any more stays in the ELR.
 
-    The broker deletes its log. When it is a replica again, it may be elected with an empty log. The
-    actions `complete_reassignment` and `cancel_reassignment` break the claim
-    `members_are_replicas`. The shortest run to a violation has 11 steps, and cancels a
-    reassignment. A test replays a run of 12 steps without a cancellation. The page
-    docs/findings/stale-elr-member.md has both runs on real brokers.
+    It deletes its log. When it is a replica again, it may be elected with an empty log. The actions
+    `complete_reassignment` and `cancel_reassignment` break the claim `members_are_replicas`. The
+    shortest run has 11 steps, and cancels a reassignment; a test replays a run of 12 steps without
+    a cancellation. Both runs on real brokers: docs/findings/stale-elr-member.md.
     """
 
     def leaves_elr(s, r: Replica, replicas: Set[Replica]) -> Bool:
@@ -82,9 +80,8 @@ class Kafka43(ElrOfReplicas):
 class Kafka41(Kafka43):
     """Kafka 4.1: a reassignment completes only when every remaining replica is in the ISR.
 
-    So a reassignment that completes leaves no broker in the ELR. A cancelled reassignment may leave
-    an added broker in the ELR. The action `cancel_reassignment` breaks the claim
-    `members_are_replicas`.
+    Then no broker is left in the ELR. But a cancelled reassignment may leave an added broker in the
+    ELR. The action `cancel_reassignment` breaks the claim `members_are_replicas`.
     """
 
     def may_complete(s, isr: Set[Replica], replicas: Set[Replica]) -> Bool:

@@ -1,9 +1,6 @@
 """The actions of replication, in the protocol before KIP-101; `versions.py` replaces some of them.
 
-The table lists all actions (`Next` in TLA+) by role. WF before an action makes it weakly fair: the
-action is eventually taken if it stays enabled. SF before an action makes it strongly fair: the
-action is eventually taken if it is enabled infinitely often. An action without WF or SF may never
-happen.
+The table lists all actions (`Next` in TLA+) by role. WF: weakly fair; SF: strongly fair.
 
     controller   controller_elect_leader, controller_shrink_isr
     leaders      WF become_leader, leader_write, SF leader_inc_high_watermark, leader_shrink_isr,
@@ -16,10 +13,10 @@ Simplified: a fetch and its response are one step. The controller's state is one
 controller and the leader that it has elected read and write atomically. Only logs and epochs are
 modelled: no batches, no producers, no consumers.
 
-Two defects of the source are corrected. First, its controller may empty the ISR. Second, in its
-spec of KIP-101, a follower does not truncate if the leader's answer is beyond the follower's end.
-The constant `as_published` brings both defects back. Then an exploration counts as many states as
-the source published. Two claims of the source are left out: TypeOk, which could not be checked, and
+Two defects of the source are corrected: its controller may empty the ISR, and in KIP-101, a
+follower does not truncate if the leader's answer is beyond the follower's end. With the constant
+`as_published`, both defects are back, and an exploration counts as many states as the source
+published. Two claims of the source are left out: TypeOk, which could not be checked, and
 LeaderInIsr, which is false before the first election.
 """
 
@@ -61,8 +58,7 @@ from model.variants import version
 class TruncateToHighWatermark(ReplicationClaims):
     """Before KIP-101: a new follower truncates its log to its own high watermark.
 
-    The follower's high watermark may be behind the leader's, so the follower may remove a committed
-    record. This version breaks the claim `weak_isr`.
+    The follower's high watermark may lag, so the follower may remove a committed record.
     """
 
     # ---- the controller
@@ -82,9 +78,8 @@ class TruncateToHighWatermark(ReplicationClaims):
         """The controller makes another member of the ISR the leader.
 
         Kafka: PartitionChangeBuilder.electLeader. Simplified: any member may be elected at any
-        time; the current leader needs not fail first. A replica outside the ISR is never elected,
-        because it may lack a committed record: without this guard, the claim `strong_isr` breaks in
-        9 steps.
+        time; the current leader needs not fail first. Without the guard that the leader is in the
+        ISR, the claim `strong_isr` breaks in 9 steps.
         """
         when(s.registration.isr[leader], s.registration.leader != leader)
         s.decide(leader, s.registration.isr)
@@ -93,11 +88,10 @@ class TruncateToHighWatermark(ReplicationClaims):
     def controller_shrink_isr(s, failed: Replica) -> None:
         """The controller removes a failed replica from the ISR, and from leadership if it leads.
 
-        The only member of the ISR stays in the ISR even if it has failed. Kafka:
-        ReplicationControlManager.handleBrokerFenced. Simplified: a failed replica keeps its log,
-        and only the controller notices the failure. Without the guard that keeps the only member,
-        the ISR may become empty, and no leader can be elected again. With the constant
-        `as_published`, the spec lacks this guard.
+        Kafka: ReplicationControlManager.handleBrokerFenced. Simplified: a failed replica keeps its
+        log, and only the controller notices the failure. Without the guard that the only member
+        stays, the ISR may become empty, and no leader can be elected again (constant
+        `as_published`).
         """
         led = s.registration.leader == failed
         alone = s.registration.isr == {failed}
@@ -117,8 +111,8 @@ class TruncateToHighWatermark(ReplicationClaims):
         date.
 
         Kafka: Partition.makeLeader. Simplified: requests are never lost, and arrive in any order.
-        Without the guard `is_newer`, a late request returns the replica to an older epoch: the
-        variant `obeys-old-requests` breaks the claim `leader_epochs_grow` in 4 steps.
+        Without the guard `is_newer`, the claim `leader_epochs_grow` breaks (bug
+        `obeys-old-requests`, 4 steps).
         """
         when(s.request[leader_epoch].leader == leader, s.is_newer(leader, leader_epoch))
         s.adopt(leader, s.request[leader_epoch], s.replica[leader].high_watermark)
@@ -127,10 +121,7 @@ class TruncateToHighWatermark(ReplicationClaims):
         return s.replica[replica].leader_epoch < leader_epoch
 
     def adopt(s, replica: Replica, request: LeaderAndIsr, high_watermark: Offset) -> None:
-        """The replica adopts leader epoch, leader and ISR from a request.
-
-        The replica's high watermark becomes `high_watermark`.
-        """
+        """The replica adopts leader epoch, leader and ISR of a request, and the high watermark."""
         s.replica[replica] = ReplicaState(
             high_watermark=high_watermark,
             leader_epoch=request.leader_epoch,
@@ -143,10 +134,9 @@ class TruncateToHighWatermark(ReplicationClaims):
         """A replica that believes it leads appends a record; a deposed leader may append too.
 
         Kafka: Partition.appendRecordsToLeader. Simplified: one record, and no check of
-        min.insync.replicas. A Produce request carries no leader epoch (KIP-359 never shipped), so
-        the broker cannot refuse a request because its leadership is old. Only the high watermark
-        decides which records are committed. Without the guard that the replica believes it leads,
-        the claim `strong_isr` breaks in 4 steps.
+        min.insync.replicas. A Produce request carries no leader epoch (KIP-359 never shipped).
+        Without the guard that the replica believes it leads, the claim `strong_isr` breaks in 4
+        steps.
         """
         when(
             s.presumes_leadership(leader),
@@ -161,9 +151,9 @@ class TruncateToHighWatermark(ReplicationClaims):
         """The leader raises its high watermark past an offset that every member of its ISR has.
 
         Kafka: Partition.maybeIncrementLeaderHW. Simplified: the leader reads the followers' logs,
-        and waits for no fetch. No leader epoch is compared. If the leader recomputed the high
-        watermark from scratch, the high watermark could fall: the variant
-        `recomputes-high-watermark` breaks the claim `a_leaders_high_watermark_grows` in 9 steps.
+        waits for no fetch, and compares no leader epoch. If it recomputed the high watermark from
+        scratch, the claim `a_leaders_high_watermark_grows` would break (bug
+        `recomputes-high-watermark`, 9 steps).
         """
         hw = s.replica[leader].high_watermark
         when(
@@ -192,8 +182,8 @@ class TruncateToHighWatermark(ReplicationClaims):
         """A leader removes from the ISR a follower that lacks some of the leader's records.
 
         Kafka: Partition.maybeShrinkIsr. Simplified: a follower may be removed as soon as it lags;
-        replica.lag.time.max.ms is not modelled. Removing a member never loses a record, because
-        only the leader of the newest epoch can change the ISR at the controller.
+        replica.lag.time.max.ms is not modelled. A removal never loses a record, because only the
+        leader of the newest epoch can change the ISR at the controller.
         """
         isr = s.replica[leader].isr
         when(
@@ -208,10 +198,9 @@ class TruncateToHighWatermark(ReplicationClaims):
         """A follower that has reached the leader's high watermark joins the ISR.
 
         Kafka: Partition.maybeExpandIsr. Simplified: the ISR changes at the leader and the
-        controller in one step. In this version the follower needs to reach only the high watermark,
-        which may be too low at a new leader. KIP-320 adds the guard `has_reached_its_epoch`. The
-        variant `joins-before-epoch` is KIP-320 without this guard; it breaks the claim `strong_isr`
-        in 11 steps (KAFKA-7128).
+        controller in one step. A new leader's high watermark may be too low, so KIP-320 adds the
+        guard `has_reached_its_epoch`. Without this guard, the claim `strong_isr` breaks (bug
+        `joins-before-epoch`, 11 steps; KAFKA-7128).
         """
         isr = s.replica[leader].isr
         when(~isr[follower], s.is_caught_up(follower, leader, s.replica[leader].high_watermark))
@@ -228,9 +217,8 @@ class TruncateToHighWatermark(ReplicationClaims):
         """A replica learns of a new leader and truncates its own log to `truncation_offset`.
 
         Kafka: Partition.makeFollower and ReplicaFetcherThread.truncate. Simplified: the replica
-        follows and truncates in one step, and requests may arrive in any order. A replica that
-        truncates to its own high watermark removes a committed record: the variant `truncate-to-hw`
-        breaks the claim `weak_isr` in 8 steps.
+        follows and truncates in one step, and requests may arrive in any order. If it truncates to
+        its own high watermark, the claim `weak_isr` breaks (version `truncate-to-hw`, 8 steps).
         """
         end = s.truncation_offset(follower, leader)
         when(
@@ -262,8 +250,8 @@ class TruncateToHighWatermark(ReplicationClaims):
     def follower_high_watermark(s, leader: Replica, end: Offset) -> Offset:
         """Returns the leader's high watermark or the end of the follower's log, whichever is lower.
 
-        If the end of the log is no limit, the variant `takes-leaders-high-watermark` breaks the
-        claim `high_watermark_in_log` in 9 steps.
+        Without this limit, the claim `high_watermark_in_log` breaks (bug
+        `takes-leaders-high-watermark`, 9 steps).
         """
         return least_of(s.replica[leader].high_watermark, end)
 
@@ -273,8 +261,7 @@ class TruncateToHighWatermark(ReplicationClaims):
 
         Kafka: ReplicaFetcherThread.processPartitionData before KIP-320. Simplified: one record at a
         time. A leader of an older epoch may serve the fetch, so the epochs in a log may decrease.
-        For this reason, the version `kip-101` with two replicas loses a committed record in 11
-        steps (the claim `strong_isr`).
+        With two replicas, the claim `strong_isr` breaks (version `kip-101`, 11 steps).
         """
         when(s.presumes_leadership(leader), s.is_following(follower, leader))
         s.replicate(follower, leader)

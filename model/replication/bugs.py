@@ -1,10 +1,7 @@
 """Bugs of replication: each class leaves out one rule and so breaks a claim.
 
-The decorator of the class names the claim. Several bugs leave out a rule of KIP-320. KIP-320 has a
-public TLA+ specification, whose authors found these rules when they verified the KIP. Without one
-of the rules, three replicas with the leader epochs 0..2 lose a committed record. A few bugs never
-were in Kafka and have no JIRA issue. The spec has these bugs because no other variant breaks their
-claims.
+Several rules are those of KIP-320, which its authors found with a public TLA+ specification. Bugs
+without a JIRA issue never were in Kafka; no other variant breaks their claims.
 
 Source: KIP-101; KIP-320; KAFKA-7128; KAFKA-13141; hachikuji/kafka-specification d68782b.
 """
@@ -33,7 +30,7 @@ class TruncatesOnEitherSide(TruncateToHighWatermark):
     leads.
 
     The new leader writes another record at an offset that is below the high watermark of the other
-    replica (KAFKA-1211). This bug breaks the claim `log_matching`.
+    replica (KAFKA-1211).
     """
 
 
@@ -49,9 +46,8 @@ class TruncatesOnEitherSide(TruncateToHighWatermark):
 class CountsOldEpochs(Kip320):
     """To commit a record, the leader also counts followers that are in an older leader epoch.
 
-    Another leader may lead in an epoch between the follower's epoch and the leader's epoch. When
-    the follower learns of that other leader, the follower may truncate the committed record. This
-    bug breaks the claim `strong_isr`.
+    Another leader may lead in an epoch in between. When the follower learns of that leader, it may
+    truncate the committed record.
     """
 
     def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
@@ -72,7 +68,7 @@ class TruncatesEarly(Kip320):
     yet.
 
     The new leader may truncate its own log before it begins to lead. Then records that both logs
-    had are lost. This bug breaks the claim `strong_isr`.
+    had are lost.
     """
 
     def answers_truncation(s, leader: Replica, leader_epoch: LeaderEpoch) -> Bool:
@@ -92,8 +88,7 @@ class JoinsBeforeEpoch(Kip320):
     """A follower joins the ISR before the high watermark has reached the start of the leader's
     epoch.
 
-    A new leader's high watermark may be lower than the previous leader's, so the follower may lack
-    a committed record (KAFKA-7128). This bug breaks the claim `strong_isr`.
+    A new leader's high watermark may lag, so the follower may lack a committed record (KAFKA-7128).
     """
 
     def has_reached_its_epoch(s, leader: Replica) -> Bool:
@@ -112,8 +107,8 @@ class CountsDivergingFetches(FetchDivergence):
     """The leader counts a fetch for the high watermark, although the response has a diverging
     epoch.
 
-    The follower's record at the fetched offset differs from the leader's, so the follower will
-    truncate it (KAFKA-13141). This bug breaks the claims `weak_isr` and `strong_isr`.
+    The follower will truncate its record at the fetched offset (KAFKA-13141). This bug breaks the
+    claims `weak_isr` and `strong_isr`.
     """
 
     def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
@@ -133,10 +128,7 @@ class CountsDivergingFetches(FetchDivergence):
     in_force=UNRELEASED,
 )
 class TakesLeadersHighWatermark(FetchDivergence):
-    """A follower adopts the leader's high watermark, even beyond the end of the follower's log.
-
-    This bug breaks the claim `high_watermark_in_log`.
-    """
+    """A follower adopts the leader's high watermark, even beyond the end of the follower's log."""
 
     def follower_high_watermark(s, leader: Replica, end: Offset) -> Offset:
         return s.replica[leader].high_watermark
@@ -150,10 +142,7 @@ class TakesLeadersHighWatermark(FetchDivergence):
     in_force=UNRELEASED,
 )
 class ObeysOldRequests(FetchDivergence):
-    """A replica obeys a late request with an older leader epoch.
-
-    This bug breaks the claim `leader_epochs_grow`.
-    """
+    """A replica obeys a late request with an older leader epoch."""
 
     def is_newer(s, replica: Replica, leader_epoch: LeaderEpoch) -> Bool:
         return s.replica[replica].leader_epoch != leader_epoch
@@ -170,7 +159,6 @@ class RecomputesHighWatermark(FetchDivergence):
     """A leader recomputes its high watermark from the followers' offsets, and may lower it.
 
     The leader does not know the offset of a follower that has not fetched in this leader epoch.
-    This bug breaks the claim `a_leaders_high_watermark_grows`.
     """
 
     @action(fair="strong")
@@ -198,7 +186,7 @@ class RecomputesHighWatermark(FetchDivergence):
 class NeverTruncates(FetchDivergence):
     """A follower whose log diverges never truncates, so it repeats the same fetch for ever.
 
-    This bug breaks the claim `everything_is_committed` while the follower is in the ISR.
+    While it is in the ISR, nothing more is committed.
     """
 
     @action(fair="weak")

@@ -1,8 +1,7 @@
 """The claims about replication; every version of truncation is checked against them.
 
-Old versions and bugs break some of these claims. Their decorators, in `versions.py` and `bugs.py`,
-name the broken claim and the length of a shortest counterexample. The liveness claim assumes that
-no replica fails any more.
+Old versions and bugs break some of them; their decorators name the claim and the length of a
+shortest counterexample. The liveness claim assumes that no replica fails any more.
 
 Source: hachikuji/kafka-specification d68782b (WeakIsr, StrongIsr); Vanlightly's kip-966
 specification (LogMatching).
@@ -31,14 +30,9 @@ from model.replication.state import Offset, Replica, ReplicatedPartition
 
 
 class ReplicationClaims(ReplicatedPartition):
-    """The claims about replication: invariants, action properties and one liveness property."""
-
     # ---- invariants
 
     def has_replicated(s, leader: Replica, member: Replica) -> Bool:
-        """True if the ISR member has all of the leader's records below the leader's high
-        watermark.
-        """
         return forall(
             implies(
                 offset < s.replica[leader].high_watermark,
@@ -117,9 +111,6 @@ class ReplicationClaims(ReplicatedPartition):
     def everything_is_committed(s) -> Temporal:
         """Infinitely often the high watermark of the true leader is at the end of its log, or the
         controller has chosen no leader.
-
-        The true leader is the replica that the controller chose, and that leads in the newest
-        epoch.
         """
         return always_eventually(
             any_of(

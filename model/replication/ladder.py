@@ -1,10 +1,8 @@
 """A table of the scopes in which each version of a follower's truncation loses committed records.
 
-A row has a version, a scope (a number of replicas and a number of leader epochs), and a result. If
-the claim `strong_isr` breaks, the result is the number of steps of a shortest counterexample. If
-the claim holds, the result is the number of distinct states. All logs have up to two records. Each
-later version loses a record at fewer of the scopes, and the last two versions lose none. Tests
-explore every row.
+A scope is a number of replicas and of leader epochs; all logs have up to two records. If the claim
+`strong_isr` breaks, the result is the number of steps of a shortest counterexample, otherwise the
+number of distinct states. The last two versions lose no record. Tests explore every row.
 """
 
 from __future__ import annotations
@@ -28,9 +26,8 @@ class Rung:
 
     @property
     def constants(self) -> dict[str, int]:
-        """The constants of the spec: the number of replicas, and the largest leader epoch.
-
-        Epochs begin at 0, so the largest is the number of epochs minus one.
+        """The constants of the spec; epochs begin at 0, so the largest is one less than their
+        number.
         """
         return {"replicas": self.replicas, "max_leader_epoch": self.leader_epochs - 1}
 

@@ -38,7 +38,7 @@ class Offset(Int):
 class LeaderEpoch(Int):
     """A leader epoch: the controller begins one with each decision on the leader and the ISR.
 
-    It is -1 before the first decision.
+    Before the first decision it is -1.
     """
 
 
@@ -69,7 +69,6 @@ class Log(Record):
         return self.record[self.end_offset - 1]
 
     def agrees_with(self, other: Log, offset: Offset) -> Bool:
-        """True if both logs have the same record at the offset."""
         return all_of(
             self.has_offset(offset),
             other.has_offset(offset),
@@ -121,8 +120,6 @@ class ReplicaState(Record):
 
 
 class ReplicatedPartition(Spec):
-    """The variables of replication, and predicates over them."""
-
     replicas: Annotated[int, range(1, 10)] = 3
     log_size: Annotated[int, range(1, 20)] = 2
     max_records: Annotated[int, range(1, 20)] = 2
@@ -156,8 +153,8 @@ class ReplicatedPartition(Spec):
         return s.replica[follower].leader == leader
 
     def is_true_leader(s, leader: Replica) -> Bool:
-        """True if the controller chose the replica as leader, and the replica believes that it
-        leads in the same epoch.
+        """True if the controller chose the replica as leader, and the replica leads in the same
+        epoch.
         """
         return all_of(
             s.registration.leader == leader,

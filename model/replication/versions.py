@@ -1,8 +1,7 @@
 """The rule by which a follower truncates its log, since KIP-101: one class for each version.
 
 Each version replaces a few methods of an earlier one, as the modules of the public specification
-do. `FetchDivergence` is today's protocol. `ladder.py` lists the numbers of replicas and leader
-epochs with which each version fails or holds.
+do. `ladder.py` lists where each version fails or holds.
 
 Source: hachikuji/kafka-specification d68782b: Kip101, Kip279, Kip320FirstTry, Kip320; the KIPs.
 `FetchDivergence`: KIP-595 and Kafka 2.7 and later, where a Fetch carries the epoch of the
@@ -42,17 +41,16 @@ from model.variants import version
 class Kip101(TruncateToHighWatermark):
     """KIP-101: the follower truncates where its last leader epoch ends in the leader's log.
 
-    This version breaks the claim `strong_isr` after two quick elections. A replica may copy a
-    record of a newer epoch, and then learn that it leads in an older epoch. Then the epochs in this
-    leader's log decrease, and the leader answers a follower with an offset that is too low
-    (KAFKA-6361).
+    After two quick elections, a replica may copy a record of a newer epoch, and then learn that it
+    leads in an older epoch. Then the epochs in its log decrease, and it answers a follower with an
+    offset that is too low (KAFKA-6361).
     """
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
-        """Returns the end of the newest leader epoch of the follower's log, in the leader's log.
+        """Returns the end of the newest leader epoch of the follower's log, in the leader's log
+        (OffsetForLeaderEpoch).
 
-        OffsetForLeaderEpoch returns this offset. If the leader does not know the epoch, the
-        follower truncates to its own high watermark.
+        If the leader does not know the epoch, returns the follower's high watermark.
         """
         ours, theirs = s.log[follower], s.log[leader]
         hw, leader_epoch = s.replica[follower].high_watermark, ours.latest().leader_epoch
@@ -85,9 +83,8 @@ class Kip101(TruncateToHighWatermark):
 class Kip279(Kip101):
     """KIP-279: the follower truncates to the end of the common prefix of both logs.
 
-    This version breaks the claim `strong_isr` with three replicas. The leader that answers the
-    follower may be deposed, and this leader's log may end before the last committed record
-    (KAFKA-6880).
+    With three replicas, the leader that answers may be deposed, and its log may end before the last
+    committed record (KAFKA-6880).
     """
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
@@ -103,11 +100,7 @@ class Kip279(Kip101):
         )
 
     def has_reached_its_epoch(s, leader: Replica) -> Bool:
-        """True if all records of older epochs are below the leader's high watermark.
-
-        This is so if the high watermark is the end of the log, or if the record at the high
-        watermark has the leader's present epoch.
-        """
+        """True if all records of older epochs are below the leader's high watermark."""
         hw, log = s.replica[leader].high_watermark, s.log[leader]
         own = log.record[hw].leader_epoch == s.replica[leader].leader_epoch
         return (hw == log.end_offset) | (log.has_offset(hw) & own)
@@ -125,9 +118,9 @@ class Kip279(Kip101):
 class Kip320FirstTry(Kip279):
     """KIP-320 as first proposed: a fetch does not have the follower's leader epoch.
 
-    The fetch has only the epoch of the follower's last record. So a leader may commit a record
-    although one of the followers that it counts is in an older epoch. Another leader may then make
-    this follower truncate the record. This version breaks the claim `strong_isr`; it never shipped.
+    It has only the epoch of the follower's last record. So a leader may count a follower in an
+    older epoch, and another leader may then make this follower truncate the committed record. This
+    version never shipped.
     """
 
     def follows_with(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
@@ -138,7 +131,6 @@ class Kip320FirstTry(Kip279):
         return s.is_following(follower, leader) & agree
 
     def shares_its_last_record(s, follower: Replica, leader: Replica) -> Bool:
-        """True if the follower's log is empty, or the leader has the follower's last record."""
         ours, theirs = s.log[follower], s.log[leader]
         return ours.is_empty() | ours.agrees_with(theirs, ours.end_offset - 1)
 
@@ -147,10 +139,9 @@ class Kip320FirstTry(Kip279):
         """The leader raises its high watermark past a record that every member of its ISR has.
 
         Kafka: never shipped. Simplified: the leader reads the followers' logs, and waits for no
-        fetch. The guard compares records, not leader epochs, so it counts a follower that is still
-        in an older epoch. On its way to the newest epoch, this follower may meet another leader,
-        which lacks the record, and truncate the record. So a committed record is lost in 12 steps
-        (3 replicas, 3 leader epochs).
+        fetch. The guard compares records, not leader epochs. So the leader counts a follower in an
+        older epoch, which may next truncate the record for another leader: a committed record is
+        lost in 12 steps (3 replicas, 3 leader epochs).
         """
         hw = s.replica[leader].high_watermark
         when(
@@ -169,21 +160,20 @@ class Kip320FirstTry(Kip279):
     def leader_expand_isr(s, leader: Replica, follower: Replica) -> None:
         """A follower that has reached the leader's high watermark joins the ISR.
 
-        The leader's high watermark must have reached the start of the leader's own epoch
-        (`has_reached_its_epoch`). Kafka: Partition.maybeExpandIsr. Simplified: the ISR changes at
-        the leader and the controller in one step. A new leader's high watermark may lag. So without
-        the guard `has_reached_its_epoch`, a follower with an empty log could join.
-        The bug `joins-before-epoch` is KIP-320 without this guard.
+        Kafka: Partition.maybeExpandIsr. Simplified: the ISR changes at the leader and the
+        controller in one step. A new leader's high watermark may lag. Without the guard
+        `has_reached_its_epoch`, a follower with an empty log could join (bug `joins-before-epoch`
+        of KIP-320).
         """
         when(s.has_reached_its_epoch(leader))
         super().leader_expand_isr(leader, follower)
 
     @action(fair="weak")
     def become_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
-        """A replica learns of a new leader and keeps its log.
+        """A replica learns of a new leader and keeps its log; `follower_truncate` truncates it
+        later.
 
-        Kafka: Partition.makeFollower. Simplified: requests may arrive in any order. The log is
-        truncated later, by `follower_truncate`.
+        Kafka: Partition.makeFollower. Simplified: requests may arrive in any order.
         """
         s.make_follower(follower, leader, leader_epoch)
 
@@ -191,8 +181,8 @@ class Kip320FirstTry(Kip279):
     def follower_truncate(s, follower: Replica, leader: Replica) -> None:
         """A follower truncates to the common prefix if the leader lacks the follower's last record.
 
-        Kafka: never shipped. Simplified: fetch and truncation are one step. The follower compares
-        no leader epoch, so a deposed leader can make the follower truncate.
+        Kafka: never shipped. Simplified: fetch and truncation are one step. Leader epochs are not
+        compared, so a deposed leader can make the follower truncate.
         """
         end = s.truncation_offset(follower, leader)
         when(
@@ -207,8 +197,8 @@ class Kip320FirstTry(Kip279):
     def follower_replicate(s, follower: Replica, leader: Replica) -> None:
         """A follower copies the leader's next record if the leader has the follower's last record.
 
-        Kafka: never shipped. Simplified: one record. The comparison of records replaces the
-        comparison of epochs in `Kip320`.
+        Kafka: never shipped. Simplified: one record. Records are compared, where `Kip320` compares
+        epochs.
         """
         when(
             s.presumes_leadership(leader),
@@ -220,13 +210,9 @@ class Kip320FirstTry(Kip279):
 
 @version("kip-320", in_force=kafka("2.1", "2.6"))
 class Kip320(Kip279):
-    """KIP-320: a leader serves and counts only followers of its own leader epoch.
-
-    Fetching, truncation, the high watermark and the ISR all compare leader epochs.
-    """
+    """KIP-320: a leader serves and counts only followers of its own leader epoch."""
 
     def is_following_epoch(s, follower: Replica, leader: Replica) -> Bool:
-        """True if the follower follows the leader and both are in the same leader epoch."""
         return all_of(
             s.presumes_leadership(leader),
             s.is_following(follower, leader),
@@ -238,17 +224,15 @@ class Kip320(Kip279):
         """A follower copies the next record from the leader of its own leader epoch.
 
         Kafka: Partition.fetchRecords refuses a fetch with FENCED_LEADER_EPOCH or
-        UNKNOWN_LEADER_EPOCH. Simplified: one record. If epochs were not compared, the follower
-        could copy from a deposed leader: the variant `kip-279` breaks the claim `strong_isr` in 10
-        steps.
+        UNKNOWN_LEADER_EPOCH. Simplified: one record. If a deposed leader may serve, the claim
+        `strong_isr` breaks (version `kip-279`, 10 steps).
         """
         when(s.is_following_epoch(follower, leader))
         s.replicate(follower, leader)
 
     def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
-        """True if the follower is in the leader's epoch, and the follower's log has the offset.
-
-        Then the leader may count the follower when it advances the high watermark.
+        """True if the leader may count the follower: it is in the leader's epoch, and its log has
+        the offset.
         """
         return s.is_following_epoch(follower, leader) & s.log[follower].has_offset(offset)
 
@@ -258,10 +242,9 @@ class Kip320(Kip279):
         the offset.
 
         Kafka: Partition.maybeIncrementLeaderHW, on fetches of the leader's epoch only. Simplified:
-        the leader reads the followers' logs. The leader must not count a follower that is in an
-        older epoch. Such a follower may next follow a leader of an epoch between its own and the
-        present one, and truncate its record at this offset. Without the comparison of epochs, the
-        variant `counts-old-epochs` breaks the claim `strong_isr` in 12 steps.
+        the leader reads the followers' logs. A follower in an older epoch may next follow a leader
+        of an epoch in between, and truncate the record. Without the comparison of epochs, the claim
+        `strong_isr` breaks (bug `counts-old-epochs`, 12 steps).
         """
         hw = s.replica[leader].high_watermark
         when(
@@ -274,10 +257,10 @@ class Kip320(Kip279):
     def leader_shrink_isr(s, leader: Replica, follower: Replica) -> None:
         """A leader removes from the ISR a follower that lags or is in another leader epoch.
 
-        Kafka: Partition.maybeShrinkIsr. Simplified: no time passes. The leader may also remove a
-        member that never fetches in this epoch, because otherwise the leader could never commit
-        again. A smaller ISR loses no record. Without the guard that only the true leader writes the
-        ISR, the claim `strong_isr` breaks in 8 steps.
+        Kafka: Partition.maybeShrinkIsr. Simplified: no time passes. A member that never fetches in
+        this epoch may be removed, because otherwise the leader could never commit again. Without
+        the guard that only the true leader writes the ISR, the claim `strong_isr` breaks in 8
+        steps.
         """
         isr = s.replica[leader].isr
         lags = s.log[follower].end_offset < s.log[leader].end_offset
@@ -288,13 +271,10 @@ class Kip320(Kip279):
     def leader_expand_isr(s, leader: Replica, follower: Replica) -> None:
         """A follower that has reached the leader's high watermark joins the ISR.
 
-        The leader's high watermark must have reached the start of the leader's own epoch
-        (`has_reached_its_epoch`), because a new leader's high watermark may be below committed
-        records. Kafka: Partition.isFollowerInSync, where the follower's log end is at least the
-        high watermark and the leader epoch's start offset. Simplified: the ISR changes at the
-        leader and the controller in one step. Without `has_reached_its_epoch`, a replica that lacks
-        a committed record may join. Then the variant `joins-before-epoch` breaks the claim
-        `strong_isr` in 11 steps (KAFKA-7128).
+        Kafka: Partition.isFollowerInSync: the follower's log end is at least the high watermark and
+        the leader epoch's start offset. Simplified: the ISR changes at the leader and the
+        controller in one step. Without the guard `has_reached_its_epoch`, the claim `strong_isr`
+        breaks (bug `joins-before-epoch`, 11 steps; KAFKA-7128).
         """
         isr, hw = s.replica[leader].isr, s.replica[leader].high_watermark
         when(
@@ -306,12 +286,11 @@ class Kip320(Kip279):
         s.set_isr(leader, isr | {follower})
 
     def answers_truncation(s, leader: Replica, leader_epoch: LeaderEpoch) -> Bool:
-        """True if the replica already leads in this leader epoch. Only then does it answer
+        """True if the replica already leads in this leader epoch, so that it answers
         OffsetForLeaderEpoch.
 
-        Without this guard, an elected replica answers although it does not lead yet. This replica
-        may then truncate its own log as a follower, before it begins to lead: the variant
-        `truncates-early` breaks the claim `strong_isr` in 13 steps.
+        Otherwise it may still truncate its own log as a follower. Without this guard, the claim
+        `strong_isr` breaks (bug `truncates-early`, 13 steps).
         """
         return s.presumes_leadership(leader) & (s.replica[leader].leader_epoch == leader_epoch)
 
@@ -320,9 +299,8 @@ class Kip320(Kip279):
         """A replica becomes a follower and truncates its log to the common prefix with its leader.
 
         Kafka: OffsetForLeaderEpoch with a current leader epoch. Simplified: request, answer and
-        truncation are one step. The leader must already be in the same epoch
-        (`answers_truncation`). KIP-279 lacks this guard, so a deposed leader may answer: the
-        variant `kip-279` breaks the claim `strong_isr` in 10 steps.
+        truncation are one step. If a leader of another epoch may answer (`answers_truncation`), the
+        claim `strong_isr` breaks (version `kip-279`, 10 steps).
         """
         when(s.answers_truncation(leader, leader_epoch))
         super().become_follower(follower, leader, leader_epoch)
@@ -332,8 +310,8 @@ class Kip320(Kip279):
 class FetchDivergence(Kip320):
     """Kafka 2.7 and later: a fetch response names the offset where the follower's log diverges.
 
-    A follower that meets a new leader keeps its log and fetches at once. The follower truncates its
-    log when the fetch response has a diverging epoch.
+    A follower that meets a new leader keeps its log and fetches at once. It truncates when a fetch
+    response has a diverging epoch.
     """
 
     def diverges(s, follower: Replica, leader: Replica) -> Bool:
@@ -350,10 +328,8 @@ class FetchDivergence(Kip320):
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
         """Returns the offset to which a follower truncates when its log diverges from the leader's.
 
-        The diverging epoch is the largest epoch in the leader's log that is at most the epoch of
-        the follower's last record. The offset is the end of this epoch in the leader's log or in
-        the follower's log, whichever is lower.
-
+        The diverging epoch is the largest one in the leader's log that is at most the follower's
+        last epoch. The offset is the end of this epoch in one of the two logs, whichever is lower.
         Kafka: AbstractFetcherThread.truncateOnFetchResponse.
         """
         ours, theirs = s.log[follower], s.log[leader]
@@ -368,8 +344,7 @@ class FetchDivergence(Kip320):
         """True if the follower is in the leader's epoch, and its fetch is answered with records.
 
         Only such a fetch counts for the high watermark and the ISR. If a diverging fetch counts
-        too, the variant `counts-diverging-fetches` breaks the claim `strong_isr` in 8 steps
-        (KAFKA-13141).
+        too, the claim `strong_isr` breaks (bug `counts-diverging-fetches`, 8 steps; KAFKA-13141).
         """
         return super().is_following_epoch(follower, leader) & ~s.diverges(follower, leader)
 
@@ -379,9 +354,8 @@ class FetchDivergence(Kip320):
         names.
 
         Kafka: Partition.readRecords returns a diverging epoch;
-        AbstractFetcherThread.truncateOnFetchResponse truncates. Simplified: one step. A follower
-        that never truncates repeats the same fetch for ever: the variant `never-truncates` breaks
-        the claim `everything_is_committed`.
+        AbstractFetcherThread.truncateOnFetchResponse truncates. Simplified: one step. Without this
+        action, the claim `everything_is_committed` breaks (bug `never-truncates`, 7 steps).
         """
         when(super().is_following_epoch(follower, leader), s.diverges(follower, leader))
         end = s.truncation_offset(follower, leader)
@@ -392,9 +366,9 @@ class FetchDivergence(Kip320):
     def become_follower(s, follower: Replica, leader: Replica, leader_epoch: LeaderEpoch) -> None:
         """A replica learns of a new leader and keeps its log.
 
-        Kafka: Partition.makeFollower. Simplified: requests may arrive in any order. The follower
-        can safely keep its log, because a leader serves and counts only followers of the leader's
-        epoch whose logs do not diverge. Without the guard that the new epoch is newer than the
-        replica's epoch, the claim `leader_epochs_grow` breaks in 4 steps.
+        Kafka: Partition.makeFollower. Simplified: requests may arrive in any order. The log may
+        stay, because a leader serves and counts only followers of its epoch whose logs do not
+        diverge. Without the guard that the epoch is newer, the claim `leader_epochs_grow` breaks in
+        4 steps.
         """
         s.make_follower(follower, leader, leader_epoch)

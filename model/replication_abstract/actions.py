@@ -1,9 +1,8 @@
 """The actions of abstract replication: controller, replicas, followers, leaders, restarts.
 
-A deposed leader may continue to commit records, but only those that all members of its ISR have
-fetched. A member that has moved to a newer epoch fetches nothing more from this leader. So the
-leader cannot commit beyond the fetched offset of this member. For each leader epoch, the variable
-`departure` keeps the smallest fetched offset of the members that have moved to a newer epoch. Only
+A deposed leader may go on to commit records that all members of its ISR have fetched. A member that
+has moved to a newer epoch fetches nothing more from it. So the leader cannot commit beyond what
+this member has fetched. For each leader epoch, `departure` has the smallest such offset; only
 `proof.py` uses it.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
@@ -29,10 +28,6 @@ from model.replication_abstract.state import (
 
 
 class AbstractReplicationActions(AbstractReplicationState):
-    """The actions of abstract replication: every fetch compares epochs, the controller changes the
-    ISR.
-    """
-
     # ---- the controller
 
     def leads_in(s, r: Replica, e: LeaderEpoch) -> Bool:
@@ -77,8 +72,8 @@ class AbstractReplicationActions(AbstractReplicationState):
         """The controller removes a replica from the ISR; this replica does not lead.
 
         In the same step the controller refuses the leader's pending proposals to add replicas.
-        Kafka: ReplicationControlManager.handleBrokerFenced and alterPartition. Simplified: any
-        replica may be removed at any time. Every claim also holds without the guard of this action.
+        Kafka: ReplicationControlManager.handleBrokerFenced and alterPartition. Simplified: at any
+        time. Every claim also holds without the guard of this action.
         """
         when(~s.leads_in(out, s.newest))
         s.isr[s.newest][out] = False
@@ -89,8 +84,8 @@ class AbstractReplicationActions(AbstractReplicationState):
     def refuse(s) -> None:
         """The controller refuses the leader's proposals to add replicas to the ISR.
 
-        Kafka: ReplicationControlManager.validateAlterPartitionData. Simplified: the controller may
-        refuse for any reason, so the action needs no guard.
+        Kafka: ReplicationControlManager.validateAlterPartitionData. Simplified: for any reason, so
+        the action needs no guard.
         """
         for r in Replica:
             s.led[s.newest].proposed[r] = False
@@ -111,11 +106,7 @@ class AbstractReplicationActions(AbstractReplicationState):
     # ---- replicas after an election
 
     def depart(s, r: Replica, newer: LeaderEpoch) -> None:
-        """Updates the history variable `departure` when a replica moves to a newer leader epoch.
-
-        For each epoch, some ISR members may have moved to a newer epoch. `departure` keeps the one
-        with the smallest fetched offset. Only the proof uses this variable.
-        """
+        """Updates the history variable `departure` when a replica moves to a newer leader epoch."""
         for e in LeaderEpoch:
             had, fetched = s.departure[e], s.led[e].fetched[r]
             is_first = all_of(
@@ -153,9 +144,9 @@ class AbstractReplicationActions(AbstractReplicationState):
     def on_leading(s, r: Replica, newer: LeaderEpoch) -> None:
         """Does nothing: each leader epoch has its own fetched offsets, and begins without any.
 
-        A leader of Kafka keeps the fetches that it received in an earlier epoch. If another replica
-        led in between, these old fetches break the claim `isr_has_what_is_committed` in 12 steps;
-        see `docs/findings/keeps_old_fetches.py`.
+        Kafka's leader keeps the fetches of an earlier epoch. If another replica led in between, the
+        claim `isr_has_what_is_committed` breaks in 12 steps; see
+        `docs/findings/keeps_old_fetches.py`.
         """
 
     @action
@@ -163,8 +154,8 @@ class AbstractReplicationActions(AbstractReplicationState):
         """A replica follows a newer leader, and keeps its log until a fetch finds a divergence.
 
         Kafka: Partition.makeFollower. Simplified: the replica may learn of the leader at any later
-        time. The replica must not truncate its log to its high watermark instead: the variant
-        `truncates-at-hw` breaks the claim `isr_has_what_is_committed` in 6 steps.
+        time. If it truncated to its high watermark instead, the claim `isr_has_what_is_committed`
+        would break (bug `truncates-at-hw`, 6 steps).
         """
         when(s.elected[newer], ~s.leads_in(r, newer), s.replica[r].leader_epoch < newer)
         s.depart(r, newer)
@@ -173,9 +164,7 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.replica[r].is_leader = false
 
     def on_following(s, r: Replica) -> None:
-        """Changes nothing: a new follower keeps its log; the bug `truncates-at-hw` replaces
-        this method.
-        """
+        """Changes nothing: a new follower keeps its log. The bug `truncates-at-hw` replaces it."""
 
     # ---- followers
 
@@ -190,9 +179,8 @@ class AbstractReplicationActions(AbstractReplicationState):
         )
 
     def may_fetch(s, r: Replica, latest: Offset) -> Bool:
-        """True if the follower's log is empty, or the leader has the follower's last record.
-
-        The parameter `latest` is the offset of that last record.
+        """True if the follower's log is empty, or the leader has the follower's last record, at
+        `latest`.
         """
         return any_of(
             s.replica[r].end_offset == Offset.least(),
@@ -226,9 +214,9 @@ class AbstractReplicationActions(AbstractReplicationState):
     def fetch_request(s, r: Replica, latest: Offset) -> None:
         """A follower fetches, and the leader learns the end offset of the follower's log.
 
-        Kafka: Partition.updateFollowerFetchState. Simplified: the leader learns the offset as soon
-        as the follower sends the fetch. The leader must have the follower's last record; without
-        this guard, the claim `isr_has_what_is_committed` breaks in 7 steps.
+        Kafka: Partition.updateFollowerFetchState. Simplified: the leader learns the offset at once.
+        Without the guard that the leader has the follower's last record, the claim
+        `isr_has_what_is_committed` breaks in 7 steps.
         """
         when(s.follows(r), s.may_fetch(r, latest))
         s.led[s.replica[r].leader_epoch].fetched[r] = s.replica[r].end_offset
@@ -284,10 +272,8 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.led[own].fetched[r] = end
 
     def needs_fetches_up_to(s, r: Replica, mark: Offset) -> None:
-        """Adds a guard to the calling action: the whole maximal ISR has fetched up to the offset
-        `mark`.
-
-        The guard also requires that `r` leads, and that the high watermark is below `mark`.
+        """Adds a guard: `r` leads with a high watermark below `mark`, and the whole maximal ISR has
+        fetched up to `mark`.
         """
         led = s.led[s.replica[r].leader_epoch]
         when(
@@ -322,9 +308,9 @@ class AbstractReplicationActions(AbstractReplicationState):
         """True if the follower has fetched all records below the leader's high watermark, and all
         below the leader's start offset.
 
-        The start offset is the log end at which the leader's epoch began. Without the
-        comparison with the start offset, the variant `joins-at-hw` breaks the claim
-        `isr_has_what_is_committed` in 9 steps (KAFKA-7128).
+        The start offset is the log end at which the leader's epoch began. Without the comparison
+        with it, the claim `isr_has_what_is_committed` breaks (bug `joins-at-hw`, 9 steps;
+        KAFKA-7128).
         """
         led = s.led[own]
         return (led.high_watermark <= led.fetched[f]) & (led.start_offset <= led.fetched[f])
@@ -334,9 +320,9 @@ class AbstractReplicationActions(AbstractReplicationState):
         """A leader proposes to add a follower to the ISR; commits wait for that follower from now
         on.
 
-        Kafka: Partition.maybeExpandIsr. Simplified: one follower per proposal. Without the guard
-        that the follower has every record below the leader's high watermark (`may_join`), the claim
-        `isr_has_what_is_committed` breaks in 6 steps.
+        Kafka: Partition.maybeExpandIsr. Simplified: one follower per proposal. Without the
+        comparison with the high watermark in `may_join`, the claim `isr_has_what_is_committed`
+        breaks in 6 steps.
         """
         own = s.replica[r].leader_epoch
         when(s.replica[r].is_leader, ~s.led[own].maximal_isr[f], s.may_join(f, own))
@@ -345,8 +331,8 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def drop_member(s, r: Replica, f: Replica) -> None:
-        """A leader removes a replica from its maximal ISR. The replica is neither in the
-        controller's ISR nor proposed for this ISR.
+        """A leader removes from its maximal ISR a replica that is neither in the controller's ISR
+        nor proposed.
 
         Kafka: Partition.handleAlterPartitionUpdate. Simplified: the leader reads the controller's
         ISR. Without the guard that the replica is outside this ISR, the claim
@@ -363,8 +349,8 @@ class AbstractReplicationActions(AbstractReplicationState):
         """A replica restarts with its whole log and an older high watermark, and does not lead.
 
         Kafka: a killed process, with its replication-offset-checkpoint. Simplified: the high
-        watermark may fall to any earlier value. The restart must not lose the tail of the log: the
-        variant `loses-its-tail` breaks the claim `isr_has_what_is_committed` in 5 steps.
+        watermark may fall to any earlier value. If the tail of the log is lost, the claim
+        `isr_has_what_is_committed` breaks (bug `loses-its-tail`, 5 steps).
         """
         when(mark <= s.replica[r].high_watermark)
         s.on_restart(r, mark)
@@ -372,7 +358,4 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.replica[r].is_leader = false
 
     def on_restart(s, r: Replica, mark: Offset) -> None:
-        """Changes nothing, because a restart keeps the log.
-
-        The bug `loses-its-tail` replaces this method.
-        """
+        """Changes nothing: a restart keeps the log. The bug `loses-its-tail` replaces it."""

@@ -19,8 +19,8 @@ from model.variants import bug
 class CutsAtHighWatermark(ReplicationProof):
     """A follower truncates to its own high watermark, and no fetch compares epochs (KIP-101).
 
-    A follower's high watermark lags behind the leader's, so the truncated records may be committed.
-    The claim `isr_has_what_is_committed` breaks at the action `become_follower`.
+    The high watermark lags, so the truncated records may be committed. The action `become_follower`
+    breaks the claim `isr_has_what_is_committed`.
     """
 
     def on_following(s, r: Replica) -> None:
@@ -41,9 +41,8 @@ class JoinsAtHighWatermark(ReplicationProof):
     """A follower joins the ISR at the leader's high watermark, even if the leader's epoch starts at
     a higher offset.
 
-    A new leader's high watermark may be lower than that of the previous leader. So the follower may
-    lack committed records (KAFKA-7128). The claim `isr_has_what_is_committed` breaks at the action
-    `expand_isr`.
+    A new leader's high watermark may lag, so the follower may lack committed records (KAFKA-7128).
+    The action `expand_isr` breaks the claim `isr_has_what_is_committed`.
     """
 
     def may_join(s, f: Replica, own: LeaderEpoch) -> Bool:
@@ -60,9 +59,8 @@ class JoinsAtHighWatermark(ReplicationProof):
 class LosesItsTail(ReplicationProof):
     """A crash removes the last records of a replica's log, and the replica stays in the ISR.
 
-    The log then ends at an older value of the replica's high watermark. So a replica that lacks
-    committed records may be elected. The claim `isr_has_what_is_committed` breaks at the action
-    `restart`; KIP-966 is the fix.
+    A replica that lacks committed records may then be elected. The action `restart` breaks the
+    claim `isr_has_what_is_committed`; KIP-966 is the fix.
     """
 
     def on_restart(s, r: Replica, mark: Offset) -> None:
@@ -80,9 +78,8 @@ class LosesItsTail(ReplicationProof):
 class LostTailInIsr(WithLosses):
     """A replica loses its log and stays in the ISR, although the ISR has other members.
 
-    The controller should remove the replica from the ISR, and elect one of the other members if the
-    partition needs a leader. In this bug, the replica may be elected as if it had every record. The
-    action `lose_disk` breaks the claim `isr_has_what_is_committed`.
+    So it may be elected as if it had every record. The action `lose_disk` breaks the claim
+    `isr_has_what_is_committed`.
     """
 
     def may_lose(s, r: Replica) -> Bool:
@@ -102,9 +99,8 @@ class OldBrokerEpoch(WithLosses):
     """The controller accepts an ISR proposal although a replica has lost its log after the
     proposal.
 
-    This replica is the leader that made the proposal, or the follower that the proposal adds.
-    Before KIP-903 the proposal had no broker epoch. The claim `isr_has_what_is_committed` breaks at
-    the action `expand_isr`.
+    This replica made the proposal, or is to be added. Before KIP-903 the proposal had no broker
+    epoch. The action `expand_isr` breaks the claim `isr_has_what_is_committed`.
     """
 
     def forget_proposals(s, r: Replica) -> None:
@@ -122,9 +118,8 @@ class OldBrokerEpoch(WithLosses):
 class HighWatermarkBeyondLog(WithLosses):
     """A replica whose log became shorter keeps its high watermark, beyond the end of the log.
 
-    If this replica becomes leader, its high watermark is above the records that it appends next. So
-    consumers read these records before they are committed. This bug breaks the claim
-    `high_watermarks_are_committed` at the action `become_leader_without`.
+    If it becomes leader, consumers read the records that it appends next before they are committed.
+    The action `become_leader_without` breaks the claim `high_watermarks_are_committed`.
     """
 
     def mark_after(s, r: Replica, end: Offset) -> Offset:

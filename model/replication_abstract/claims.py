@@ -8,12 +8,9 @@ from model.replication_abstract.state import LeaderEpoch, Offset, Replica
 
 
 class AbstractReplication(AbstractReplicationActions):
-    """Abstract replication with its two claims, but without the lemmas that prove them."""
-
     # ---- claims
 
     def has_committed(s, r: Replica, offset: Offset) -> Bool:
-        """True if the replica's record at the offset is the committed record."""
         return all_of(
             offset < s.replica[r].end_offset,
             s.replica[r].entry[offset] == s.committed[offset],

@@ -1,11 +1,11 @@
 """The lemmas that two logs are equal up to every record that both have.
 
-The log of a leader epoch is the log of its leader in this epoch; it only grows. If another log
-has a record of the epoch, the two logs are equal up to this record. So any two logs that agree at
-an offset agree at every lower offset. The lemmas whose names end in `_prefix` state this.
+The log of a leader epoch is that of its leader in this epoch; it only grows. If another log has a
+record of the epoch, the two logs are equal up to this record (lemmas `..._prefix`). So any two logs
+that agree at an offset agree at every lower offset.
 
-The last lemmas are about fetches: while a replica stays in an epoch, it keeps the records that it
-has fetched in this epoch.
+The last lemmas are about fetches: while a replica stays in an epoch, it keeps what it has fetched
+in this epoch.
 """
 
 from __future__ import annotations
@@ -16,10 +16,6 @@ from model.replication_abstract.state import LeaderEpoch, Offset, Replica
 
 
 class SharedHistory(AbstractReplication):
-    """Lemmas about logs: which leader appended each record, common prefixes of logs, and
-    fetches.
-    """
-
     # ---- predicates
 
     def same_as_epoch(s, r: Replica, e: LeaderEpoch, o: Offset) -> Bool:
@@ -57,8 +53,8 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def leaders_were_elected(s) -> Bool:
-        """A replica that leads was elected by the controller for the replica's leader epoch, and
-        has begun to lead in this epoch.
+        """The controller elected each replica that leads, for the replica's leader epoch, and the
+        replica has begun to lead in it.
         """
         return forall(
             implies(
@@ -72,8 +68,7 @@ class SharedHistory(AbstractReplication):
     def a_leader_is_its_leadership(s) -> Bool:
         """The variable `led` has the present end offset and high watermark of each leader.
 
-        For each leader epoch, `led` keeps the history of the leader. `led` also keeps the offset up
-        to which each replica has fetched. For the leader itself, this offset is the end of its log.
+        The leader itself counts as fetched up to the end of its log.
         """
         return forall(
             implies(
@@ -89,7 +84,7 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def a_leader_has_the_log_of_its_epoch(s) -> Bool:
-        """A leader's log equals the log that the variable `led` keeps for the leader's epoch."""
+        """A leader's log equals the log that the variable `led` has for the leader's epoch."""
         return forall(
             implies(
                 s.replica[r].is_leader & s.in_log(r, o),
@@ -139,8 +134,6 @@ class SharedHistory(AbstractReplication):
     def epoch_logs_share_a_prefix(s) -> Bool:
         """If the leader of an epoch has a record of an earlier epoch, the logs of both epochs'
         leaders are equal up to this record.
-
-        The lemma is true because a leader only appends records.
         """
         return forall(
             implies(
@@ -154,11 +147,10 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def replica_logs_share_a_prefix(s) -> Bool:
-        """If a replica has a record, its log is equal to the log of the record's leader up to this
-        record.
+        """If a replica has a record, its log is equal to the log of the leader that appended it, up
+        to this record.
 
-        The record's leader is the one that appended the record. The lemma is true because each
-        fetch compares the follower's last record with the leader's.
+        Each fetch compares the follower's last record with the leader's.
         """
         return forall(
             implies(
@@ -187,7 +179,7 @@ class SharedHistory(AbstractReplication):
     @lemma
     def own_records_begin_at_the_start(s) -> Bool:
         """In the log of an epoch's leader, the records before the epoch's start offset have earlier
-        epochs. The record at this offset and all later records have this epoch.
+        epochs, and all others have this epoch.
         """
         return forall(
             implies(
@@ -207,7 +199,7 @@ class SharedHistory(AbstractReplication):
     def fetchers_have_the_epoch(s) -> Bool:
         """A replica that has fetched in a leader epoch is in this epoch or a newer one.
 
-        Also, the replica has fetched nothing beyond the log end of this epoch's leader.
+        Also, it has fetched nothing beyond the log end of this epoch's leader.
         """
         return forall(
             all_of(

@@ -1,11 +1,9 @@
 """Abstract replication with steps that lose committed records, and variables for the losses.
 
-Records may be lost in three ways: the controller elects a leader from outside the ISR, a replica
-loses its disk, or a replica loses the part of its log that was not flushed. A committed record is
-lost when a leader begins without it. From then on, exactly the records in this leader's log count
-as committed, so the claims hold again. For each leader epoch, the variable `lost` has the committed
-records that were lost when the epoch's leader began. A leader epoch is *lossy* if its leader may
-lack committed records when the epoch begins.
+A committed record is lost when a leader begins without it. From then on, exactly the records in
+this leader's log count as committed, so the claims hold again. For each leader epoch, `lost` has
+the committed records that its leader lacked when it began. A leader epoch is *lossy* if its leader
+may lack committed records.
 
     elect_unclean          a replica outside the ISR leads: unclean.leader.election.enable=true
     elect_last_known       the ISR is empty, and the last leader leads, even if it has lost records
@@ -19,8 +17,8 @@ As in `replication-abstract`, the ISR stands for the ISR and the ELR.
 Source: KIP-106 (unclean elections); KIP-966 (a restart without a clean shutdown ends membership in
 the ISR and the ELR); PartitionChangeBuilder (last known leader); UnifiedLog.flush.
 Simplified: when a replica loses records, the leader forgets which offset this replica has fetched;
-Kafka's leader compares broker epochs (KIP-903). The history variables of the proof of
-`replication-abstract` are unused, because this spec has no proof.
+Kafka's leader compares broker epochs (KIP-903). This spec has no proof, so the history variables of
+`replication-abstract` are unused.
 """
 
 from __future__ import annotations
@@ -53,10 +51,8 @@ class Faults(Int):
 
 
 class Loss(Record):
-    """The committed records that a new leader lacked when it began to lead.
-
-    These are the records from offset `kept` up to, but not including, `end`. If both offsets are
-    equal, the leader lacked none.
+    """The committed records that a new leader lacked when it began to lead: from `kept` to before
+    `end`.
     """
 
     kept: Offset
@@ -77,14 +73,10 @@ class LossyReplication(AbstractReplication):
     late: Map[LeaderEpoch, Offset]  # what its leader committed up to, after a lossy epoch began
 
     def scope(s) -> Scope:
-        """Returns the finite scope: the number of elements of each type, such as 3 replicas."""
         return {**super().scope(), Faults: range(s.max_faults + 1)}
 
     def needs_fault(s) -> None:
-        """Counts a fault in the action that calls this method.
-
-        The action is not enabled if `max_faults` faults have happened.
-        """
+        """Counts a fault; the calling action is not enabled after `max_faults` faults."""
         when(s.faults < s.max_faults)
         s.faults = s.faults + 1
 
@@ -117,19 +109,16 @@ class LossyReplication(AbstractReplication):
     def elect_unclean(s, leader: Replica, newer: LeaderEpoch) -> None:
         """The controller elects a replica outside the ISR, which becomes the only ISR member.
 
-        Kafka: PartitionChangeBuilder.electLeader, with unclean.leader.election.enable=true or when
-        an operator asks for an unclean election. Simplified: the election may happen while a member
-        of the ISR is alive. Without the guard that the new epoch is larger than the last epoch, the
-        claim `isr_has_what_is_committed` breaks in 7 steps.
+        Kafka: PartitionChangeBuilder.electLeader, with unclean.leader.election.enable=true or at an
+        operator's request. Simplified: a member of the ISR may be alive. Without the guard that the
+        epoch is larger, the claim `isr_has_what_is_committed` breaks in 7 steps.
         """
         s.needs_fault()
         when(s.newest < newer, ~s.isr[s.newest][leader])
         s.elect_alone(leader, newer)
 
     def is_last_leader(s, r: Replica) -> Bool:
-        """True if the replica was elected in the newest leader epoch for which the controller chose
-        a leader.
-        """
+        """True if the replica was elected in the newest leader epoch that has a leader."""
         return exists(
             all_of(
                 s.elected[e],
@@ -145,9 +134,8 @@ class LossyReplication(AbstractReplication):
 
         Kafka: PartitionChangeBuilder.canElectLastKnownLeader, with
         eligible.leader.replicas.version=1. Simplified: the replica may be dead. Without the guard
-        that the new epoch is larger than the newest epoch, the claim `isr_has_what_is_committed`
-        breaks in 10 steps. Every claim also holds if the ISR need not be empty, or if any replica
-        may be elected.
+        that the epoch is larger, the claim `isr_has_what_is_committed` breaks in 10 steps. Every
+        claim also holds if the ISR need not be empty, or if any replica may be elected.
         """
         s.needs_fault()
         when(
@@ -171,19 +159,14 @@ class LossyReplication(AbstractReplication):
     # ---- replicas after an election
 
     def depart(s, r: Replica, newer: LeaderEpoch) -> None:
-        """Does nothing: only proofs use the variable `departure`, and this spec has no proof."""
+        """Does nothing: this spec has no proof, which alone uses `departure`."""
 
     def is_replaced(s, e: LeaderEpoch) -> Bool:
-        """True if a leader has begun to lead in a lossy epoch after `e`.
-
-        An epoch is lossy if its leader may lack committed records when it begins to lead.
-        """
+        """True if a leader has begun to lead in a lossy epoch after `e`."""
         return exists((e < f) & s.lossy[f] & s.led[f].begun for f in LeaderEpoch)
 
     def may_lack(s, e: LeaderEpoch) -> Bool:
-        """True if the leader of the epoch may lack committed records when this leader begins to
-        lead.
-        """
+        """True if the leader of the epoch may lack committed records when it begins to lead."""
         return s.lossy[e] & ~s.is_replaced(e)
 
     @action
@@ -191,8 +174,7 @@ class LossyReplication(AbstractReplication):
         """A replica begins to lead with its own log, which has every committed record.
 
         Kafka: Partition.makeLeader. Simplified: the replica may learn of its election at any later
-        time. For a replica that may lack committed records, the action is `become_leader_without`.
-        Without the guard that excludes such a replica from `become_leader`, the claim
+        time. Without the guard that excludes a replica of `become_leader_without`, the claim
         `high_watermarks_are_committed` breaks in 8 steps.
         """
         when(~s.may_lack(newer), s.leads_from[r] <= newer)
@@ -201,7 +183,7 @@ class LossyReplication(AbstractReplication):
     def has_up_to(s, r: Replica, kept: Offset) -> Bool:
         """True if `kept` is the offset of the first committed record that the replica lacks.
 
-        If the replica lacks none, `kept` is the end of the committed records.
+        If it lacks none, `kept` is the end of the committed records.
         """
         return all_of(
             kept <= s.committed_end,
@@ -213,10 +195,10 @@ class LossyReplication(AbstractReplication):
     def become_leader_without(s, r: Replica, newer: LeaderEpoch, kept: Offset) -> None:
         """A replica begins to lead with its own log; committed records that it lacks are lost.
 
-        The replica is the only member of its ISR, so all records of its log count as committed from
-        now on. Kafka: Partition.makeLeader, after an unclean election or a lost log. Simplified:
-        as in `become_leader`. Without the guard `may_lack`, the claim `isr_has_what_is_committed`
-        breaks in 3 steps.
+        It is the only member of its ISR, so from now on all records of its log count as committed.
+        Kafka: Partition.makeLeader, after an unclean election or a lost log. Simplified: as in
+        `become_leader`. Without the guard `may_lack`, the claim `isr_has_what_is_committed` breaks
+        in 3 steps.
         """
         when(s.may_lack(newer), s.leads_from[r] <= newer, s.has_up_to(r, kept))
         was_end, end = s.committed_end, s.replica[r].end_offset
@@ -235,20 +217,17 @@ class LossyReplication(AbstractReplication):
     def truncate(s, r: Replica, end: Offset) -> None:
         """A follower truncates its log; the removed records are not in the leader's log.
 
-        Kafka: ReplicaFetcherThread.truncate, UnifiedLog.truncateTo. If the high watermark stayed
-        beyond the log end, as in the variant `high-watermark-beyond-log`, the claim
-        `high_watermarks_are_committed` would break. Without the guard that the leader lacks the
-        removed records, the claim `isr_has_what_is_committed` breaks in 5 steps.
+        Kafka: ReplicaFetcherThread.truncate, UnifiedLog.truncateTo. Without the guard that the
+        leader lacks the removed records, the claim `isr_has_what_is_committed` breaks in 5 steps.
+        If the high watermark stays beyond the log end, the claim `high_watermarks_are_committed`
+        breaks (bug `high-watermark-beyond-log`, 7 steps).
         """
         super().truncate(r, end)
         s.replica[r].high_watermark = s.mark_after(r, end)
         s.flushed[r] = ite(end < s.flushed[r], end, s.flushed[r])
 
     def mark_after(s, r: Replica, end: Offset) -> Offset:
-        """Returns the replica's high watermark after a truncation of its log to `end`.
-
-        The result is the old high watermark or `end`, whichever is lower.
-        """
+        """Returns the replica's high watermark after a truncation to `end`: at most `end`."""
         mark = s.replica[r].high_watermark
         return ite(end < mark, end, mark)
 
@@ -259,9 +238,8 @@ class LossyReplication(AbstractReplication):
         """A leader commits the records that every member of its maximal ISR has fetched.
 
         Kafka: Partition.maybeIncrementLeaderHW. Simplified: as in `replication-abstract`. If a
-        newer leader may lack committed records, the action `commit_too_late` replaces this action.
-        Without the guard that there is no such newer leader, the claim `isr_has_what_is_committed`
-        breaks in 6 steps.
+        newer leader may lack committed records, `commit_too_late` replaces this action. Without the
+        guard that there is no such leader, the claim `isr_has_what_is_committed` breaks in 6 steps.
         """
         when(~s.is_replaced(s.replica[r].leader_epoch))
         super().advance_high_watermark(r, mark)
@@ -271,8 +249,7 @@ class LossyReplication(AbstractReplication):
         """A deposed leader commits records that a newer leader lacks, so such records count as lost
         at once.
 
-        Kafka: Partition.maybeIncrementLeaderHW. The leader was elected uncleanly, or its log has
-        lost records.
+        Kafka: Partition.maybeIncrementLeaderHW, after an unclean election or a lost log.
         """
         own = s.replica[r].leader_epoch
         when(s.is_replaced(own))
@@ -285,9 +262,9 @@ class LossyReplication(AbstractReplication):
         """True if the follower has fetched enough from the leader of the epoch `own` to join the
         ISR.
 
-        The follower has fetched up to the leader's high watermark, and up to the offset at which
-        the epoch began. If both are 0, the follower may have fetched nothing. Then the follower
-        must be in this epoch, and its log must agree with the leader's log.
+        It has fetched up to the leader's high watermark, and up to the offset at which the epoch
+        began. If both are 0, it may have fetched nothing; then it must be in this epoch, and its
+        log must agree with the leader's.
         """
         is_copy = all_of(
             s.replica[f].leader_epoch == own,
@@ -310,10 +287,9 @@ class LossyReplication(AbstractReplication):
         """True if the replica may lose records: it is outside the ISR, or the only member of the
         ISR.
 
-        In Kafka, a member of a larger ISR can lose records too, but the controller removes it from
-        the ISR before it can lead. The last member stays in the ISR (before KIP-966). Without the
-        limit to these two kinds of replicas, the variant `lost-tail-in-isr` breaks the claim
-        `isr_has_what_is_committed`.
+        In Kafka, a member of a larger ISR can lose records too, but leaves the ISR before it can
+        lead. The last member stays (before KIP-966). Without this rule, the claim
+        `isr_has_what_is_committed` breaks (bug `lost-tail-in-isr`, 5 steps).
         """
         members = s.isr[s.newest]
         return ~members[r] | forall(implies(members[x], x == r) for x in Replica)
@@ -322,9 +298,9 @@ class LossyReplication(AbstractReplication):
     def lose_power(s, r: Replica, end: Offset) -> None:
         """A replica restarts after a power loss, and may lose records that it had not flushed.
 
-        Kafka: only records that UnifiedLog.flush wrote are sure to survive. Simplified: stop and
-        restart are one step. Without the guard `may_lose`, the claim `isr_has_what_is_committed`
-        breaks in 5 steps. Every claim also holds without the guards on `end`.
+        Kafka: only what UnifiedLog.flush wrote is sure to survive. Simplified: stop and restart are
+        one step. Without the guard `may_lose`, the claim `isr_has_what_is_committed` breaks in 5
+        steps. Every claim also holds without the guards on `end`.
         """
         s.needs_fault()
         when(s.flushed[r] <= end, end < s.replica[r].end_offset, s.may_lose(r))
@@ -344,7 +320,6 @@ class LossyReplication(AbstractReplication):
         s.restart_with(r, Offset.least())
 
     def restart_with(s, r: Replica, end: Offset) -> None:
-        """A replica restarts with a log that ends at `end`, and does not lead."""
         is_member, has_begun = s.isr[s.newest][r], s.led[s.newest].begun
         own, mark = s.replica[r].leader_epoch, s.mark_after(r, end)
         s.leads_from[r] = s.newest
@@ -357,11 +332,11 @@ class LossyReplication(AbstractReplication):
         s.replica[r].is_leader = false
 
     def forget_proposals(s, r: Replica) -> None:
-        """Drops the ISR proposals that a restart of replica `r` invalidates (KIP-903).
+        """Drops the ISR proposals that a restart of replica `r` invalidates: all if `r` leads,
+        otherwise that to add `r` (KIP-903).
 
-        If `r` leads, all its proposals are dropped. Otherwise only the proposal to add `r` is
-        dropped. The variant `old-broker-epoch` breaks the claim `isr_has_what_is_committed`,
-        because it lacks this rule.
+        Without this rule, the claim `isr_has_what_is_committed` breaks (bug `old-broker-epoch`, 9
+        steps).
         """
         for f in Replica:
             is_kept = (f != r) & ~s.leads_in(r, s.newest)

@@ -1,7 +1,4 @@
-"""The claims and witnesses of replication with steps that lose committed records.
-
-A witness is a condition that is true in some reachable state.
-"""
+"""The claims and witnesses of replication with steps that lose committed records."""
 
 from __future__ import annotations
 
@@ -11,16 +8,12 @@ from model.replication_abstract.state import LeaderEpoch, Offset, Replica
 
 
 class ReplicationWithLosses(LossyReplication):
-    """Abstract replication with steps that lose committed records, and the claims that
-    still hold.
-    """
-
     @invariant
     def isr_has_what_is_committed(s) -> Bool:
         """Every member of the newest ISR has every committed record.
 
-        After a fault that may lose records, this need not be true until the leader of the newest
-        epoch has begun to lead.
+        After a fault that may lose records, this holds again once the leader of the newest epoch
+        has begun.
         """
         return s.unsettled | forall(
             implies(s.isr[s.newest][r] & (o < s.committed_end), s.has_committed(r, o))

@@ -1,14 +1,14 @@
 """The lemmas that make the claims about abstract replication inductive.
 
-The logs of all epochs and replicas share prefixes (`history.py`). The main idea of the proof: a new
-leader has every record that an earlier leader has committed or can still commit. The reason is that
-the new leader comes from the ISR of the earlier leader. A member of this ISR may move to a newer
-epoch. This member then fetches no more from the earlier leader. So the earlier leader can never
-commit the records that this member has not fetched (`departure`).
+The logs of all epochs and replicas share prefixes (`history.py`). The main idea: a new leader has
+every record that an earlier leader has committed or can still commit, because it comes from the ISR
+of the earlier leader. A member of this ISR that moves to a newer epoch fetches no more from the
+earlier leader. So that leader can never commit the records that this member has not fetched
+(`departure`).
 
 A log is *complete* if it has all records that the leaders of earlier epochs have committed or can
-still commit. In each epoch, the leader's log and the logs of the ISR members are complete. The
-lemmas whose names end in `_is_complete` state this.
+still commit. By the lemmas `..._is_complete`, in each epoch the logs of the leader and of the ISR
+members are complete. An epoch is *superseded* if a member of its ISR has moved to a newer epoch.
 """
 
 from __future__ import annotations
@@ -23,23 +23,17 @@ from model.replication_abstract.state import LeaderEpoch, Offset, Replica
 
 
 class ReplicationLemmas(SharedHistory):
-    """The lemmas about the ISR, about logs that have all committed records, and about replicas
-    that moved to a newer leader epoch.
-    """
-
     using: ClassVar[Mapping[tuple[str, str], tuple[str, ...]]] = SLICES  # (action, claim) -> lemmas
 
     # ---- predicates
 
     def is_blocked(s, e: LeaderEpoch, o: Offset) -> Bool:
-        """True if the epoch's leader can never commit the record at the offset.
-
-        The reason is an ISR member that moved to a newer epoch before it had fetched the record.
+        """True if the epoch's leader can never commit the record at the offset: an ISR member moved
+        to a newer epoch before it had fetched the record.
         """
         return s.departure[e].happened & (s.departure[e].bound <= o)
 
     def is_superseded(s, e: LeaderEpoch) -> Bool:
-        """True if a member of the epoch's ISR has moved to a newer epoch."""
         return s.departure[e].happened
 
     # ---- the in-sync set
@@ -81,7 +75,7 @@ class ReplicationLemmas(SharedHistory):
     def isr_members_come_from_the_isr(s) -> Bool:
         """Every ISR member of an epoch is in the ISR of each earlier epoch that is not superseded.
 
-        An epoch is superseded if a member of its ISR has moved to a newer epoch.
+        The module defines *superseded*.
         """
         return forall(
             implies(
@@ -110,8 +104,6 @@ class ReplicationLemmas(SharedHistory):
     def an_epochs_log_is_complete(s) -> Bool:
         """When a leader begins to lead, it has every record that an earlier leader has committed or
         may still commit.
-
-        The other records of an earlier leader can never be committed (`is_blocked`).
         """
         return forall(
             implies(
@@ -131,8 +123,7 @@ class ReplicationLemmas(SharedHistory):
         """If an ISR member lacks a record of an earlier leader, this leader cannot commit the
         record now.
 
-        Either the leader can never commit the record (`is_blocked`), or the member must fetch it
-        first.
+        The leader can never commit it (`is_blocked`), or the member must fetch it first.
         """
         return forall(
             implies(
@@ -163,7 +154,7 @@ class ReplicationLemmas(SharedHistory):
     def what_an_epoch_committed_is_committed(s) -> Bool:
         """The variable `committed` has every record below the high watermark of an epoch's leader.
 
-        The leader of this epoch, or the leader of an earlier epoch, committed the record.
+        This leader or the leader of an earlier epoch committed the record.
         """
         return forall(
             implies(
@@ -206,8 +197,7 @@ class ReplicationLemmas(SharedHistory):
     def high_watermarks_are_within_logs(s) -> Bool:
         """A replica's high watermark is not above the end of its log.
 
-        Also, each record below the high watermark was committed in the replica's leader epoch or
-        an earlier one.
+        Each record below it was committed in the replica's leader epoch or an earlier one.
         """
         return all_of(
             forall(
@@ -238,9 +228,7 @@ class ReplicationLemmas(SharedHistory):
         """The replica that `departure` has for a leader epoch was in the ISR of this epoch, and now
         has a newer epoch.
 
-        For each leader epoch, `departure` keeps at most one replica that has moved to a newer
-        epoch. Its field `bound` is the offset up to which this replica fetched in the earlier
-        epoch.
+        Its field `bound` is the offset up to which this replica fetched in the earlier epoch.
         """
         return forall(
             implies(
@@ -259,9 +247,6 @@ class ReplicationLemmas(SharedHistory):
     def a_departure_has_the_least_offset(s) -> Bool:
         """If an ISR member has moved to a newer epoch, it had fetched at least up to
         `departure.bound`.
-
-        For each epoch, some ISR members may have moved to a newer epoch. `departure` records the
-        one with the smallest fetched offset (`bound`).
         """
         return forall(
             implies(

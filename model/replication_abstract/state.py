@@ -1,8 +1,8 @@
 """The state of abstract replication: for each leader epoch, the history of its leader.
 
-For each leader epoch, the state keeps a *leadership*: the leader's log, where this log ended when
-the epoch began, the high watermark, and how far each replica fetched. A leadership only grows. So
-the state needs no messages: a fetch response that arrives late is a late read of the leadership.
+The history (*leadership*) is the leader's log, where this log ended when the epoch began, the high
+watermark, and how far each replica fetched. It only grows. So the state needs no messages: a late
+fetch response is a late read of the leadership.
 
 Source: KIP-101, KIP-320, KIP-595 (fetch carries the last record's epoch), KIP-497 (AlterPartition).
 Simplified: records are appended and fetched one at a time; elections are clean; min.insync.replicas
@@ -58,8 +58,7 @@ class Departure(Record):
     """The ISR member with the smallest fetched offset, among those that have moved to a newer
     epoch.
 
-    The state has one such value for each leader epoch. If no ISR member of the epoch has moved,
-    `happened` is false.
+    The state has one such value for each leader epoch; `happened` is false if no member has moved.
     """
 
     happened: Bool
@@ -78,8 +77,6 @@ class ReplicaState(Record):
 
 
 class AbstractReplicationState(Spec):
-    """The variables of abstract replication."""
-
     replicas: Annotated[int, range(1, 10)] = 2
     leader_epochs: Annotated[int, range(1, 10)] = 3
     offsets: Annotated[int, range(2, 10)] = 2

@@ -1,8 +1,4 @@
-"""The two versions of the spec `replication-abstract`.
-
-The version `kip-497` (the default) has lemmas that prove its claims. In the version `with-losses`,
-replicas may lose committed records.
-"""
+"""The two versions of the spec `replication-abstract`: with a proof, or with losses."""
 
 from __future__ import annotations
 
@@ -24,8 +20,4 @@ class ReplicationProof(ReplicationLemmas):
     in_force=kafka("2.7", LATEST, needs="unclean elections, power losses and lost disks"),
 )
 class WithLosses(ReplicationWithLosses):
-    """Today's protocol with unclean elections, last known leaders, power losses and lost disks.
-
-    For each leader epoch, the state has the committed records that the leader lacked when its epoch
-    began.
-    """
+    """Today's protocol with unclean elections, last known leaders, power losses and lost disks."""

@@ -1,14 +1,13 @@
 """The actions of retention: the leader appends, records are deleted or compacted, followers fetch.
 
-Each replica has a *log start*: the offset below which its records are deleted. Retention raises the
-log start of each replica independently. A DeleteRecords request names an offset, and the leader
-raises its log start to this offset. Followers learn the leader's log start with each fetch. The
-request succeeds when the log start of every replica has reached the named offset. Compaction
-removes a record if its key has a later record.
+Below its *log start*, a replica's records are deleted. Retention raises the log start of each
+replica independently. A DeleteRecords request names an offset, to which the leader raises its log
+start. Followers learn the leader's log start with each fetch. The request succeeds when every
+replica's log start has reached the named offset.
 
 Only committed records may be deleted or compacted, because other records may be truncated. If the
-leader has deleted the record that a follower must fetch next, the follower drops its whole log. It
-then starts at the leader's log start.
+leader has deleted the record that a follower must fetch next, the follower drops its whole log, and
+starts at the leader's log start.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because the spec claims no
 liveness.
@@ -35,9 +34,7 @@ from model.retention.state import (
 
 
 class RetentionActions(RetentionState):
-    """The actions of retention as in Kafka 3.7, with one more condition for joining the ISR.
-
-    A follower may join only if its log starts at or after the leader's log start
+    """The actions as in Kafka 3.7, with one more condition for joining the ISR
     (`has_heard_log_start`).
     """
 
@@ -59,10 +56,8 @@ class RetentionActions(RetentionState):
     def advance_high_watermark(s, r: Replica) -> None:
         """The leader commits the next record, because all members of the ISR have it.
 
-        The leader is a member too. Kafka: Partition.maybeIncrementLeaderHW. Simplified: the leader
-        sees the followers' logs.
-        Without the guard that every member of the ISR has the record, the claim
-        `latest_values_are_kept` breaks in 2 steps.
+        Kafka: Partition.maybeIncrementLeaderHW. Simplified: the leader sees the followers' logs.
+        Without the guard on the members, the claim `latest_values_are_kept` breaks in 2 steps.
         """
         hw = s.log[r].high_watermark
         when(
@@ -86,9 +81,9 @@ class RetentionActions(RetentionState):
     def has_heard_log_start(s, r: Replica) -> Bool:
         """True if the follower's log starts at or after the leader's log start.
 
-        Otherwise the follower may have records below the leader's log start that were never
-        committed. No release of Kafka checks this. Without this rule, the variant `kafka-4.3`
-        breaks the claim `latest_values_are_kept` in 8 steps.
+        Otherwise the follower may have uncommitted records below the leader's log start. No release
+        of Kafka has this rule. Without this rule, the claim `latest_values_are_kept` breaks
+        (version `kafka-4.3`, 8 steps).
         """
         return s.log[s.leader].log_start <= s.log[r].log_start
 
@@ -96,10 +91,10 @@ class RetentionActions(RetentionState):
     def expand_isr(s, r: Replica) -> None:
         """A follower that has every committed record joins the ISR.
 
-        The follower's log must also start at or after the leader's log start
-        (`has_heard_log_start`). Kafka: Partition.isFollowerInSync, which does not compare log
-        starts. Simplified: the leader knows the follower's log. Without the guard that the follower
-        has every committed record, the claim `latest_values_are_kept` breaks in 4 steps.
+        Kafka: Partition.isFollowerInSync, which does not compare log starts
+        (`has_heard_log_start`). Simplified: the leader knows the follower's log. Without the guard
+        that the follower has every committed record, the claim `latest_values_are_kept` breaks in 4
+        steps.
         """
         when(
             ~s.isr[r],
@@ -130,8 +125,8 @@ class RetentionActions(RetentionState):
     def may_delete(s, r: Replica, end: Offset) -> Bool:
         """True if every record below `end` is committed, so the replica may delete them.
 
-        Without this rule, the variant `expires-uncommitted` breaks the claim
-        `log_start_is_committed` in 2 steps (KAFKA-5634).
+        Without this rule, the claim `log_start_is_committed` breaks (bug `expires-uncommitted`, 2
+        steps; KAFKA-5634).
         """
         return end <= s.log[r].high_watermark
 
@@ -141,8 +136,8 @@ class RetentionActions(RetentionState):
         large.
 
         Kafka: UnifiedLog.deleteOldSegments. Simplified: every record is a segment, and the deletion
-        may happen at any time. The guard `may_delete` keeps the records that are not committed.
-        Without this guard, the claim `log_start_is_committed` breaks in 2 steps.
+        may happen at any time. Without the guard `may_delete`, the claim `log_start_is_committed`
+        breaks in 2 steps.
         """
         start = s.log[r].log_start + 1
         when(start <= s.log[r].end_offset, s.may_delete(r, start))
@@ -163,9 +158,9 @@ class RetentionActions(RetentionState):
     def is_deleted(s, r: Replica) -> Bool:
         """True if every replica, live or not, has deleted all records that DeleteRecords names.
 
-        So no later leader returns these records. Kafka waits only for the live replicas: see the
-        variant `waits-for-the-live`. It is not enough that the leader has deleted the records: the
-        variant `answers-alone` breaks the claim `deleted_stays_deleted` in 6 steps.
+        So no later leader returns them. Kafka waits only for live replicas (bug
+        `waits-for-the-live`). If the leader suffices, the claim `deleted_stays_deleted` breaks (bug
+        `answers-alone`, 6 steps).
         """
         return forall(s.requested <= s.log[x].log_start for x in Replica)
 
@@ -174,8 +169,7 @@ class RetentionActions(RetentionState):
         """The leader answers DeleteRecords with success.
 
         Kafka: DelayedDeleteRecords. Simplified: all replicas must have reached the offset, live or
-        not. Without the guard that all replicas have reached the offset, the claim
-        `deleted_stays_deleted` breaks in 6 steps.
+        not. Without this guard, the claim `deleted_stays_deleted` breaks in 6 steps.
         """
         when(s.leads(r), s.deleted < s.requested, s.is_deleted(r))
         s.deleted = s.requested
@@ -183,8 +177,8 @@ class RetentionActions(RetentionState):
     def cleanable_end(s, r: Replica) -> Offset:
         """Returns the high watermark: compaction reads only the records below this offset.
 
-        In the variant `cleans-past-hw`, compaction also reads the records above the high watermark.
-        The variant breaks the claim `latest_values_are_kept` in 5 steps (KAFKA-13194).
+        Without this limit, the claim `latest_values_are_kept` breaks (bug `cleans-past-hw`, 5
+        steps; KAFKA-13194).
         """
         return s.log[r].high_watermark
 
@@ -217,10 +211,9 @@ class RetentionActions(RetentionState):
         """A replica learns the leader epoch, and truncates its log from the first record that
         differs from the leader's log.
 
-        Kafka: LeaderEpochFileCache.endOffsetFor. The replica asks the leader where an epoch ends.
-        If the leader has deleted the records of that epoch, the leader answers with its log start.
-        Simplified: request, answer and truncation are one step. Every claim also holds without the
-        guard of this action.
+        Kafka: LeaderEpochFileCache.endOffsetFor. If the leader has deleted the records of the
+        requested epoch, it answers with its log start. Simplified: request, answer and truncation
+        are one step. Every claim also holds without the guard of this action.
         """
         ours, theirs = s.log[r], s.log[s.leader]
         when(~s.leads(r), s.epoch[r] < s.leader_epoch)
@@ -239,8 +232,8 @@ class RetentionActions(RetentionState):
         """Returns the follower's log start after a fetch: its own or the leader's, whichever is
         larger.
 
-        The follower must not always adopt the leader's log start: the variant `takes-leaders-start`
-        breaks the claim `log_starts_grow` in 6 steps.
+        If the leader's always counts, the claim `log_starts_grow` breaks (bug
+        `takes-leaders-start`, 6 steps).
         """
         return later_of(s.log[r].log_start, s.log[s.leader].log_start)
 
@@ -250,8 +243,8 @@ class RetentionActions(RetentionState):
         the leader.
 
         Kafka: ReplicaFetcherThread.processPartitionData. Simplified: at most one record per fetch.
-        Without the guard that the leader still has the record that the follower must fetch next,
-        the claim `log_start_is_committed` breaks in 5 steps.
+        Without the guard that the leader still has this record, the claim `log_start_is_committed`
+        breaks in 5 steps.
         """
         ours, theirs = s.log[r], s.log[s.leader]
         when(s.is_following(r), theirs.log_start <= ours.end_offset)
@@ -268,8 +261,8 @@ class RetentionActions(RetentionState):
     def high_watermark_after_truncation(s, r: Replica) -> Offset:
         """Returns the high watermark of a follower that dropped its log: the leader's log start.
 
-        In the variant `leaves-high-watermark-behind`, the follower keeps its old high watermark.
-        The variant breaks the claim `log_start_is_committed` in 5 steps (KAFKA-9491).
+        If the old one stays, the claim `log_start_is_committed` breaks (bug
+        `leaves-high-watermark-behind`, 5 steps; KAFKA-9491).
         """
         return s.log[s.leader].log_start
 
@@ -279,8 +272,8 @@ class RetentionActions(RetentionState):
 
         The leader has deleted the record that the follower must fetch next. Kafka:
         UnifiedLog.truncateFullyAndStartAt, after OFFSET_OUT_OF_RANGE. Simplified: request, answer
-        and truncation are one step. Without the guard that the leader has deleted this record, the
-        claim `latest_values_are_kept` breaks in 4 steps.
+        and truncation are one step. Without the guard on the deleted record, the claim
+        `latest_values_are_kept` breaks in 4 steps.
         """
         start = s.log[s.leader].log_start
         when(s.is_following(r), s.log[r].end_offset < start)

@@ -1,7 +1,4 @@
-"""Bugs of retention: each class changes the spec so that a claim breaks.
-
-The decorator of the class names the claim.
-"""
+"""Bugs of retention: each class changes the spec so that a claim breaks."""
 
 from __future__ import annotations
 
@@ -22,9 +19,8 @@ from model.variants import bug
 class CleansPastHighWatermark(Retention):
     """Compaction runs up to the end of the log if no transaction is open (KAFKA-13194).
 
-    Compaction removes a committed record, because its key has a later record that is not committed.
-    If the later record is truncated, the key has no value. This bug breaks the claim
-    `latest_values_are_kept`.
+    It removes a committed record because of a later record that is not committed. If the later
+    record is truncated, the key has no value.
     """
 
     def cleanable_end(s, r: Replica) -> Offset:
@@ -41,8 +37,7 @@ class CleansPastHighWatermark(Retention):
 class ExpiresUncommitted(Retention):
     """Retention deletes records that are not committed yet (KAFKA-5634).
 
-    The log start grows beyond the high watermark, and followers adopt this log start. This bug
-    breaks the claim `log_start_is_committed`.
+    The log start grows beyond the high watermark, and followers adopt this log start.
     """
 
     def may_delete(s, r: Replica, end: Offset) -> Bool:
@@ -59,8 +54,7 @@ class ExpiresUncommitted(Retention):
 class LeavesHighWatermarkBehind(Retention):
     """A follower that drops its log keeps its old high watermark, below its log start (KAFKA-9491).
 
-    When this follower becomes leader, a read at the high watermark is out of range. This bug breaks
-    the claim `log_start_is_committed`.
+    When this follower becomes leader, a read at the high watermark is out of range.
     """
 
     def high_watermark_after_truncation(s, r: Replica) -> Offset:
@@ -71,8 +65,7 @@ class LeavesHighWatermarkBehind(Retention):
 class AnswersAlone(Retention):
     """DeleteRecords succeeds when only the leader has deleted the records.
 
-    The next leader still has the records, and readers receive these records. This bug breaks the
-    claim `deleted_stays_deleted`.
+    The next leader still has the records, and readers receive them.
     """
 
     def is_deleted(s, r: Replica) -> Bool:
@@ -83,8 +76,7 @@ class AnswersAlone(Retention):
 class TakesLeadersStart(Retention):
     """A follower adopts the leader's log start, even if the follower's own log start is larger.
 
-    So records that the follower had deleted are again above its log start. This bug breaks the
-    claim `log_starts_grow`.
+    So records that the follower had deleted are again above its log start.
     """
 
     def start_after_fetch(s, r: Replica) -> Offset:

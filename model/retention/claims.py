@@ -20,8 +20,6 @@ from model.retention.state import Offset, Replica
 
 
 class RetentionClaims(RetentionActions):
-    """Claims about log starts, about the latest values, and about deleted records."""
-
     # ---- claims
 
     @invariant
@@ -36,7 +34,6 @@ class RetentionClaims(RetentionActions):
         )
 
     def is_latest(s, x: Offset) -> Bool:
-        """True if the record at the offset is the last committed record of its key."""
         return all_of(
             x < s.true_high_watermark,
             forall(

@@ -1,9 +1,8 @@
 """Retention with eligible leader replicas (KIP-966): a replica outside the ISR may lead.
 
-While the ISR is smaller than min.insync.replicas, nothing is committed. So if a removal brings the
-ISR below min.insync.replicas, the removed replica has every committed record. The removed replica
-joins the ELR, and may be elected. But until it fetches again, it does not learn when the log start
-offset rises.
+While the ISR is smaller than min.insync.replicas, nothing is committed. So a replica whose removal
+makes the ISR too small has every committed record. It joins the ELR and may be elected, but it
+learns no new log start until it fetches again.
 
 The spec has the actions of `actions.py` and one further action:
 
@@ -33,15 +32,14 @@ class WithElr(Retention):
     elr: Set[Replica]
 
     def is_enough(s) -> Bool:
-        """True if the ISR has min.insync.replicas members."""
         return count(s.isr[r] for r in Replica) >= 2
 
     def is_deleted(s, r: Replica) -> Bool:
         """True if every replica that may lead has deleted all records that DeleteRecords names.
 
-        A replica outside the ISR and the ELR learns the log start before it joins the ISR. Kafka
-        waits for live replicas only: the variant `waits-for-the-live` breaks the claim
-        `deleted_stays_deleted` in 7 steps.
+        A replica outside the ISR and the ELR learns the log start before it joins the ISR. If only
+        live replicas count, the claim `deleted_stays_deleted` breaks (bug `waits-for-the-live`, 7
+        steps).
         """
         return forall(
             implies(s.isr[x] | s.elr[x], s.requested <= s.log[x].log_start) for x in Replica
@@ -96,10 +94,7 @@ class WithElr(Retention):
 
     @witness
     def an_eligible_replica_has_an_old_epoch(s) -> Bool:
-        """Reachable: a replica in the ELR has not yet followed the leader of the present epoch.
-
-        For example, the replica was the leader until another replica was elected from the ELR.
-        """
+        """Reachable: a replica in the ELR has not yet followed the leader of the present epoch."""
         return exists(s.elr[r] & (s.epoch[r] < s.leader_epoch) for r in Replica)
 
 
@@ -113,9 +108,8 @@ class WithElr(Retention):
 class WaitsForTheLive(WithElr):
     """DeleteRecords waits for live replicas only, and not for a replica in the ELR that is down.
 
-    The request succeeds. If the leader then stops, the replica in the ELR leads, and its log begins
-    with the deleted records. This rule of KIP-107 was safe before there was an ELR. This bug breaks
-    the claim `deleted_stays_deleted`.
+    If the leader then stops, the replica in the ELR leads, and its log begins with the deleted
+    records. This rule of KIP-107 was safe before there was an ELR.
     """
 
     def is_deleted(s, r: Replica) -> Bool:

@@ -5,8 +5,8 @@ ReplicaFetcherThread.
 Simplified: every record is a segment. A deposed leader stops at once (the spec `replication` has
 deposed leaders that go on), and only a member of the ISR is elected. Logs are compared by the
 epochs of their records, and compaction keeps the epoch of a removed record. There are no
-transactions: compaction stops at the high watermark, but Kafka stops at the last stable offset if
-that is lower.
+transactions: Kafka's compaction stops at the last stable offset, here it stops at the high
+watermark.
 """
 
 from __future__ import annotations
@@ -44,9 +44,8 @@ class LogRecord(Record):
 
 
 class Log(Record):
-    """A replica's log.
+    """A replica's log, with a record at each offset from the log start up to before the end offset.
 
-    The log has a record at each offset from the log start up to, but not including, the end offset.
     At every other offset, the map `record` has a placeholder: `LogRecord.blank()`.
     """
 
@@ -71,13 +70,11 @@ def later_of(a: Offset, b: Offset) -> Offset:
 
 
 def same_epoch(a: Log, b: Log, offset: Offset) -> Bool:
-    """True if both logs have the same record at the offset: a record of the same leader epoch."""
+    """True if both logs have a record of the same leader epoch at the offset: the same record."""
     return a.has_offset(offset) & (a.record[offset].leader_epoch == b.record[offset].leader_epoch)
 
 
 class RetentionState(Spec):
-    """The variables of retention, and predicates over them."""
-
     replicas: Annotated[int, range(1, 10)] = 2
     keys: Annotated[int, range(1, 10)] = 2
     log_size: Annotated[int, range(1, 20)] = 2

@@ -22,7 +22,7 @@ from model.variants import version
 class Retention(RetentionClaims):
     """Kafka 4.3, but a follower joins the ISR only after its log start has reached the leader's.
 
-    No release of Kafka has this additional rule. The version `kafka-4.3` is Kafka without the rule.
+    No release of Kafka has this rule.
     """
 
 
@@ -35,16 +35,12 @@ class Retention(RetentionClaims):
 class Kafka43(Retention):
     """Kafka 4.3: a follower joins the ISR at the high watermark, whatever its log start is.
 
-    A new follower asks the leader for the end offset of an old epoch, and truncates its log to this
-    offset. If the leader has deleted that epoch, the leader answers with its own log start. So the
-    follower keeps records below the leader's log start, even uncommitted ones, until it learns the
-    leader's log start. If the follower becomes leader earlier, consumers read these records. No
-    report of this failure is known outside this project. This version breaks the claim
-    `latest_values_are_kept`.
+    A new follower asks the leader for the end offset of an old epoch. If the leader has deleted
+    that epoch, it answers with its own log start. So the follower keeps records below this log
+    start, even uncommitted ones, until it learns the log start. If it becomes leader earlier,
+    consumers read these records. No report of this failure is known outside this project.
     """
 
     def has_heard_log_start(s, r: Replica) -> Bool:
-        """True for every follower, because Kafka 4.3 does not compare the follower's log start
-        with the leader's log start (Partition.isFollowerInSync).
-        """
+        """True for every follower. Kafka: Partition.isFollowerInSync compares no log starts."""
         return true

@@ -1,7 +1,4 @@
-"""Bugs of share groups: each class changes the spec so that a claim breaks.
-
-The decorator of the class names the claim.
-"""
+"""Bugs of share groups: each class changes the spec so that a claim breaks."""
 
 from __future__ import annotations
 
@@ -36,11 +33,9 @@ class SkipsGaps(ShareGroup):
     """A new leader skips a record without a stored state, if a later record has a stored state.
 
     The old leader had delivered the skipped record, and nobody had acknowledged it (KAFKA-18494).
-    The start offset moves past this record. This bug breaks the claim `no_record_is_skipped`.
     """
 
     def is_gap(s, x: Offset) -> Bool:
-        """True if the record is NOT_FETCHED, and a later record has another state."""
         later = exists((x < y) & (s.record[y].state != NOT_FETCHED) for y in Offset)
         return all_of(s.record[x].state == NOT_FETCHED, later)
 
@@ -48,8 +43,8 @@ class SkipsGaps(ShareGroup):
         return super().may_acquire(x) & ~s.is_gap(x)
 
     def is_passed(s, x: Offset) -> Bool:
-        """True if the leader may move its start offset past the record: it is acknowledged or
-        archived, or is a gap above the start offset (`is_gap`).
+        """True if the record is final, or a gap above the start offset: NOT_FETCHED, before a
+        record with another state.
         """
         return s.is_final(x) | ((s.start < x) & s.is_gap(x))
 
@@ -71,8 +66,8 @@ class KeepsExpiredLock(ShareGroup):
     """A lock that times out while an acknowledgement is written never ends if the write fails
     (KAFKA-19476).
 
-    The member has the record again, but no timer runs any more. If the member has stopped, nobody
-    gets the record. This bug breaks the claim `records_are_settled`.
+    The member has the record again, but no timer runs any more. If it has stopped, nobody gets the
+    record.
     """
 
     def state_after_failure(s, x: Offset) -> RecordState:
@@ -89,11 +84,9 @@ class KeepsExpiredLock(ShareGroup):
 class StartOffsetWaits(MovesStartAfterWrites):
     """The leader looks for a new start offset only when a write succeeds or a lock has timed out.
 
-    The start offset should also move in two other cases. An acknowledgement fails after its lock
-    has timed out, and the record is archived. Or the topic deletes all records before an
-    acknowledged or archived record. In both cases, the start offset stays before this record until
-    another write of the share partition ends. This bug breaks the claim
-    `start_offset_reaches_the_end`.
+    In two other cases, the start offset stays before a final record until another write ends: an
+    acknowledgement fails after its lock has timed out, and the record is archived; or the topic
+    deletes all records before the final record.
     """
 
 
@@ -109,7 +102,6 @@ class AcquiresInTransition(ShareGroup):
     """A member acquires a record whose release is still being written (KAFKA-18084).
 
     When the write ends, the leader removes the lock of the member that has acquired the record.
-    This bug breaks the claim `one_member_at_a_time`.
     """
 
     def may_acquire(s, x: Offset) -> Bool:
@@ -129,9 +121,8 @@ class ReadsWithoutFencing(ShareGroup):
     """The coordinator forgets the leader epoch of a new leader that has read the state
     (KAFKA-17796).
 
-    So the coordinator accepts a write of the old leader after this read, and the old leader answers
-    its member. The new leader does not learn this, and delivers the record. This bug breaks the
-    claim `acknowledgements_last`.
+    It accepts a write of the old leader after this read, and the old leader answers its member. The
+    new leader does not learn this, and delivers the record.
     """
 
     def epoch_after_read(s) -> LeaderEpoch:
@@ -150,7 +141,7 @@ class AvailableAfterTheLimit(ShareGroup):
     """A record is available again after its acknowledgement failed and its lock timed out, even at
     the delivery limit.
 
-    The first fix of KAFKA-19476 had this bug. It breaks the claim `delivery_count_is_limited`.
+    The first fix of KAFKA-19476 had this bug.
     """
 
     def state_after_failure(s, x: Offset) -> RecordState:
@@ -168,7 +159,7 @@ class LastWriteWins(ShareGroup):
     """The coordinator stores each write, even if it has stored a larger delivery count.
 
     A delayed write for a delivery that timed out replaces the stored acknowledgement of a later
-    delivery. This bug breaks the claim `acknowledgements_last`.
+    delivery.
     """
 
     def is_newer(s, w: Slot) -> Bool:
@@ -185,8 +176,6 @@ class LastWriteWins(ShareGroup):
 class AcknowledgesForOthers(ShareGroup):
     """The leader accepts the acknowledgement of a member whose lock has timed out, although another
     member has acquired the record since then.
-
-    This bug breaks the claim `only_the_holder_acknowledges`.
     """
 
     def may_acknowledge(s, m: Member, x: Offset) -> Bool:
@@ -203,8 +192,8 @@ class AcknowledgesForOthers(ShareGroup):
 class DeliversWithoutLimit(ShareGroup):
     """The leader never archives a record that members release or let time out.
 
-    A record that no member can process is delivered for ever. This bug breaks the claim
-    `delivery_count_is_limited`. Simplified: the limit is exceeded once.
+    A record that no member can process is delivered for ever. Simplified: the limit is exceeded
+    once.
     """
 
     def is_at_limit(s, x: Offset) -> Bool:
@@ -222,10 +211,7 @@ class DeliversWithoutLimit(ShareGroup):
     in_force=UNRELEASED,
 )
 class LocksNothing(ShareGroup):
-    """A member acquires records that another member has acquired already.
-
-    This bug breaks the claim `locks_are_exclusive`.
-    """
+    """A member acquires records that another member has acquired already."""
 
     def may_acquire(s, x: Offset) -> Bool:
         return super().may_acquire(x) | all_of(

@@ -34,8 +34,6 @@ from model.share_group.state import (
 
 
 class ShareGroupClaims(ShareGroupActions):
-    """Claims about acquisition locks, acknowledgements, the delivery count and the start offset."""
-
     # ---- claims
 
     @invariant
@@ -91,8 +89,6 @@ class ShareGroupClaims(ShareGroupActions):
     def no_record_is_skipped(s) -> Bool:
         """Each record below the start offset was accepted, rejected, archived at the delivery
         limit, or deleted by retention.
-
-        Only a member that had acquired the record can have accepted or rejected it.
         """
         return forall(
             implies(

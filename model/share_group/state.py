@@ -1,13 +1,9 @@
 """The state of a share partition: which records are in flight, and what is stored about them.
 
-In a consumer group, each partition belongs to one member, and one committed offset shows which
-records the group has read. In a *share group* (KIP-932), all members may read the same partition at
-the same time. The group does not assign partitions to members, but single records. Therefore one
-offset is not enough. A group has a state for each record that some member has and for each record
-that was read out of order.
-
-The broker that leads the partition decides which member gets which record. For each share group it
-keeps a *share partition*: a start offset, and a state for each record above it.
+In a *share group* (KIP-932), all members may read the same partition at the same time: single
+records are assigned to members, not partitions. So one committed offset is not enough. For each
+share group, the partition's leader keeps a *share partition*: a start offset, and a state for each
+record above it.
 
     NOT_FETCHED     no member got the record under this leader
     AVAILABLE       a member had the record, and any member may get it now
@@ -16,19 +12,17 @@ keeps a *share partition*: a start offset, and a state for each record above it.
     ARCHIVED        nobody gets the record again: a member has rejected it, or the last delivery
                     that the limit permits was not accepted
 
-A member acquires a record by fetching it. Then it answers with an *acknowledgement*: accept,
-release (give it to any member again), or reject. If the *acquisition lock* times out first, the
-record becomes available again. The leader counts how often it has delivered each record. At the
-limit `group.share.delivery.count.limit`, it archives the record instead of delivering it again. So
-each record is delivered at least once, and the order of delivery is not the order of the log. The
-*start offset* moves past records that are acknowledged or archived.
+A member acquires a record by fetching it, and answers with an *acknowledgement*: accept, release
+(give it to any member again), or reject. If the *acquisition lock* times out first, the record
+becomes available again. The leader counts the deliveries of each record. At the limit
+`group.share.delivery.count.limit`, it archives the record instead. The *start offset* moves past
+*final* records: acknowledged or archived ones.
 
-A new leader must know all this. So each leader writes changes of record states to the share
-coordinator, another broker, which stores them in the topic __share_group_state. An acknowledgement
-succeeds when its write is stored. An acquisition is not written: the next leader delivers the
-record again, and counts from the last count that was stored. Each write has the leader epoch of its
-leader. A new leader first reads the stored state, and with this read the coordinator learns the new
-leader epoch. From then on it refuses the writes of older leaders.
+Each leader writes changes of record states to the share coordinator, another broker, which stores
+them in the topic __share_group_state. An acknowledgement succeeds when its write is stored. An
+acquisition is not written: the next leader delivers the record again, and counts from the last
+stored count. Each write has the epoch of its leader. When a new leader reads the stored state, the
+coordinator learns its epoch, and refuses the writes of older leaders from then on.
 
 Source: KIP-932; Kafka 4.3: SharePartition and InFlightState of the leader, PersisterStateManager
 between leader and coordinator, ShareCoordinatorShard and PersisterStateBatchCombiner of the
@@ -90,8 +84,8 @@ class Changes(Int):
 class RecordState(Int):
     """The state of a record in a share group.
 
-    If two states have the same delivery count, the coordinator keeps the state whose label is
-    later in `labels`.
+    Of two states with the same delivery count, the coordinator keeps the one that is later in
+    `labels`.
     """
 
     labels = ("NOT_FETCHED", "AVAILABLE", "ACQUIRED", "ACKNOWLEDGED", "ARCHIVED")
@@ -107,8 +101,8 @@ def is_final_state(state: RecordState) -> Bool:
 class Outcome(Int):
     """The outcome of a record's deliveries; only claims read this field.
 
-    DECIDED: a member has accepted or rejected the record, or the leader has archived it at the
-    delivery limit. CONFIRMED: the member has also received the answer that its decision is stored.
+    DECIDED: accepted or rejected by a member, or archived by the leader at the delivery limit.
+    CONFIRMED: the member has also received the answer that its decision is stored.
     """
 
     labels = ("OPEN", "DECIDED", "CONFIRMED")
@@ -147,8 +141,6 @@ class Write(Record):
 
 
 class ShareGroupState(Spec):
-    """The variables of a share partition, and predicates over them."""
-
     members: Annotated[int, range(1, 6)] = 2
     records: Annotated[int, range(1, 6)] = 2
     delivery_limit: Annotated[int, range(1, 6)] = 2
@@ -208,11 +200,11 @@ class ShareGroupState(Spec):
     def may_acquire(s, x: Offset) -> Bool:
         """True if the leader may deliver the record to any member.
 
-        The leader may not deliver a record whose acknowledgement is being written: the variant
-        `acquires-in-transition` breaks the claim `one_member_at_a_time` in 3 steps (KAFKA-18084).
-        The leader must deliver a NOT_FETCHED record: the variant `skips-gaps` breaks the claim
-        `no_record_is_skipped` in 9 steps (KAFKA-18494). Without locks, the variant `locks-nothing`
-        breaks the claim `locks_are_exclusive` in 2 steps.
+        If it delivers a record whose acknowledgement is being written, the claim
+        `one_member_at_a_time` breaks (bug `acquires-in-transition`, 3 steps; KAFKA-18084). If it
+        does not deliver a NOT_FETCHED record, the claim `no_record_is_skipped` breaks (bug
+        `skips-gaps`, 9 steps; KAFKA-18494). Without locks, the claim `locks_are_exclusive` breaks
+        (bug `locks-nothing`, 2 steps).
         """
         return all_of(
             s.start <= x,

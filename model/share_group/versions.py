@@ -20,29 +20,25 @@ from model.variants import version
 class ShareGroup(ShareGroupClaims):
     """Share groups of Kafka 4.3, plus two rules for the start offset that Kafka 4.3 lacks.
 
-    The stored start offset only grows. A leader looks for a new start offset also after a write has
-    failed, and after the topic has deleted records.
+    The stored start offset only grows. A leader looks for a new start offset also after a failed
+    write, and after the topic has deleted records.
     """
 
 
 class MovesStartAfterWrites(ShareGroup):
-    """The leader looks for a new start offset after a write to the coordinator succeeds, or after a
-    lock has timed out.
-
-    After a failed acknowledgement, or after the topic has deleted records, the leader does not look
-    for a new start offset.
+    """The leader looks for a new start offset only after a write succeeds, or after a lock has
+    timed out.
     """
 
     def moves_start(s, w: Slot, *, succeeds: bool) -> Bool:
-        """True if the leader looks for a new start offset when it learns the result of a write.
+        """False only for an acknowledgement that failed.
 
-        The result is false only for an acknowledgement that failed. Kafka:
-        SharePartition.rollbackOrProcessStateUpdates.
+        Kafka: SharePartition.rollbackOrProcessStateUpdates.
         """
         return true if succeeds else s.write[w].member == nothing
 
     def start_after_deletion(s) -> Offset:
-        """Returns the log start, even if the records after it are already acknowledged or archived.
+        """Returns the log start, even if the records after it are already final.
 
         Kafka: SharePartition.updateCacheAndOffsets.
         """
@@ -60,19 +56,15 @@ class MovesStartAfterWrites(ShareGroup):
 class Kafka43(MovesStartAfterWrites):
     """Kafka 4.3: a write that arrives late moves the stored start offset back.
 
-    The coordinator forgets the records below the start offset. A write is repeated after a failure,
-    and may arrive after later writes. Then the stored start offset goes back below records that
-    the coordinator has forgotten. The next leader delivers these records again, although members
-    have received the answer that their acknowledgements succeeded. Real brokers do this:
-    docs/findings/accepted-record-returns.md. This version breaks the claim `acknowledgements_last`.
-    It also has the bug `start-offset-waits`.
+    The coordinator has forgotten the records below the stored start offset. A repeated write may
+    arrive after later writes, and moves this offset back. The next leader delivers these records
+    again, although members have the answer that their acknowledgements succeeded. Real brokers do
+    this: docs/findings/accepted-record-returns.md. This version also has the bug
+    `start-offset-waits`.
     """
 
     def start_to_store(s, w: Slot) -> Offset:
-        """Returns the start offset that the coordinator stores for a write: the start offset in the
-        write.
-
-        Kafka stores this offset even if the stored start offset is larger.
+        """Returns the start offset in the write, even if the stored start offset is larger.
 
         Kafka: ShareCoordinatorShard.merge, generateShareStateRecord.
         """

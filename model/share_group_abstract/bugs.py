@@ -25,9 +25,8 @@ ONE_MEMBER = {"members": 1}
 class SkipsGaps(AbstractShareGroup):
     """The leader skips a record that it has delivered to no member (KAFKA-18494).
 
-    It moves its start offset past this record if a later record is acknowledged or archived. In
-    Kafka, a new leader does this. The old leader had delivered the record, and nobody had
-    acknowledged it. The claim `no_record_is_skipped` breaks at the action `move_start`.
+    In Kafka, a new leader does this if a later record is final; the old leader had delivered the
+    skipped one. The action `move_start` breaks the claim `no_record_is_skipped`.
     """
 
     def is_passed(s, x: Offset) -> Bool:
@@ -45,8 +44,8 @@ class SkipsGaps(AbstractShareGroup):
 class AcquiresInTransition(AbstractShareGroup):
     """A member acquires a record whose release is still being written (KAFKA-18084).
 
-    If the write fails, the member that released the record has the record again. The claim
-    `one_member_has_a_record` breaks at the action `acquire`.
+    If the write fails, the member that released the record has it again. The action `acquire`
+    breaks the claim `one_member_has_a_record`.
     """
 
     def may_acquire(s, x: Offset) -> Bool:
@@ -64,9 +63,8 @@ class ReadsWithoutFencing(AbstractShareGroup):
     """The coordinator forgets the leader epoch of a new leader that has read the state
     (KAFKA-17796).
 
-    So the coordinator accepts a write of the old leader after this read. The new leader does not
-    learn this, and delivers a record that the old leader had acknowledged. The action `initialize`
-    breaks the lemma `leader_epochs_are_ordered`.
+    It accepts a write of the old leader after this read. The new leader delivers the record that
+    this write acknowledged. The action `initialize` breaks the lemma `leader_epochs_are_ordered`.
     """
 
     def epoch_after_read(s) -> LeaderEpoch:
@@ -83,7 +81,7 @@ class ReadsWithoutFencing(AbstractShareGroup):
 )
 class AvailableAfterTheLimit(AbstractShareGroup):
     """After a failed acknowledgement and a timeout of its lock, a record is available again, even
-    if its delivery count has reached the limit.
+    at the delivery limit.
 
     The first fix of KAFKA-19476 had this bug. The actions `lose_write` and `lose_answer` break the
     lemma `available_is_below_the_limit`.
@@ -121,7 +119,7 @@ class AcknowledgesForOthers(AbstractShareGroup):
     """The leader accepts the acknowledgement of a member whose lock has timed out, although another
     member has acquired the record since.
 
-    The claim `one_member_has_a_record` breaks at the actions `accept` and `release`.
+    The actions `accept` and `release` break the claim `one_member_has_a_record`.
     """
 
     def may_acknowledge(s, m: Member, x: Offset) -> Bool:
@@ -155,7 +153,7 @@ class DeliversWithoutLimit(AbstractShareGroup):
 class LocksNothing(AbstractShareGroup):
     """A member acquires records that another member has acquired already.
 
-    The claim `one_member_has_a_record` breaks at the action `acquire`.
+    The action `acquire` breaks the claim `one_member_has_a_record`.
     """
 
     def may_acquire(s, x: Offset) -> Bool:

@@ -20,8 +20,6 @@ from model.share_group_abstract.state import Member, Offset, Slot
 
 
 class AbstractShareGroupClaims(AbstractShareGroupActions):
-    """Claims about locks, acknowledgements, the delivery count and the start offset."""
-
     # ---- claims
 
     @invariant
@@ -48,9 +46,7 @@ class AbstractShareGroupClaims(AbstractShareGroupActions):
         """A record that is final or below a start offset was accepted, rejected, archived at the
         limit of deliveries, or deleted by retention.
 
-        The leader and the share coordinator each have a start offset, and a flag for each record
-        that is final. A record that was not accepted, rejected, archived or deleted is delivered
-        again. Only a member that had the record can have accepted or rejected it.
+        The claim is about the start offsets and final states of the leader and of the coordinator.
         """
         return forall(
             implies(

@@ -1,13 +1,16 @@
 """The lemmas that prove an abstract share partition.
 
-The argument: the delivery count orders what happens to a record. A leader increases the count with
-each delivery, so a write in flight for an earlier delivery has a smaller count than an
-acknowledgement in flight. The coordinator keeps the state with the larger count. So after the
-coordinator has stored an accept or a reject, no write that is already in flight changes the stored
-state. The leader does not deliver the record again, and so sends no new write for it. The next
-leader reads the stored state. From this read on, the coordinator refuses the writes of earlier
-leaders that are still in flight. A record is *final* once it is accepted, rejected or archived. The
-coordinator forgets a final record only below its start offset, so this offset must never go back.
+The delivery count orders what happens to a record. A leader increases it with each delivery, so a
+write for an earlier delivery has a smaller count than an acknowledgement in flight. The coordinator
+keeps the state with the larger count. So once it has stored an accept or a reject, no write in
+flight changes that state. The leader does not deliver the record again, so it sends no new write.
+The next leader reads the stored state, and from then on the coordinator refuses the writes of
+earlier leaders. The coordinator forgets a final record only below its start offset, so this offset
+must never go back.
+
+A record is *final* once it is accepted, rejected or archived, *decided* if a member has accepted or
+rejected it or it reached the limit of deliveries, and *confirmed* if a member has received the
+answer that its accept or reject is stored.
 """
 
 from __future__ import annotations
@@ -18,8 +21,6 @@ from model.share_group_abstract.state import DeliveryCount, Member, Offset, Slot
 
 
 class AbstractShareGroupProof(AbstractShareGroupClaims):
-    """Lemmas about locks, about writes in flight, and about final records."""
-
     # ---- leaders
 
     @lemma
@@ -27,10 +28,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """The coordinator knows the epoch of the present leader if and only if this leader has read
         the stored state.
 
-        Otherwise the coordinator knows an older epoch. Also, no write in flight has a newer epoch
-        than the coordinator knows.
-
-        The lemma is true because a leader sends nothing before it has read the stored state.
+        Otherwise it knows an older epoch. No write in flight has a newer epoch than the coordinator
+        knows, because a leader sends nothing before it has read.
         """
         return all_of(
             s.stored_epoch <= s.leader_epoch,
@@ -43,10 +42,7 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def new_leaders_know_nothing(s) -> Bool:
-        """Until a new leader has read the stored state, it has delivered no record.
-
-        The lemma is true because only an active leader delivers.
-        """
+        """Until a new leader has read the stored state, it has delivered no record."""
         return forall(
             implies(
                 ~s.is_active,
@@ -65,11 +61,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def locks_are_the_leaders(s) -> Bool:
         """A member has a lock on a record only if the leader has given the record to this member.
 
-        Also, while a member has acquired a record, the record is not final (accepted, rejected or
-        archived), and no acknowledgement of the record is being written.
-
-        The lemma is true because a record is not delivered while its acknowledgement is being
-        written.
+        While a member has acquired a record, the record is not final, and no acknowledgement of it
+        is being written.
         """
         return forall(
             implies(s.holds[m][x], s.record[x].member == m) for m in Member for x in Offset
@@ -93,9 +86,6 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def acknowledgements_are_in_transition(s) -> Bool:
         """While the present leader writes an acknowledgement, the record is in transition
         (`is_in_transition`), with the member, state and delivery count of the acknowledgement.
-
-        The lemma is true because a member does not acknowledge a record again while its
-        acknowledgement is being written.
         """
         return forall(
             implies(
@@ -119,10 +109,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """The delivery count in a write of the present leader is at most the leader's count of the
         record.
 
-        The count in the write is smaller if a timeout caused the write, and a member has acquired
-        the record again since.
-
-        The lemma is true because each delivery increases the count.
+        It is smaller if a timeout caused the write, and a member has acquired the record again
+        since.
         """
         return forall(
             implies(
@@ -144,8 +132,7 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """While an acknowledgement is in flight, the same leader's other writes for the same record
         come from timeouts of locks, and have smaller delivery counts.
 
-        The lemma is true because the leader neither delivers the record nor lets its lock time out
-        while an acknowledgement is written.
+        Meanwhile, the leader neither delivers the record nor lets its lock time out.
         """
         return forall(
             implies(
@@ -169,11 +156,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def stored_counts_are_reached(s) -> Bool:
         """The stored delivery count of a record is at most the leader's count.
 
-        An acknowledgement may be in flight with the coordinator's leader epoch (`stored_epoch`).
-        Then the stored count is also at most the count in this acknowledgement.
-
-        The lemma is true because the leader began with the stored count, and the leader's count
-        does not decrease.
+        It is also at most the count of an acknowledgement in flight with the coordinator's leader
+        epoch.
         """
         return forall(
             implies(s.is_counted(x), s.stored[x].count <= s.record[x].count) for x in Offset
@@ -195,12 +179,9 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def confirmed_is_stored(s) -> Bool:
         """At the coordinator, a confirmed record is final or below the start offset.
 
-        A record is confirmed if a member has received the answer that its accept or reject is
-        stored. Unless the record is below the start offset, no write that the coordinator would
-        accept has a larger delivery count than the stored one.
-
-        The lemma is true because the stored start offset never goes back. It is false in Kafka 4.3,
-        where a late write moves this offset back.
+        Unless it is below the start offset, no write that the coordinator would accept has a larger
+        delivery count. The lemma is false in Kafka 4.3, where a late write moves the stored start
+        offset back.
         """
         return forall(
             implies(
@@ -231,10 +212,7 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
         """If the leader has read the stored state, each confirmed record is final or below the
         leader's start offset.
 
-        Also, no member has acquired the record, and no acknowledgement of it is being written. A
-        record is confirmed if a member has received the answer that its accept or reject is stored.
-
-        The lemma is true because the leader has written the record's state itself, or has read it.
+        Also, no member has acquired it, and no acknowledgement of it is being written.
         """
         return forall(
             implies(
@@ -250,10 +228,8 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def available_is_below_the_limit(s) -> Bool:
         """A record that is neither final nor acquired was delivered less often than the limit.
 
-        Also, each write has a delivery count of at most the limit. If the state in a write, or the
-        stored state, is not final, its count is below the limit.
-
-        The lemma is true because a release or a timeout at the limit archives the record.
+        Each write has a delivery count of at most the limit. If the state in a write, or the stored
+        state, is not final, its count is below the limit.
         """
         return all_of(
             DeliveryCount.least() < s.limit,
@@ -278,12 +254,7 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def final_writes_are_decided(s) -> Bool:
-        """If a write to the share coordinator has a final state, its record is decided or deleted.
-
-        The final states are acknowledged and archived. A record is decided if a member has accepted
-        or rejected it, or if it reached the limit of deliveries. The lemma is true because the
-        record is decided before the leader sends such a write.
-        """
+        """If a write to the coordinator has a final state, its record is decided or deleted."""
         return forall(
             implies(
                 all_of(s.write[w].sent, s.write[w].is_final, s.log_start <= s.write[w].offset),
@@ -294,11 +265,7 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
 
     @lemma
     def writes_have_a_true_start(s) -> Bool:
-        """The start offset in a write has passed only records that are decided or deleted.
-
-        A record is decided if a member has accepted or rejected it, or if it reached the limit of
-        deliveries. The lemma is true because the leader's start offset passes only such records.
-        """
+        """The start offset in a write has passed only records that are decided or deleted."""
         return forall(
             implies(all_of(s.write[w].sent, x < s.write[w].start, s.log_start <= x), s.decided[x])
             for w in Slot
@@ -309,9 +276,7 @@ class AbstractShareGroupProof(AbstractShareGroupClaims):
     def stored_start_follows_the_leader(s) -> Bool:
         """The stored start offset is at most the start offset of a leader that has read it.
 
-        Also, the start offset of each write of the present leader is at most the leader's start
-        offset. The lemma is true because the leader began with the stored start offset, and its own
-        start offset only grows.
+        So is the start offset of each write of the present leader.
         """
         return all_of(
             implies(s.is_active, s.stored_start <= s.start),

@@ -2,12 +2,11 @@
 
 The leader delivers each record to one member at a time, and counts the deliveries. A member accepts
 the record or gives it back. The leader writes this to the share coordinator, and moves its start
-offset past final records. A new leader reads what the coordinator has stored. The spec
-`share-group` has all of this in more detail; its state explains the terms.
+offset past final records. A new leader reads what the coordinator has stored. The state of the spec
+`share-group` explains the terms.
 
 A record is *final* if a member has accepted or rejected it, or if the leader has archived it at the
-limit of deliveries. The state has no more of Kafka's record states: a record that is not final, and
-that no member has, is available.
+limit of deliveries. A record that is not final, and that no member has, is available.
 
 Source: KIP-932; SharePartition, PersisterStateManager and ShareCoordinatorShard of Kafka 4.3.
 Simplified: one share partition. A batch is one record. The log has a record at every offset, and
@@ -93,8 +92,6 @@ class Write(Record):
 
 
 class AbstractShareGroupState(Spec):
-    """The variables of an abstract share partition, and predicates over them."""
-
     members: Annotated[int, range(1, 10)] = 2
     offsets: Annotated[int, range(1, 10)] = 2
     leader_epochs: Annotated[int, range(1, 10)] = 2
@@ -138,7 +135,7 @@ class AbstractShareGroupState(Spec):
     def init(s, limit: DeliveryCount) -> None:
         """Initially the leader has read the stored state, which is empty.
 
-        The limit `limit` permits at least one delivery of each record.
+        `limit` permits at least one delivery of each record.
         """
         when(DeliveryCount.least() < limit)
         s.limit = limit
@@ -163,7 +160,7 @@ class AbstractShareGroupState(Spec):
         return any_of(s.is_acquired(x), s.is_in_transition(x))
 
     def has(s, m: Member, x: Offset) -> Bool:
-        """True if the member has a lock on the record, or the member's acknowledgement of it is
+        """True if the member has a lock on the record, or its acknowledgement of the record is
         being written.
         """
         return any_of(s.holds[m][x], s.record[x].previous == m)
@@ -171,13 +168,11 @@ class AbstractShareGroupState(Spec):
     def may_acquire(s, x: Offset) -> Bool:
         """True if the leader may deliver the record to any member.
 
-        The leader may not deliver a record whose acknowledgement is being written: the variant
-        `acquires-in-transition` breaks the claim `one_member_has_a_record` in 3 steps
-        (KAFKA-18084). Without locks, the variant `locks-nothing` breaks the claim
-        `one_member_has_a_record` in 2 steps.
+        If it delivers a record whose acknowledgement is being written, the claim
+        `one_member_has_a_record` breaks (bug `acquires-in-transition`, 3 steps; KAFKA-18084).
+        Without locks, the same claim breaks (bug `locks-nothing`, 2 steps).
         """
         return all_of(s.start <= x, ~s.record[x].is_final, ~s.is_held(x))
 
     def is_from_leader(s, w: Slot) -> Bool:
-        """True if the present leader has sent the write."""
         return s.write[w].leader_epoch == s.leader_epoch

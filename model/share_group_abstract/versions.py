@@ -34,10 +34,9 @@ class AbstractShareGroup(AbstractShareGroupProof):
 class Kafka43(AbstractShareGroup):
     """Kafka 4.3: a write that arrives late moves the stored start offset back.
 
-    The late write has a smaller start offset than the stored one. The coordinator has forgotten the
-    records between these two offsets. The next leader delivers them again, although members have
-    received the answer that their acknowledgements succeeded. The actions `persist` and
-    `lose_answer` break the lemma `confirmed_is_stored`.
+    The coordinator has forgotten the records in between. The next leader delivers them again,
+    although members have the answer that their acknowledgements succeeded. The actions `persist`
+    and `lose_answer` break the lemma `confirmed_is_stored`.
     """
 
     def start_to_store(s, w: Slot) -> Offset:

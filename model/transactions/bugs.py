@@ -1,7 +1,5 @@
 """Bugs of transactions: each class changes a version of the spec so that a claim breaks.
 
-The decorator of the class names the claim.
-
 Source: the issues of Apache Kafka and librdkafka that each class names.
 """
 
@@ -55,8 +53,7 @@ class KeepsGuard(Verification):
     """A leader's verification of a transaction stays valid after the transaction's marker.
 
     The coordinator confirms the transaction to the leader, and then aborts it. After the marker,
-    the leader still relies on the confirmation: it appends a late record, which opens a transaction
-    that never ends (KAFKA-14884). This bug breaks the claim `no_hanging_transaction`.
+    the leader still appends a late record, which opens a transaction that never ends (KAFKA-14884).
     """
 
     def keeps_guard(s, k: Transaction, producer_id: ProducerId) -> Bool:
@@ -75,9 +72,8 @@ class KeepsGuard(Verification):
 class OngoingById(LaxMarkers):
     """A leader appends a record if any transaction of the record's producer id is open.
 
-    While the marker of one transaction is in flight, a record of the next transaction may arrive.
-    The leader appends the record as if it belonged to the first transaction (KAFKA-18575,
-    KAFKA-18654). This bug breaks the claim `markers_close_their_own`.
+    A record of the next transaction may arrive before the marker of the open one. The leader
+    appends it as if it belonged to the open one (KAFKA-18575, KAFKA-18654).
     """
 
     def is_ongoing(s, p: TopicPartition, k: Transaction) -> Bool:
@@ -95,9 +91,8 @@ class OngoingById(LaxMarkers):
 class RefusesRepeatedMarkers(Transactions):
     """A partition refuses a marker that it already has, and the coordinator gives up.
 
-    A new coordinator sends every marker again. The partition answers INVALID_PRODUCER_EPOCH. The
-    coordinator does not retry after this error, so the transaction never completes (KAFKA-19999).
-    This bug breaks the claim `markers_are_accepted`.
+    A new coordinator sends every marker again. It does not retry after the partition's
+    INVALID_PRODUCER_EPOCH, so the transaction never completes (KAFKA-19999).
     """
 
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
@@ -115,9 +110,8 @@ class RefusesRepeatedMarkers(Transactions):
 class GuardBeforeEpoch(Transactions):
     """A leader checks the verification of a record before the epoch.
 
-    A slow producer that was fenced gets INVALID_TXN_STATE, which is fatal. It should get
-    INVALID_PRODUCER_EPOCH (KAFKA-19690). This bug breaks the claim
-    `the_fenced_get_a_fencing_error`.
+    A fenced producer gets INVALID_TXN_STATE, which is fatal, instead of INVALID_PRODUCER_EPOCH
+    (KAFKA-19690).
     """
 
     def refusal(s, p: TopicPartition, k: Transaction) -> Error:
@@ -135,8 +129,7 @@ class GuardBeforeEpoch(Transactions):
 class UncleanElection(Transactions):
     """A replica that lacks a committed record becomes the partition's leader.
 
-    The new leader lacks a marker. So a transaction that the coordinator has completed is open again
-    (KAFKA-20716). This bug breaks the claim `no_hanging_transaction`.
+    The new leader lacks a marker, so a completed transaction is open again (KAFKA-20716).
     """
 
     def may_lead_with(s, p: TopicPartition, end: Offset) -> Bool:
@@ -154,8 +147,7 @@ class UncleanElection(Transactions):
 class StableAtFirstOpen(Transactions):
     """The last stable offset passes a transaction whose marker is not committed.
 
-    If a new leader lacks the marker, the last stable offset falls (KAFKA-5121). This bug breaks the
-    claim `stable_offsets_do_not_go_back`.
+    If a new leader lacks the marker, the last stable offset falls (KAFKA-5121).
     """
 
     def last_stable_offset(s, p: TopicPartition) -> Offset:
@@ -174,8 +166,7 @@ class StableAtFirstOpen(Transactions):
 class ReadsHighWatermarkTwice(Transactions):
     """A fetch reads the high watermark twice: before and after it computes the last stable offset.
 
-    Between the two reads, the high watermark passes a record of an open transaction (KAFKA-9807).
-    This bug breaks the claim `no_aborted_read`.
+    In between, the high watermark passes a record of an open transaction (KAFKA-9807).
     """
 
     compared: Set[TopicPartition]  # the fetch found nothing open below the high watermark
@@ -214,10 +205,9 @@ class ReadsHighWatermarkTwice(Transactions):
 class ConfirmsWhenIdle(Verification):
     """While the coordinator appends to its own log, it confirms no transaction to a leader.
 
-    A client adds one partition and sends to another partition at the same time. While the
-    coordinator appends the addition, it does not confirm the other partition. So the leader of the
-    other partition refuses the record, although the client made no error (KAFKA-14904). This bug
-    breaks the claim `added_partitions_are_confirmed`.
+    A client adds one partition and sends to another at the same time. During the append, the other
+    partition is not confirmed, so its leader refuses the record, although the client made no error
+    (KAFKA-14904).
     """
 
     def vouches(s, k: Transaction, p: TopicPartition) -> Bool:
@@ -236,10 +226,9 @@ class EpochBeforePending(Transactions):
     """The coordinator checks the epoch of a request before it checks whether the transactional id
     is busy.
 
-    The id is busy until an append to the log is committed, and until all markers are written. A
-    commit or abort moves the client to a new epoch before its markers are written. If the client
+    A commit or abort moves the client to a new epoch before its markers are written. If the client
     begins the next transaction at once, the coordinator refuses the new epoch: the client has
-    fenced itself (KAFKA-18464, KAFKA-18660). This bug breaks the claim `no_instance_fences_itself`.
+    fenced itself (KAFKA-18464, KAFKA-18660).
     """
 
     def is_turned_away(s) -> Bool:
@@ -257,8 +246,7 @@ class EpochBeforePending(Transactions):
 class FencesTwice(Transactions):
     """The coordinator uses two epochs to fence a producer: one to fence, and one to abort.
 
-    If only one epoch is left, the epoch overflows (KAFKA-19367). This bug breaks the claim
-    `epochs_stay_in_range`.
+    If only one epoch is left, the epoch overflows (KAFKA-19367).
     """
 
     @action(fair="weak")
@@ -279,17 +267,14 @@ class FencesTwice(Transactions):
 class FenceKeepsId(Transactions):
     """When a fence uses up the last epoch of a producer id, the producer keeps this id.
 
-    The fenced client then asks to abort its transaction. The coordinator treats this request as a
-    retry, because it has aborted the transaction already. It answers with the largest epoch. Under
-    this epoch, the client's next transaction can never end (KAFKA-20090). This bug breaks the claim
-    `epochs_stay_in_range`.
+    The coordinator treats the fenced client's abort as a retry, and answers with the largest epoch.
+    Under this epoch, the client's next transaction can never end (KAFKA-20090).
     """
 
     @action(fair="weak")
     def fence(s) -> None:
-        """The coordinator aborts an ongoing transaction, and always keeps the producer id.
-
-        Kafka should assign another producer id when the epochs of this id run out.
+        """The coordinator aborts an ongoing transaction, and keeps the producer id even if its
+        epochs run out.
         """
         when(s.may_fence())
         s.prepare(s.metadata.transaction, ABORT, s.epoch_of_decision(), false)
@@ -307,11 +292,8 @@ class FenceKeepsId(Transactions):
 class ForgetsFailedFence(Version1):
     """The coordinator raises the producer epoch again for each attempt to append a fence.
 
-    A fence is a record that aborts the open transaction with a raised producer epoch.
-
-    If the append fails, the epoch in the coordinator's metadata is larger than the epoch in its
-    log. After many failures no epochs are left (KAFKA-9666). This bug breaks the claim
-    `metadata_is_the_log`.
+    If the append fails, the epoch in the metadata is larger than that in the log. After many
+    failures no epochs are left (KAFKA-9666).
     """
 
     def epoch_of_fence(s) -> ProducerEpoch:
@@ -332,9 +314,8 @@ class ForgetsFailedFence(Version1):
 class ReturnsAfterExpiry(Transactions):
     """An instance whose transactional id expired asks for a producer id again, and receives one.
 
-    A newer instance has replaced the old instance, which does not know this. The old instance
-    should close after INVALID_PRODUCER_ID_MAPPING (KAFKA-18019). This bug breaks the claim
-    `zombies_write_nothing`.
+    It does not know that a newer instance has replaced it. It should close after
+    INVALID_PRODUCER_ID_MAPPING (KAFKA-18019).
     """
 
     @action
@@ -363,14 +344,14 @@ class BumpsInMidTransaction(Version1):
     """A client whose record was refused moves to a new epoch and continues its transaction.
 
     The coordinator has aborted the earlier records, and the client commits only the rest
-    (librdkafka 3575). This bug breaks the claim `a_commit_is_whole`.
+    (librdkafka 3575).
     """
 
     @action
     def bump(s, k: Transaction, i: Instance) -> None:
         """A fenced client sends InitProducerId, and receives the next epoch.
 
-        Simplified: the client does so only while epochs are left.
+        Simplified: only while epochs are left.
         """
         m = s.metadata
         when(

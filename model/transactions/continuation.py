@@ -1,15 +1,14 @@
 """Transactions whose client continues after an error, and whose coordinator's response is lost.
 
 The client sends InitProducerId with its producer id and epoch (KIP-360). The coordinator raises the
-epoch, and its log keeps the previous producer id and epoch. If the response is lost, the client
-repeats the request. The coordinator finds the previous producer id and epoch in its log, and
-answers with the same epoch again.
+epoch, and its log keeps the previous producer id and epoch. So it answers a repeated request with
+the same epoch again.
 
 Source: KIP-360; TransactionCoordinator.prepareInitProducerIdTransit and
 TransactionMetadata.prepareIncrementProducerEpoch of Apache Kafka 4.3.
-Simplified: a client continues once, and only after it knows how all its transactions ended. The
-client then begins no transaction until it has the response to InitProducerId. A response to a new
-instance is not lost. If no coordinator fails, no response is lost.
+Simplified: a client continues once, and only after it knows how all its transactions ended. It then
+begins no transaction until it has the response to InitProducerId. A response to a new instance is
+not lost. If no coordinator fails, no response is lost.
 """
 
 from __future__ import annotations
@@ -48,8 +47,8 @@ from model.variants import version
     in_force=kafka("4.2", LATEST, needs="clients that continue with InitProducerId"),
 )
 class Continuation(Transactions):
-    """The version `v2` with two changes: clients continue after an error (KIP-360), and the
-    response to such a client may be lost.
+    """The version `v2`, but clients continue after an error (KIP-360), and the response to them may
+    be lost.
     """
 
     has_continued: Set[Instance]  # its request has arrived, for the first time
@@ -60,17 +59,14 @@ class Continuation(Transactions):
     # ---- the coordinator's log
 
     def is_appending(s) -> Bool:
-        """True if the coordinator has appended a record that is not committed yet.
+        """True if a record of the coordinator is not committed yet.
 
-        The appended record may be equal to the newest committed record. So the coordinator is also
-        appending while an instance waits for a response.
+        The record may be equal to the newest committed one, so a waiting instance counts too.
         """
         return super().is_appending() | (s.answering != nothing)
 
     def write(s, metadata: Metadata, answering: Instance | Nothing) -> None:
-        """Appends metadata without the previous producer id and epoch, unless the metadata has a
-        commit or an abort.
-        """
+        """Appends metadata; only a commit or an abort keeps the previous producer id and epoch."""
         super().write(metadata, answering)
         s.keep_last(false)
 
@@ -83,8 +79,7 @@ class Continuation(Transactions):
     def commit_append(s) -> None:
         """The record that the coordinator appended is committed, and its response arrives.
 
-        The docstring of this action in the version `v2` names Kafka's method, the simplification
-        and the guard.
+        Kafka, the simplification and the guard: as in `Coordinator`.
         """
         for i in Instance:
             s.is_continuing[i] = s.is_continuing[i] & (s.answering != i)
@@ -95,7 +90,7 @@ class Continuation(Transactions):
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
         """A new coordinator reads the log; appends that are not committed are lost.
 
-        What Kafka does, what is simplified, and the guards are as in the version `v2`.
+        Kafka, the simplification and the guards: as in `Coordinator`.
         """
         super().fail_over(epoch)
         s.appends_last = s.has_last
@@ -113,8 +108,8 @@ class Continuation(Transactions):
     # ---- InitProducerId with a producer id and epoch
 
     def may_continue(s, i: Instance) -> Bool:
-        """True if the instance has a producer id and no error, and knows that all its
-        transactions have ended.
+        """True if the instance has a producer id and no error, and knows how all its transactions
+        ended.
         """
         return all_of(
             s.producer[i].producer_id != nothing,
@@ -127,8 +122,7 @@ class Continuation(Transactions):
         """A client continues: it receives the next epoch, or epoch 0 of a new producer id.
 
         Kafka: TransactionMetadata.prepareIncrementProducerEpoch and prepareProducerIdRotation.
-        Simplified: if a transaction is ongoing, the client waits until the coordinator has ended
-        this transaction.
+        Simplified: the client waits until no transaction is ongoing.
         """
         m = s.metadata
         when(
@@ -146,9 +140,8 @@ class Continuation(Transactions):
             s.is_continuing[i] = True
 
     def expects_last(s, i: Instance) -> Bool:
-        """True if the coordinator's previous producer id and epoch are those of the instance.
-
-        Only then may the coordinator answer a repeated InitProducerId request of this instance.
+        """True if the coordinator's previous producer id and epoch are those of the instance, so
+        that it may answer a repeated InitProducerId.
         """
         m, own = s.metadata, s.producer[i]
         return (own.producer_id == m.previous_id) & any_of(
@@ -180,7 +173,7 @@ class Continuation(Transactions):
     def begin(s, k: Transaction, i: Instance) -> None:
         """A client begins a transaction, unless it waits for the response to InitProducerId.
 
-        What Kafka does, what is simplified, and the other guards are as in the version `v2`.
+        Kafka, the simplification and the other guards: as in `Clients`.
         """
         when(~s.is_continuing[i])
         super().begin(k, i)

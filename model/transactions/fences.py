@@ -1,21 +1,18 @@
 """A fence for a new instance, and the bug that gives the fenced instance the new epoch.
 
-An *instance* is one client of the transactional id. A new instance may ask for a producer id while
-the old instance has an open transaction. Then the coordinator aborts this transaction (a *fence*)
-and raises the producer epoch by one. The new instance repeats its request until the abort is
-complete.
+If a new instance (client) asks for a producer id while the old one has an open transaction, the
+coordinator aborts this transaction (a *fence*) and raises the epoch by one. The new instance
+repeats its request until the abort is complete.
 
-Until then, the old instance may send EndTxn for the aborted transaction. This request has the
-previous epoch. A retry of a successful EndTxn has the previous epoch too. So the coordinator cannot
-distinguish the two requests by the epoch. In the version `strict-fence`, it refuses every EndTxn of
-a fenced transaction. In the bug `fence-looks-like-an-end`, the coordinator treats the request as a
+Meanwhile, the old instance may send EndTxn with the previous epoch, like a retry of a successful
+EndTxn. The coordinator cannot distinguish the two requests by the epoch. The version `strict-fence`
+refuses every EndTxn of a fenced transaction. The bug `fence-looks-like-an-end` takes it for a
 retry, and answers with the new epoch.
 
 Source: KIP-890; KAFKA-19367; TransactionMetadata.prepareAbortOrCommit and
 TransactionCoordinator.endTransaction of Apache Kafka 4.3.
-Simplified: all clients have transaction version 2, and get the new epoch by EndTxn. This spec
-leaves out older clients, which get the new epoch by InitProducerId with their producer id and epoch
-(KIP-360).
+Simplified: all clients have transaction version 2, and get the new epoch by EndTxn; older clients
+get it by InitProducerId with their producer id and epoch (KIP-360).
 """
 
 from __future__ import annotations
@@ -59,9 +56,7 @@ TWO_INSTANCES: Constants = {**QUIET, "instances": 2, "transactions": 1}
 class StrictFence(Transactions):
     """After a fence, the old instance receives no new epoch.
 
-    A fence is the abort of an old instance's open transaction, because a new instance sent
-    InitProducerId. If the old instance then sends EndTxn, the coordinator refuses the request, and
-    does not treat it as a retry.
+    The coordinator refuses its EndTxn, and does not take it for a retry.
     """
 
     # A retry of EndTxn is detected by the previous epoch, which is stored when a transaction
@@ -75,7 +70,7 @@ class StrictFence(Transactions):
 
         Kafka: TransactionCoordinator.handleInitProducerId, answer CONCURRENT_TRANSACTIONS.
         Simplified: the request and the start of the abort are one step. Without the guard
-        `may_fence`, the coordinator aborts a transaction that is not open: the claim
+        `may_fence`, a transaction that is not open is aborted, and the claim
         `states_follow_the_table` breaks.
         """
         when(s.may_init(i), s.may_fence())
@@ -87,9 +82,9 @@ class StrictFence(Transactions):
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
         """A new coordinator reads the log; a fence is lost if the abort is not committed.
 
-        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: like the
-        action `fail_over` of transaction version 2, with the same guards. If the transaction still
-        counted as fenced, the new coordinator would refuse to end it, although it is open.
+        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: as in
+        `Coordinator`, with the same guards. If the transaction still counted as fenced, nobody
+        could end it, although it is open.
         """
         super().fail_over(epoch)
         for k in Transaction:
@@ -100,24 +95,15 @@ class StrictFence(Transactions):
         return s.fenced[k]
 
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the coordinator answers EndTxn with success, which it never does for a fenced
-        transaction.
-        """
+        """True if the coordinator answers EndTxn with success: never for a fenced transaction."""
         return super().is_done(k, outcome) & ~s.is_barred(k)
 
     def is_known(s, k: Transaction) -> Bool:
-        """True if the coordinator accepts the transaction's producer id and epoch.
-
-        The coordinator never accepts them after a fence, which aborts the transaction for a new
-        instance.
-        """
         return super().is_known(k) & ~s.is_barred(k)
 
     def may_be_fenced(s, i: Instance) -> Bool:
-        """True if there is a reason to fence the instance.
-
-        The reason is a newer instance, a timeout, or an expired transactional id. A newer instance
-        is a reason as soon as it has asked for a producer id, before it receives the id.
+        """True if the instance may be fenced; a newer instance counts as soon as it has asked for a
+        producer id.
         """
         asked = exists(all_of(s.owner[k] == i, s.fenced[k]) for k in Transaction)
         return super().may_be_fenced(i) | asked
@@ -147,11 +133,10 @@ class StrictFence(Transactions):
 class FenceLooksLikeAnEnd(StrictFence):
     """A late EndTxn of a fenced instance looks like a retry, so the instance gets the new epoch.
 
-    A fence aborts the transaction of the old instance and raises the epoch, as every end of a
-    transaction does. The old instance then asks to abort the transaction. The coordinator treats
-    the request as a retry, and answers with the new epoch. The old instance may begin its next
-    transaction before the new instance gets an epoch. Then the new instance must fence again, and
-    may wait for ever. This bug breaks the claim `the_fenced_get_no_epoch`.
+    A fence raises the epoch as every end of a transaction does. If the old instance then asks to
+    abort, the coordinator takes this for a retry, and answers with the new epoch. The old instance
+    may begin its next transaction before the new instance gets an epoch. The new instance must then
+    fence again, and may wait for ever.
     """
 
     def is_barred(s, k: Transaction) -> Bool:

@@ -1,12 +1,11 @@
 """The state of transactions: clients, the coordinator with its log, and the logs of partitions.
 
 The transactional id has several *instances*: clients that replace each other. A replaced instance
-that does not know this is a zombie. Transactions are numbered in the order in which they begin.
-Only the spec knows that number: requests carry a producer id and an epoch, no number.
+that does not know this is a zombie. Transactions are numbered as they begin. Requests carry no such
+number, only a producer id and an epoch.
 
 When its leader changes, a partition keeps the records below its high watermark, and may lose the
-others. This is the only property of replication that this spec needs; `properties/refinement`
-checks that the spec `replication` has this property.
+others; `properties/refinement` checks this of the spec `replication`.
 
 Source: KIP-98; KIP-890; TransactionMetadata, ProducerStateManager of Apache Kafka.
 Simplified: the coordinator's log is its last appended and its last committed record. A new leader
@@ -225,14 +224,11 @@ class State(Spec):
     def init(s) -> None: ...
 
     def is_next(s, k: Transaction) -> Bool:
-        """True if the transaction is the next to begin: all transactions with smaller numbers have
-        begun.
-        """
+        """True if the transaction is the next one to begin."""
         earlier = forall(implies(j < k, s.owner[j] != nothing) for j in Transaction)
         return (s.owner[k] == nothing) & earlier
 
     def is_stamped(s, k: Transaction, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
-        """True if the transaction's requests carry this producer id and epoch."""
         stamp = s.stamp[k]
         return (stamp.producer_id == i) & (stamp.producer_epoch == producer_epoch)
 

@@ -1,8 +1,5 @@
 """Bugs of two-phase commit: each class changes the version `kip-939` so that a claim breaks.
 
-A new instance *keeps* the ongoing transaction of an older instance by InitProducerId with
-keepPreparedTxn, and ends this transaction as the database decided.
-
 No release has KIP-939, so nobody has reported these bugs. The rules of KIP-939 prevent them.
 
 Source: KIP-939.
@@ -40,9 +37,8 @@ ONE: Constants = {**QUIET, "transactions": 1}
 class TimesOut(TwoPhaseCommit):
     """The coordinator aborts a transaction of two-phase commit that timed out.
 
-    All records are acknowledged when the coordinator aborts the transaction. The client does not
-    know of the abort, and the database commits its part. So the database has its part, and Kafka
-    has none. This bug breaks the claim `a_database_commit_stays`.
+    The transaction is prepared, and the client does not know of the abort. So the database commits
+    its part, and Kafka has none.
     """
 
     def may_fence(s) -> Bool:
@@ -60,9 +56,6 @@ class TimesOut(TwoPhaseCommit):
 class AbortsPrepared(TwoPhaseCommit):
     """The coordinator ignores keepPreparedTxn: it aborts the ongoing transaction when a new
     instance starts.
-
-    Kafka aborts the transaction only for clients without two-phase commit. This bug breaks the
-    claim `a_database_commit_stays`.
     """
 
     def keep(s, i: Instance) -> None:
@@ -78,13 +71,11 @@ class AbortsPrepared(TwoPhaseCommit):
     in_force=UNRELEASED,
 )
 class RaisesEpochOnce(TwoPhaseCommit):
-    """The coordinator does not raise the epoch when a new instance ends the transaction of an older
-    one.
+    """The coordinator does not raise the epoch when a new instance ends the prepared transaction of
+    an older one.
 
-    The coordinator raised the epoch only before, when the new instance started. After the new
-    instance has aborted the transaction, the old instance retries its own abort. This retry looks
-    as if the old instance's abort had raised the epoch. So the coordinator answers the old instance
-    with the epoch of the new instance. This bug breaks the claim `no_two_instances_are_one`.
+    It raised the epoch only at InitProducerId. A retried abort of the old instance then looks
+    successful, so the coordinator answers with the epoch of the new instance.
     """
 
     def epoch_of_decision(s) -> ProducerEpoch:
@@ -104,9 +95,8 @@ class RaisesEpochOnce(TwoPhaseCommit):
 class MarksNewId(TwoPhaseCommit):
     """The markers carry the producer id of the new instance, not the producer id of the records.
 
-    The epochs of the old producer id ran out when the new instance received its epoch, so the new
-    instance has another producer id. Markers with this other id do not close the transaction of the
-    old producer id. This bug breaks the claim `no_hanging_transaction`.
+    The epochs of the old id ran out at InitProducerId, so the new instance has another id. Its
+    markers do not close the transaction of the old id.
     """
 
     def stamp_of_markers(s, metadata: Metadata) -> Stamp:
@@ -124,9 +114,8 @@ class MarksNewId(TwoPhaseCommit):
 class IgnoresPreparedEpoch(TwoPhaseCommit):
     """completeTransaction compares only the producer ids of the prepared state and the transaction.
 
-    Their epochs may differ: the database may still have the prepared state of the previous
-    transaction. Then a new instance commits a transaction that the database has not committed.
-    This bug breaks the claim `the_client_decides`.
+    The database may still have the prepared state of the previous transaction. Then a new instance
+    commits a transaction that the database has not committed.
     """
 
     def is_recorded(s, j: Transaction, k: Transaction) -> Bool:
@@ -144,10 +133,9 @@ class IgnoresPreparedEpoch(TwoPhaseCommit):
 class ZombieCommitsDatabase(TwoPhaseCommit):
     """The database accepts a commit of an instance that a new instance has replaced.
 
-    The new instance finds no prepared state in the database, and aborts the transaction in Kafka.
-    Then the database commits its part for the old instance. Kafka cannot prevent this: the
-    application has to fence the old instance in the database too. This bug breaks the claim
-    `a_database_commit_stays`.
+    The new instance finds no prepared state, and aborts the transaction in Kafka. Then the database
+    commits its part for the old instance. The application has to fence the old instance in the
+    database too: Kafka cannot.
     """
 
     def may_decide(s, i: Instance) -> Bool:

@@ -1,21 +1,21 @@
 """Two-phase commit: a database commits first, then the client or its new instance commits in Kafka.
 
-A client writes to a database and to Kafka. It *prepares* its transaction: all records are
-acknowledged. The database then commits its own part, together with the *prepared state*: the
-producer id and epoch of the transaction. After that, the client commits in Kafka.
+A client *prepares* its transaction: all records are acknowledged. The database commits its own
+part, together with the *prepared state*: the producer id and epoch of the transaction. Then the
+client commits in Kafka.
 
-If the client crashes before it commits in Kafka, a new instance of the client sends InitProducerId
-with keepPreparedTxn, and so *keeps* the ongoing transaction: the coordinator does not abort it, and
-raises the epoch for the new instance. The new instance reads the prepared state from the database,
-and calls completeTransaction. If the prepared state names the ongoing transaction, Kafka commits
-the transaction, otherwise Kafka aborts it. So Kafka and the database both commit, or both abort.
+If the client crashes in between, a new instance of the client sends InitProducerId with
+keepPreparedTxn. The coordinator does not abort the ongoing transaction, and raises the epoch for
+the new instance. The new instance reads the prepared state from the database, and calls
+completeTransaction. If the prepared state names the ongoing transaction, Kafka commits it,
+otherwise Kafka aborts it. So Kafka and the database both commit, or both abort.
 
 A transaction of two-phase commit has no timeout. So it stays open until an instance completes it.
 
-Source: KIP-939; TransactionManager and TransactionStateManager.timedOutTransactions of Apache
-Kafka 4.3; KAFKA-15370.
-Simplified: every client takes part in two-phase commit, and every new instance keeps the ongoing
-transaction. No administrator ends a transaction. A new instance's request to end the kept
+Source: KIP-939; TransactionManager and TransactionStateManager.timedOutTransactions of Apache Kafka
+4.3; KAFKA-15370.
+Simplified: every client takes part in two-phase commit, and every new instance sets
+keepPreparedTxn. No administrator ends a transaction. A new instance's request to end a prepared
 transaction is not delivered late. The database keeps the newest prepared state, and refuses the
 commit of an instance that was replaced.
 """
@@ -78,8 +78,8 @@ from model.variants import version
 class TwoPhaseCommit(Transactions):
     """Two-phase commit (KIP-939), with the rules of transaction version 2.
 
-    A new instance keeps the ongoing transaction of the old instance (InitProducerId with
-    keepPreparedTxn), and commits or aborts this transaction as the database has decided.
+    A new instance sends InitProducerId with keepPreparedTxn, and commits or aborts the prepared
+    transaction of the old instance as the database has decided.
     """
 
     instances: Annotated[int, range(1, 5)] = 2
@@ -90,19 +90,15 @@ class TwoPhaseCommit(Transactions):
     # ---- the coordinator
 
     def may_fence(s) -> Bool:
-        """Always false: the transaction has no timeout, and a new instance does not cause its
-        abort.
+        """Always false: the transaction has no timeout, and a new instance does not abort it.
 
-        Kafka: TransactionStateManager.timedOutTransactions. In the variant `times-out`, the
-        coordinator aborts a transaction that timed out. The variant breaks the claim
-        `a_database_commit_stays` in 8 steps.
+        Kafka: TransactionStateManager.timedOutTransactions. If a transaction times out, the claim
+        `a_database_commit_stays` breaks (bug `times-out`, 8 steps).
         """
         return false
 
     def keep(s, i: Instance) -> None:
-        """Appends a record of the ongoing transaction with the next epoch, which the new
-        instance receives.
-        """
+        """Appends the ongoing transaction with the next epoch, which the new instance receives."""
         m = s.metadata
         stamp = s.next_stamp(s.is_exhausted(m.producer_epoch))
         s.write(
@@ -112,13 +108,12 @@ class TwoPhaseCommit(Transactions):
 
     @action
     def keep_prepared(s, i: Instance) -> None:
-        """The coordinator keeps the ongoing transaction for a new instance, and gives this instance
-        the next epoch.
+        """The coordinator answers InitProducerId with keepPreparedTxn: the new instance gets the
+        next epoch, and the ongoing transaction stays.
 
-        Kafka: KIP-939, InitProducerId with keepPreparedTxn; the response has the producer id and
-        epoch of the ongoing transaction too. Simplified: the transaction's number stands for this
-        pair. If the coordinator aborts the transaction instead, as for clients without two-phase
-        commit, the variant `aborts-prepared` breaks the claim `a_database_commit_stays` in 8 steps.
+        Kafka: KIP-939; the response also has the producer id and epoch of the ongoing transaction.
+        Simplified: the transaction's number stands for this pair. If the coordinator aborts the
+        transaction, the claim `a_database_commit_stays` breaks (bug `aborts-prepared`, 8 steps).
         """
         when(~s.is_busy(), s.metadata.state == ONGOING, s.may_init(i))
         s.keep(i)
@@ -127,8 +122,8 @@ class TwoPhaseCommit(Transactions):
         """Applies a committed record of the coordinator's log, and answers the instance
         `answering`.
 
-        If the record has an ongoing transaction, this instance, if any, sent InitProducerId with
-        keepPreparedTxn. Then the instance keeps the transaction, to end it.
+        If the record has an ongoing transaction, the instance sent InitProducerId with
+        keepPreparedTxn, and must complete this prepared transaction.
         """
         for i in Instance:
             keeps = (answering == i) & (metadata.state == ONGOING)
@@ -139,9 +134,8 @@ class TwoPhaseCommit(Transactions):
         """Returns the producer id and epoch of a transaction's markers: the producer id of its
         records, and the epoch of its records plus 1.
 
-        A new instance that keeps the transaction may have another producer id. A marker with this
-        other id closes no record of the transaction: the variant `marks-new-id` breaks the claim
-        `no_hanging_transaction` in 10 steps.
+        With the producer id of a new instance, the claim `no_hanging_transaction` breaks (bug
+        `marks-new-id`, 10 steps).
         """
         records = s.stamp[metadata.transaction]
         return Stamp(producer_id=records.producer_id, producer_epoch=records.producer_epoch + 1)
@@ -150,26 +144,23 @@ class TwoPhaseCommit(Transactions):
 
     @action
     def begin(s, k: Transaction, i: Instance) -> None:
-        """A client begins a transaction, unless the client must still complete the transaction of
-        an older instance.
+        """A client begins a transaction, unless it must complete the prepared transaction of an
+        older instance.
 
-        Kafka: TransactionManager.beginTransaction. Simplified: like the action `begin` of the
-        version `v2`, with the same guards. Without the guard that the client has no transaction to
-        complete, the claim `no_hanging_transaction` breaks in 9 steps.
+        Kafka: TransactionManager.beginTransaction. Simplified: as in `Clients`, with the same
+        guards. Without the guard that the client has no transaction to complete, the claim
+        `no_hanging_transaction` breaks in 9 steps.
         """
         when(s.kept[i] == nothing)
         super().begin(k, i)
 
     def may_send(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if the client may send a record, which requires that the external database has not
-        yet committed the transaction.
-        """
+        """True if the client may send: the database has not committed the transaction yet."""
         return super().may_send(p, k) & ~s.in_database[k]
 
     def may_ask(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the client may ask to end its transaction with the outcome `outcome`.
-
-        The client commits if the database has committed, and otherwise aborts.
+        """True if the client may ask to end its transaction: to commit if the database has
+        committed, otherwise to abort.
         """
         return super().may_ask(k, outcome) & iff(outcome == COMMIT, s.in_database[k])
 
@@ -181,22 +172,19 @@ class TwoPhaseCommit(Transactions):
         """True if the database accepts a commit of the instance: no newer instance has a producer
         id.
 
-        Kafka cannot enforce this rule. Simplified: the database refuses the old instance as soon as
-        a newer instance has a producer id. A real application may refuse the old instance later,
-        but before the newer instance reads the prepared state. Without the rule, the variant
-        `zombie-commits-database` breaks the claim `a_database_commit_stays` in 9 steps.
+        Simplified: a real application may refuse the old instance later, but before the newer
+        instance reads the prepared state. Kafka cannot enforce this. Without this rule, the claim
+        `a_database_commit_stays` breaks (bug `zombie-commits-database`, 9 steps).
         """
         return forall(implies(i < j, s.producer[j].producer_id == nothing) for j in Instance)
 
     @action
     def commit_in_database(s, k: Transaction, i: Instance) -> None:
-        """The database commits its part of a prepared transaction.
+        """The database commits its part of a prepared transaction, and stores the prepared state.
 
-        With this part, the database stores the prepared state: the producer id and epoch of the
-        transaction. Kafka: TransactionManager.prepareTransaction, which returns the prepared state
-        in KIP-939. Simplified: to prepare and to commit in the database are one step. Without the
-        guard that all records are acknowledged, the claim `a_database_commit_stays` breaks in 4
-        steps.
+        Kafka: TransactionManager.prepareTransaction, which returns the prepared state in KIP-939.
+        Simplified: to prepare and to commit in the database are one step. Without the guard that
+        all records are acknowledged, the claim `a_database_commit_stays` breaks in 4 steps.
         """
         when(s.owner[k] == i, ~s.in_database[k], s.is_prepared(k), s.may_decide(i))
         s.in_database[k] = True
@@ -204,13 +192,11 @@ class TwoPhaseCommit(Transactions):
     # ---- the new instance
 
     def is_recorded(s, j: Transaction, k: Transaction) -> Bool:
-        """True if the transactions `j` and `k` have the same prepared state: the same producer
-        id and epoch.
-        """
+        """True if the transactions have the same prepared state: the same producer id and epoch."""
         return s.stamp[j] == s.stamp[k]
 
     def matches(s, k: Transaction) -> Bool:
-        """True if the newest prepared state in the database is the state of the transaction `k`."""
+        """True if the newest prepared state in the database is that of the transaction `k`."""
         return exists(
             all_of(
                 s.in_database[j],
@@ -222,16 +208,14 @@ class TwoPhaseCommit(Transactions):
 
     @action(fair="weak")
     def complete_prepared(s, k: Transaction, i: Instance) -> None:
-        """A new instance commits or aborts the transaction that it keeps, as the database decided.
+        """A new instance commits or aborts the prepared transaction, as the database decided.
 
         Kafka: KIP-939, completeTransaction of the producer. Simplified: the instance reads the
         database and ends the transaction in one step. If only the producer ids are compared, the
-        variant `ignores-prepared-epoch` breaks the claim `the_client_decides` in 16 steps. The
-        coordinator raised the epoch for the new instance, and the commit or abort raises the epoch
-        again. Without the second raise, a retry of the old instance looks as if its own request had
-        succeeded: the variant `raises-epoch-once` breaks the claim `no_two_instances_are_one` in 9
-        steps. Without the guard that the instance has the newest epoch, the claim
-        `states_follow_the_table` breaks in 10 steps.
+        claim `the_client_decides` breaks (bug `ignores-prepared-epoch`, 16 steps). If the epoch is
+        not raised a second time, the claim `no_two_instances_are_one` breaks (bug
+        `raises-epoch-once`, 9 steps). Without the guard that the instance has the newest epoch, the
+        claim `states_follow_the_table` breaks in 10 steps.
         """
         when(s.kept[i] == k, ~s.is_busy(), s.has_newest_epoch(i))
         outcome = ite(s.matches(k), COMMIT, ABORT)
@@ -239,11 +223,11 @@ class TwoPhaseCommit(Transactions):
 
     @action(fair="weak")
     def receive_completion(s, k: Transaction, i: Instance) -> None:
-        """A new instance learns that the transaction that it kept is committed or aborted.
+        """A new instance learns that the prepared transaction is committed or aborted.
 
         Kafka: EndTxnResponse, and TransactionManager. Simplified: if an answer is lost, the
         instance learns the outcome in a later step. Without the guard that a commit or abort has
-        raised the epoch of the instance, the claim `no_two_instances_are_one` breaks in 9 steps.
+        raised the instance's epoch, the claim `no_two_instances_are_one` breaks in 9 steps.
         """
         m = s.metadata
         when(
@@ -303,11 +287,10 @@ class TwoPhaseCommit(Transactions):
 
     @liveness
     def open_transactions_close(s, p: TopicPartition, o: Offset) -> Temporal:
-        """Every open transaction that a new instance of the client keeps is eventually closed by a
-        marker.
+        """Every open transaction for which a new instance sent InitProducerId with keepPreparedTxn
+        is eventually closed by a marker.
 
-        The new instance keeps the transaction by InitProducerId with keepPreparedTxn. Without a new
-        instance, a transaction may stay open for ever, because it has no timeout.
+        Without a new instance, a transaction may stay open for ever, because it has no timeout.
         """
         is_kept = exists(s.is_in(p, o, k) & (s.kept[i] == k) for k in Transaction for i in Instance)
         return leads_to(s.is_open(p, o) & is_kept, ~s.is_open(p, o))

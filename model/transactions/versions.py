@@ -67,9 +67,8 @@ class Transactions(TransactionsClaims):
 class Version1(Transactions):
     """Before KIP-890: all transactions of an instance share one epoch, and leaders verify nothing.
 
-    If a record arrives after the marker of its transaction, it opens a transaction that never
-    ends: the transaction hangs (KAFKA-14402). This version breaks the claim
-    `no_hanging_transaction`.
+    A record that arrives after the marker of its transaction opens a transaction that never ends:
+    it hangs (KAFKA-14402).
     """
 
     append_failures: Annotated[int, range(5)] = 0  # of the coordinator's log
@@ -87,15 +86,14 @@ class Version1(Transactions):
         return true
 
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
-        """True unless the log has a larger epoch of this producer id than the marker's epoch."""
+        """True unless the log has a larger epoch of this producer id."""
         return ~s.fences(p, i, producer_epoch)
 
     # ---- the coordinator
 
     def asks_to_add(s, k: Transaction, p: TopicPartition) -> Bool:
-        """True if the client may ask the coordinator to add the partition to its transaction.
-
-        In transaction version 1, the client asks before it sends its record to the partition.
+        """True if the client may ask to add the partition: in transaction version 1, before it
+        sends its record.
         """
         return s.is_waiting(k) & ~s.sent[k][p]
 
@@ -104,16 +102,11 @@ class Version1(Transactions):
         return false
 
     def epoch_of_decision(s) -> ProducerEpoch:
-        """Returns the producer epoch after a commit or abort.
-
-        In transaction version 1, a commit or abort does not change the producer epoch.
-        """
+        """Returns the producer's present epoch, which a commit or abort does not change."""
         return s.metadata.producer_epoch
 
     def epoch_of_fence(s) -> ProducerEpoch:
-        """Returns the epoch of a fence: the producer's epoch plus 1.
-
-        If the append of the previous fence failed, returns the previous fence's epoch again
+        """Returns the producer's epoch plus 1, or the previous fence's epoch if its append failed
         (KAFKA-9666).
         """
         producer_epoch = s.metadata.producer_epoch
@@ -123,11 +116,10 @@ class Version1(Transactions):
     def fence(s) -> None:
         """The coordinator aborts an ongoing transaction under the next epoch.
 
-        The coordinator's metadata gets the new epoch at once, before the abort in its log is
-        committed. Kafka: TransactionCoordinator before 4.0. Simplified: this may happen at any
-        time. If the append of the abort fails, the next fence must use the same epoch again
-        (`epoch_of_fence`). Without this rule, the variant `forgets-failed-fence` breaks the claim
-        `metadata_is_the_log` in 8 steps.
+        The metadata gets the new epoch before the abort is committed. Kafka: TransactionCoordinator
+        before 4.0. Simplified: at any time. After a failed append, the next fence must use the same
+        epoch (`epoch_of_fence`). Without this rule, the claim `metadata_is_the_log` breaks (bug
+        `forgets-failed-fence`, 8 steps).
         """
         producer_epoch = s.epoch_of_fence()
         when(s.may_fence())
@@ -135,10 +127,11 @@ class Version1(Transactions):
         s.metadata.producer_epoch = producer_epoch
 
     def appends_wait(s) -> bool:
-        """True if an append to the coordinator's log and its commit are two separate steps.
+        """True if an append to the coordinator's log and its commit are two steps, between which
+        the append may be lost or fail.
 
-        Between the two steps, the append may be lost or may fail. If the constants
-        `coordinator_failures` and `append_failures` are 0, every append is committed at once.
+        If the constants `coordinator_failures` and `append_failures` are 0, no append is lost or
+        fails.
         """
         return s.coordinator_failures + s.append_failures > 0
 
@@ -146,10 +139,10 @@ class Version1(Transactions):
     def fail_append(s) -> None:
         """An append to the coordinator's log fails because too few replicas are in sync.
 
-        Kafka: the callback of TransactionStateManager.appendTransactionToLog gets the error
+        Kafka: the callback of TransactionStateManager.appendTransactionToLog gets
         NOT_ENOUGH_REPLICAS; a failed fence sets TransactionMetadata.hasFailedEpochFence.
         Simplified: the failed record never reaches the log. Every claim also holds without the
-        guard `is_appending`: if no append is in progress, the action changes no log.
+        guard `is_appending`: the action then changes no log.
         """
         appended, committed = s.transaction_state.appended, s.transaction_state.committed
         fenced = (appended.state == PREPARE) & (committed.producer_epoch < appended.producer_epoch)
@@ -165,8 +158,7 @@ class Version1(Transactions):
 
         Kafka: TransactionMetadata.completeTransitionTo. When a transaction ends, Kafka also clears
         hasFailedEpochFence (prepareComplete): the log then has the epoch of the failed fence.
-        Simplified: every committed append clears `fence_failed`. The guard is the same as in
-        transaction version 2.
+        Simplified: every committed append clears `fence_failed`. The guard is that of version 2.
         """
         super().commit_append()
         s.fence_failed = false
@@ -175,10 +167,9 @@ class Version1(Transactions):
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
         """A new coordinator reads the log; appends that are not committed are lost.
 
-        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: like the
-        action `fail_over` of transaction version 2, with the same guards. A fence whose append
-        failed is not in the log, so the new coordinator clears `fence_failed`. Otherwise a fence
-        after the fail-over would not raise the epoch (`epoch_of_fence`).
+        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: as in
+        `Coordinator`, with the same guards. The log has no failed fence, so the new coordinator
+        clears `fence_failed`. Otherwise its next fence would not raise the epoch.
         """
         super().fail_over(epoch)
         s.fence_failed = false
@@ -190,10 +181,8 @@ class Version1(Transactions):
         return s.has_added(k, p)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the transaction has a record or an added partition, so its client may end it.
-
-        In transaction version 2, a client may also abort a transaction without records and
-        partitions.
+        """True if the transaction has a record or an added partition; version 2 also allows an
+        empty abort.
         """
         return exists(s.sent[k][p] | s.has_added(k, p) for p in TopicPartition)
 
@@ -201,27 +190,20 @@ class Version1(Transactions):
         """True if `k` has the producer id and epoch in the coordinator's metadata, and a
         transaction is open.
 
-        The open transaction may be another one than `k`, because the client's request names no
-        transaction.
+        That may be another transaction than `k`: the client's request names none.
         """
         return s.is_current(k) & (s.metadata.state == ONGOING)
 
     def is_decided_under(s, k: Transaction) -> Bool:
-        """True if the coordinator's newest commit or abort may belong to this transaction.
-
-        In transaction version 1, a commit or abort changes neither producer id nor epoch. So the
-        coordinator's producer id and epoch must be those of the transaction.
+        """True if the coordinator's newest decision may be about this transaction: its producer id
+        and epoch are the current ones, which no decision changes.
         """
         return s.is_current(k)
 
     # ---- claims
 
     def may_be_fenced(s, i: Instance) -> Bool:
-        """True if there is a reason to fence the instance.
-
-        The reason is a newer instance, a timeout or an expired transactional id. A fourth reason is
-        an earlier attempt to fence, whose abort could not be appended to the coordinator's log.
-        """
+        """True if the instance may be fenced; an earlier fence whose append failed counts too."""
         return super().may_be_fenced(i) | s.fence_failed
 
     @invariant
@@ -229,7 +211,7 @@ class Version1(Transactions):
         """The coordinator's metadata equals the last committed record of its log, except for the
         producer epoch.
 
-        The epoch in the metadata is at most 1 larger than the epoch in the record.
+        The epoch in the metadata may be larger by 1.
         """
         m, committed = s.metadata, s.transaction_state.committed
         return all_of(
@@ -251,8 +233,8 @@ class Version1(Transactions):
 class Verification(Version1):
     """The first part of KIP-890: a leader verifies a transaction before it opens the transaction.
 
-    A request to end a transaction still names no transaction, so a late copy ends the next
-    transaction (KAFKA-17754). This version breaks the claim `the_client_decides`.
+    A request to end a transaction names none, so a late copy ends the next transaction
+    (KAFKA-17754).
     """
 
     def is_ongoing(s, p: TopicPartition, k: Transaction) -> Bool:
@@ -260,9 +242,7 @@ class Verification(Version1):
         return s.has_open(p, s.stamp[k].producer_id)
 
     def may_append(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if the producer id has an open transaction in the partition, or the transaction is
-        verified.
-        """
+        """True if the producer id has an open transaction here, or the transaction is verified."""
         return s.is_ongoing(p, k) | s.verified[k][p]
 
 
@@ -278,11 +258,10 @@ class LaxMarkers(Transactions):
     """Transaction version 2 as in Kafka 4.0: a partition accepts a marker even if it already has
     records of the marker's epoch.
 
-    The marker of one transaction carries the epoch of the next transaction. If this marker is
-    delivered again, it closes the next transaction (KAFKA-19446). This version breaks the claim
-    `markers_close_their_own`.
+    The marker of one transaction carries the epoch of the next one. Delivered again, it closes the
+    next transaction (KAFKA-19446).
     """
 
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
-        """True unless the log has a larger epoch of this producer id than the marker's epoch."""
+        """True unless the log has a larger epoch of this producer id."""
         return ~s.fences(p, i, producer_epoch)

@@ -1,9 +1,8 @@
 """The actions of abstract transactions: those of the coordinator, and those of the partitions.
 
-The coordinator commits or aborts each transaction. A partition keeps records pending until a commit
-or abort marker arrives. A request may arrive late or twice. So an action may be taken at any time,
-and repeated, until its guard is false, for example because of a larger epoch. A marker carries a
-producer and an epoch but no transaction, so only epochs distinguish the transactions of a producer.
+A partition keeps records pending until a commit or abort marker arrives. A request may arrive late
+or twice, so an action may be repeated until its guard is false. A marker carries a producer and an
+epoch, but no transaction: only epochs distinguish a producer's transactions.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 
@@ -25,39 +24,33 @@ from model.transactions_abstract.state import (
 
 
 class AbstractTransactionsActions(AbstractTransactionsState):
-    """The actions of abstract transactions, by the rules of `transaction.version` 2 (KIP-890)."""
-
     # ---- rules that versions replace
 
     def may_end_under(s, x: Transaction, marker_epoch: ProducerEpoch) -> Bool:
-        """True if a commit or abort may move the producer to `marker_epoch`, the epoch of its
-        markers.
-
-        This epoch must be larger than the producer's present epoch.
+        """True if a commit or abort may move the producer to `marker_epoch`, which must be larger
+        than its present epoch.
         """
         return s.current_epoch[s.producer[x]] < marker_epoch
 
     def accepts_marker(s, t: TopicPartition, x: Transaction) -> Bool:
-        """True if the partition accepts the transaction's marker.
+        """True if the partition accepts the transaction's marker: its epoch is larger than every
+        epoch of the producer that the partition has seen.
 
-        The marker's epoch must be larger than every epoch of the producer that the partition has
-        seen. With an equal epoch, the marker may belong to the previous transaction: the variant
-        `lax-markers` breaks the claim `faithful` in 9 steps.
+        If an equal epoch suffices, the claim `faithful` breaks (bug `lax-markers`, 9 steps).
         """
         return s.seen_epoch[t][s.producer[x]] < s.marker_epoch[x]
 
     def ends_above_records(s, x: Transaction) -> Bool:
-        """True if the marker's epoch is larger than the epoch of the transaction's records.
-
-        If so, partitions refuse records that arrive after the marker.
+        """True if the marker's epoch is larger than that of the records, so that partitions refuse
+        late records.
         """
         return s.producer_epoch[x] < s.marker_epoch[x]
 
     def may_complete(s, x: Transaction) -> Bool:
         """True if every partition that was added to the transaction has the transaction's marker.
 
-        Kafka 4.3.0 does not wait for a partition without a leader (KAFKA-20734). The variant
-        `skips-marker` does not wait either, and breaks the claim `faithful` in 9 steps.
+        Kafka 4.3.0 does not wait for a partition without a leader (KAFKA-20734). So the claim
+        `faithful` breaks (bug `skips-marker`, 9 steps).
         """
         return forall(s.marked[x][t] for t in s.added[x])
 
@@ -82,8 +75,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         """The coordinator adds a partition to the transaction.
 
         Kafka: TransactionCoordinator.handleAddPartitionsToTransaction. Simplified: the request
-        always arrives in time. Without the guard that the transaction is neither committed nor
-        aborted, the claim `no_hanging_transaction` breaks in 5 steps.
+        always arrives in time. Without the guard that the transaction is undecided, the claim
+        `no_hanging_transaction` breaks in 5 steps.
         """
         when(s.begun[x], ~s.decided(x))
         s.added[x][t] = True
@@ -93,9 +86,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         """The coordinator decides to commit a transaction.
 
         Kafka: TransactionCoordinator.handleEndTransaction. Simplified: the commit is one step, and
-        no coordinator fails. If markers carry the epoch of the records, a partition accepts a
-        record after the marker: the variant `v1` breaks the claim `no_hanging_transaction` in 6
-        steps.
+        no coordinator fails. If markers carry the epoch of the records, a record is accepted after
+        the marker, and the claim `no_hanging_transaction` breaks (version `v1`, 6 steps).
         """
         when(s.begun[x], ~s.decided(x), s.may_end_under(x, marker_epoch))
         s.committed[x] = True
@@ -106,8 +98,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         """The coordinator decides to abort a transaction.
 
         Kafka: TransactionCoordinator.handleEndTransaction. Simplified: the abort is one step, and
-        no coordinator fails. Without the guard that the transaction is neither committed nor
-        aborted, the claim `atomic` breaks in 6 steps.
+        no coordinator fails. Without the guard that the transaction is undecided, the claim
+        `atomic` breaks in 6 steps.
         """
         when(s.begun[x], ~s.decided(x), s.may_end_under(x, marker_epoch))
         s.aborted[x] = True
@@ -118,8 +110,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         """The coordinator aborts an open transaction, because of a new instance or a timeout.
 
         Kafka: TransactionCoordinator.handleInitProducerId and abortTimedOutTransactions.
-        Simplified: this may happen at any time. Without the guard that the transaction is neither
-        committed nor aborted, the claim `atomic` breaks in 6 steps.
+        Simplified: at any time. Without the guard that the transaction is undecided, the claim
+        `atomic` breaks in 6 steps.
         """
         when(s.begun[x], ~s.decided(x), s.current_epoch[s.producer[x]] < marker_epoch)
         s.aborted[x] = True
@@ -135,8 +127,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         transaction.
 
         Kafka: TransactionCoordinator.handleInitProducerId. Simplified: epochs never run out. At the
-        default constants, every claim also holds without the guard that the epoch is larger, and
-        without the guard that no transaction is open.
+        default constants, every claim also holds without the guard on the epoch, and without the
+        guard on open transactions.
         """
         when(s.current_epoch[producer] < new_epoch, s.has_nothing_open(producer))
         s.current_epoch[producer] = new_epoch
@@ -147,8 +139,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         marker.
 
         Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
-        sees which partitions have the marker. Without the guard that they all have the marker, the
-        claim `no_hanging_transaction` breaks in 5 steps.
+        sees which partitions have the marker. Without the guard on the markers, the claim
+        `no_hanging_transaction` breaks in 5 steps.
         """
         when(s.decided(x), s.may_complete(x))
         s.complete[x] = True
@@ -175,8 +167,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         producer.
 
         Kafka: ProducerAppendInfo.appendEndTxnMarker. Simplified: sending, writing and confirming
-        the marker are one step. Without the guard that the marker's epoch is larger than all epochs
-        that the partition has seen (`accepts_marker`), the claim `faithful` breaks in 9 steps.
+        the marker are one step. Without the guard `accepts_marker`, the claim `faithful` breaks in
+        9 steps.
         """
         producer = s.producer[x]
         when(s.decided(x), s.added[x][t], s.accepts_marker(t, x))
@@ -193,10 +185,9 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         """A partition receives a copy of a marker that it has already written, and the partition's
         state does not change (KAFKA-19999).
 
-        The action is enabled only while the partition has no pending record of the producer. Kafka:
-        WriteTxnMarkers, repeated by a new coordinator. Simplified: a repeated marker leaves no
-        trace in the state. Without the guard that the partition has written the marker before, even
-        the first copy of a marker would count as written without an effect. Then the claim
+        Kafka: WriteTxnMarkers, repeated by a new coordinator. Simplified: only while the partition
+        has no pending record of the producer. Without the guard that the partition has written the
+        marker before, a first copy would count without an effect, and the claim
         `no_hanging_transaction` breaks in 6 steps.
         """
         producer = s.producer[x]

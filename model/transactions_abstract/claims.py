@@ -8,8 +8,6 @@ from model.transactions_abstract.state import TopicPartition, Transaction
 
 
 class AbstractTransactionsClaims(AbstractTransactionsActions):
-    """Three claims, and seven lemmas that prove the claims for any number of transactions."""
-
     # ---- claims
 
     @invariant
@@ -83,9 +81,6 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
     def one_decision(s) -> Bool:
         """No transaction is both committed and aborted. The coordinator decides only after the
         transaction began, and before it completes the transaction.
-
-        The lemma is true because only a transaction that has begun, and is neither committed nor
-        aborted, can be committed or aborted.
         """
         return forall(
             all_of(
@@ -99,10 +94,6 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
     @lemma
     def epochs_grow(s) -> Bool:
         """For each transaction: epoch of its records <= epoch of its markers <= epoch of its
-        producer.
-
-        The lemma is true because a transaction begins with its producer's epoch, and this epoch
-        only grows. The transaction's markers carry the epoch to which the commit or abort moves the
         producer.
         """
         return forall(
@@ -121,11 +112,7 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def one_open(s) -> Bool:
-        """A producer has at most one transaction that is not complete.
-
-        The lemma is true because a producer begins a transaction only after all of its other
-        transactions are complete.
-        """
+        """A producer has at most one transaction that is not complete."""
         return forall(
             implies(
                 all_of(s.is_open(x), s.is_open(y), s.producer[x] == s.producer[y]),
@@ -140,9 +127,7 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
         """A producer's next transaction has at least the epoch of the previous transaction's
         markers.
 
-        The lemma is true because the next transaction begins only after the earlier one is
-        complete. The commit or abort of the earlier transaction moved the producer to the epoch of
-        its markers. The next transaction has this epoch or a larger one.
+        The previous transaction's end moved the producer to this epoch.
         """
         return forall(
             implies(
@@ -161,10 +146,9 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
         """A partition with a pending record of a transaction has neither the transaction's marker
         nor a larger epoch of the producer.
 
-        True in transaction version 2: a marker ends the pending records, and the marker's epoch is
-        larger than the epoch of the records. So the partition refuses later records of the
-        transaction. False in version 1 (the variant `v1`): a marker has the same epoch as the
-        records. So the partition accepts a record after the marker, and the transaction hangs.
+        In transaction version 2, a marker has a larger epoch than the records, so the partition
+        refuses later records. In version 1 (`v1`), it has the same epoch, so a record may follow
+        the marker, and the transaction hangs.
         """
         return forall(
             all_of(
@@ -183,9 +167,6 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
     def marked_is_decided(s) -> Bool:
         """If a partition has a transaction's marker, the partition was added to the transaction,
         and has seen the marker's epoch.
-
-        The lemma is true because the coordinator sends markers only for committed or aborted
-        transactions, and only to added partitions. The epochs that a partition has seen only grow.
         """
         return forall(
             implies(
@@ -202,11 +183,7 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def complete_is_marked(s) -> Bool:
-        """A complete transaction has its marker on every partition that was added to it.
-
-        The lemma is true because the coordinator completes a transaction only after each added
-        partition has the marker, and adds no partition after the commit or abort.
-        """
+        """A complete transaction has its marker on every partition that was added to it."""
         return forall(
             implies(s.complete[x], s.marked[x][t]) for x in Transaction for t in s.added[x]
         )

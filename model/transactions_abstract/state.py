@@ -32,8 +32,6 @@ class ProducerEpoch(Ordered):
 
 
 class AbstractTransactionsState(Spec):
-    """The variables of abstract transactions, and predicates over them."""
-
     producers: Annotated[int, range(1, 10)] = 1
     transactions: Annotated[int, range(1, 10)] = 2
     partitions: Annotated[int, range(1, 10)] = 1

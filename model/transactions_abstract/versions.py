@@ -29,8 +29,8 @@ class LaxMarkers(Transactions):
     """Transaction version 2 up to Kafka 4.1: a partition accepts a marker with the largest epoch
     that it has seen (KIP-1228).
 
-    If a marker is delivered again, it closes the next transaction, whose records carry the same
-    epoch. This version breaks the claims `atomic` and `faithful`, at the action `write_marker`.
+    A marker that is delivered again closes the next transaction, whose records carry the same
+    epoch. The action `write_marker` breaks the claims `atomic` and `faithful`.
     """
 
     def accepts_marker(s, t: TopicPartition, x: Transaction) -> Bool:
@@ -42,10 +42,9 @@ class SkipsMarker(Transactions):
     """The coordinator completes a transaction although a partition has no marker of it
     (KAFKA-20734).
 
-    Kafka 4.3.0 treats a partition without a leader as a deleted partition. The transaction stays
-    pending in this partition, and the marker of the producer's next transaction ends both. This bug
-    breaks the claim `no_hanging_transaction` in 5 steps, the last of which is `append`. It breaks
-    the claim `faithful` in 9 steps, the last of which is `write_marker`.
+    Kafka 4.3.0 treats a partition without a leader as deleted. The transaction stays pending there,
+    and the marker of the producer's next transaction ends both. The claim `no_hanging_transaction`
+    breaks in 5 steps (at `append`), the claim `faithful` in 9 (at `write_marker`).
     """
 
     def may_complete(s, x: Transaction) -> Bool:
@@ -56,10 +55,9 @@ class SkipsMarker(Transactions):
 class Version1(LaxMarkers):
     """Before KIP-890: a producer's transactions and their markers all have the same epoch.
 
-    A partition accepts a late record after the marker of its transaction. The record opens the
-    transaction again. The transaction hangs, because no marker ends it any more. A late marker
-    closes the next transaction. This version breaks the claim `no_hanging_transaction` at the
-    action `append`, and the claims `atomic` and `faithful` at the action `write_marker`.
+    A late record after the marker opens the transaction again, and no marker ends it any more. A
+    late marker closes the next transaction. The action `append` breaks the claim
+    `no_hanging_transaction`, and `write_marker` breaks the claims `atomic` and `faithful`.
     """
 
     def may_end_under(s, x: Transaction, marker_epoch: ProducerEpoch) -> Bool:

@@ -14,8 +14,11 @@ from model.language import Spec
 from model.specs import SPECS, find, variants_of
 
 NAMED = re.compile(
-    r"`([a-z0-9-]+)`,? (?:it )?(?:uses \w+ and )?"
+    r"(?<!action )`([a-z0-9-]+)`,? (?:it )?(?:uses \w+ and )?"
     r"(?:fails|breaks the claim) `?(\w+)`?(?: in (\d+) steps)?"
+)
+RULE = re.compile(
+    r"`(\w+)` (?:breaks|would break) \((bug|version) `([a-z0-9.-]+)`(?:, (\d+) steps?)?"
 )
 SHORT = re.compile(r"`([a-z0-9-]+)`(?: \((\w+)\))?, (\d+) steps")
 
@@ -38,6 +41,11 @@ def test_every_counterexample_in_a_docstring_is_the_variants(spec: str) -> None:
         for name, claim, steps in NAMED.findall(text):
             row = find(spec, name)
             assert name in known
+            assert row.breaks == claim or claim in row.explanation, text
+            assert steps in {"", str(row.steps)} or row.breaks != claim, text
+        for claim, kind, name, steps in RULE.findall(text):
+            row = find(spec, name)
+            assert row.kind == kind, text
             assert row.breaks == claim or claim in row.explanation, text
             assert steps in {"", str(row.steps)} or row.breaks != claim, text
         for name, _, steps in SHORT.findall(text):

@@ -1,7 +1,6 @@
 """The actions of a KRaft quorum: elections with pre-vote, replication by fetches, and restarts.
 
-The table lists all actions (`Next` in TLA+). WF before an action makes it weakly fair: the action
-is eventually taken if it stays enabled. An action without WF may never happen.
+The table lists all actions (`Next` in TLA+). WF: weakly fair.
 
     elections    time_out, grant_pre_vote, become_candidate, grant_vote, become_leader, WF resign,
                  leave_epoch

@@ -1,8 +1,8 @@
 """Elections of the quorum: pre-votes, votes, resignations, and what replicas learn of each other.
 
-A replica that hears of no leader asks all voters for a *pre-vote*: would they vote for this
-replica? If a majority would, the replica becomes candidate in a new epoch, and requests votes
-from all voters. The candidate with the votes of a majority leads.
+A replica without a leader requests *pre-votes*: which voters would vote for it? With the pre-votes
+of a majority, the replica becomes candidate in a new epoch. A candidate with the votes of a
+majority leads.
 
 Source: KIP-595, KIP-996; KafkaRaftClient, QuorumState and FollowerState of Kafka 4.3.
 """
@@ -32,17 +32,14 @@ from model.quorum.state import (
 
 
 class Elections(QuorumState):
-    """The actions of elections as in Kafka 4.3."""
-
     # ---- elections
 
     @action
     def time_out(s, r: Replica) -> None:
         """A voter asks for pre-votes, because it has no leader that answers in time.
 
-        Kafka: KafkaRaftClient.transitionToProspective, after the fetch timeout or the election
-        timeout. Simplified: a timeout may happen at any time. Every claim also holds if a replica
-        in any role may ask for pre-votes.
+        Kafka: KafkaRaftClient.transitionToProspective. Simplified: a timeout may happen at any
+        time. Every claim also holds if a replica in any role may ask for pre-votes.
         """
         role = s.member[r].role
         when(
@@ -58,8 +55,8 @@ class Elections(QuorumState):
 
         Kafka: KafkaRaftClient.handleVoteRequest, FollowerState.canGrantVote. Simplified: a voter of
         a smaller epoch first learns the epoch (`learn_epoch`). Without the guard that the replica
-        is prospective (collects pre-votes), a candidate collects votes that no voter has stored,
-        and the claim `one_leader_per_epoch` breaks in 10 steps.
+        is prospective, a candidate collects votes that no voter has stored, and the claim
+        `one_leader_per_epoch` breaks in 10 steps.
         """
         when(
             s.reaches(r, voter),
@@ -95,7 +92,6 @@ class Elections(QuorumState):
         s.begins(r, CANDIDATE, only(r))
 
     def has_enough_pre_votes(s, r: Replica) -> Bool:
-        """True if a majority of the voters has granted its pre-vote to the replica."""
         return s.is_majority(r, s.granted[r])
 
     @action
@@ -103,8 +99,8 @@ class Elections(QuorumState):
         """A voter votes for the candidate; it stores its vote on the disk first.
 
         Kafka: KafkaRaftClient.handleVoteRequest, UnattachedState.canGrantVote. Simplified: the
-        candidate counts the vote at any later time. Without the guard that the voter knows no
-        leader and has not voted, the claim `one_leader_per_epoch` breaks in 10 steps.
+        candidate may count the vote later. Without the guard that the voter knows no leader and has
+        not voted, the claim `one_leader_per_epoch` breaks in 10 steps.
         """
         when(
             s.reaches(r, voter),
@@ -118,10 +114,10 @@ class Elections(QuorumState):
         s.member[voter].voted = r
 
     def grants_votes(s, voter: Replica, r: Replica) -> Bool:
-        """True if the voter knows no leader in its epoch, and has not voted for another replica.
+        """True if the voter knows no leader in its epoch, and has voted for no other replica.
 
-        Without the rule of one vote, the variant `votes-twice` breaks the claim
-        `one_leader_per_epoch` in 11 steps.
+        Without the rule of one vote, the claim `one_leader_per_epoch` breaks (bug `votes-twice`, 11
+        steps).
         """
         m = s.member[voter]
         return all_of(
@@ -133,8 +129,8 @@ class Elections(QuorumState):
     def has_enough_records(s, r: Replica, voter: Replica) -> Bool:
         """True if the log of the candidate is at least as up to date as the voter's log.
 
-        Without this rule, the variant `votes-for-shorter-log` breaks the claim
-        `leaders_have_committed_records` in 11 steps.
+        Without this rule, the claim `leaders_have_committed_records` breaks (bug
+        `votes-for-shorter-log`, 11 steps).
         """
         return s.is_up_to_date(r, voter)
 
@@ -143,8 +139,8 @@ class Elections(QuorumState):
         """The candidate with the votes of a majority leads, and appends the first record.
 
         Kafka: KafkaRaftClient.onBecomeLeader, which appends a LeaderChangeMessage. Simplified: the
-        record has no content. Without the guard that a majority has voted for the candidate, the
-        claim `one_leader_per_epoch` breaks in 8 steps.
+        record has no content. Without the guard on the majority, the claim `one_leader_per_epoch`
+        breaks in 8 steps.
         """
         when(
             s.member[r].role == CANDIDATE,
@@ -156,10 +152,7 @@ class Elections(QuorumState):
         s.begins(r, LEADER, only())
 
     def may_resign(s, r: Replica) -> Bool:
-        """True for every leader.
-
-        The followers of a leader may stop fetching at any time, and then the leader resigns.
-        """
+        """True for every leader: its followers may stop fetching at any time."""
         return s.leads(r)
 
     @action(fair="weak")
@@ -167,7 +160,7 @@ class Elections(QuorumState):
         """A leader resigns, because no majority of the voters has fetched in time.
 
         Kafka: LeaderState.timeUntilCheckQuorumExpires. Simplified: the fetches may be late at any
-        time. The bug `never-resigns` has no such step.
+        time. Without this action, a leader leads for ever (bug `never-resigns`).
         """
         when(s.may_resign(r))
         s.begins(r, RESIGNED, only())
@@ -189,10 +182,9 @@ class Elections(QuorumState):
     def follow(s, r: Replica, leader: Replica) -> None:
         """A replica learns the leader of its own epoch or of a larger one, and follows this leader.
 
-        Kafka: KafkaRaftClient.transitionToFollower, after BeginQuorumEpoch or a response with the
-        leader's id.
-        Simplified: the leader still leads. Without the guard that the epoch is not smaller than the
-        replica's own, the claim `one_leader_per_epoch` breaks in 14 steps.
+        Kafka: KafkaRaftClient.transitionToFollower. Simplified: the leader still leads. Without the
+        guard that the leader's epoch is not smaller, the claim `one_leader_per_epoch` breaks in 14
+        steps.
         """
         m, e = s.member[r], s.member[leader].epoch
         when(

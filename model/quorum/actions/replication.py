@@ -1,9 +1,8 @@
 """Replication of the quorum's log: appends, fetches, commits, changes of voters, and failures.
 
-The leader appends records; the other replicas fetch them. A follower fetches from the offset of its
-log end. So the leader learns that the follower has flushed all records before this offset. When a
-majority of the voters has a record of the leader's own epoch, the leader commits this record and
-all records before it.
+A follower's fetch names the end of its log, so the leader learns what the follower has flushed.
+When a majority of the voters has a record of the leader's own epoch, the leader commits this record
+and all records before it.
 
 Source: KIP-595, KIP-853; KafkaRaftClient, LeaderState, AddVoterHandler and RemoveVoterHandler of
 Kafka 4.3.
@@ -37,8 +36,6 @@ from model.quorum.state import (
 
 
 class QuorumActions(Elections):
-    """The actions of the quorum as in Kafka 4.3, except that a leader flushes before it commits."""
-
     # ---- the log
 
     @action
@@ -63,9 +60,8 @@ class QuorumActions(Elections):
         s.log[r].flushed = s.log[r].end_offset
 
     def agreed_end(s, f: Replica, leader: Replica) -> Offset:
-        """Returns the first offset at which the follower's record and the leader's record differ.
-
-        If there is no such offset, returns the end of the follower's log.
+        """Returns the first offset at which the two logs differ, at most the end of the follower's
+        log.
         """
         ours, theirs = s.log[f], s.log[leader]
         end = first(Offset, lambda x: ~same_record(ours, theirs, x), default=ours.end_offset)
@@ -89,8 +85,8 @@ class QuorumActions(Elections):
         them, and flushes its log.
 
         Kafka: KafkaRaftClient.appendAsFollower. Simplified: each answer has one record, or all. At
-        the default constants, any single guard except `end < theirs.end_offset` can be left out,
-        and every claim still holds.
+        the default constants, no claim needs a guard other than `end < theirs.end_offset`, if only
+        one guard is left out.
         """
         ours, theirs = s.log[f], s.log[leader]
         end = ours.end_offset
@@ -112,7 +108,6 @@ class QuorumActions(Elections):
         s.member[f].has_fetched = true
 
     def append_records(s, f: Replica, leader: Replica, start: Offset) -> None:
-        """A follower appends all records of the leader from the offset `start` on."""
         ours, theirs = s.log[f], s.log[leader]
         for x in Offset:
             s.log[f].entry[x].epoch = ite(start <= x, theirs.entry[x].epoch, ours.entry[x].epoch)
@@ -122,11 +117,7 @@ class QuorumActions(Elections):
                 )
 
     def flushed_after_fetch(s, f: Replica, end: Offset) -> Offset:
-        """Returns the offset up to which a replica's log is flushed after a fetch.
-
-        This is the new end of the log, because voters and observers flush each record that they
-        fetch.
-        """
+        """Returns the new log end: voters and observers flush every record that they fetch."""
         return end
 
     @action
@@ -134,8 +125,7 @@ class QuorumActions(Elections):
         """A follower fetches from the end of its log; so the leader learns this end offset.
 
         Kafka: LeaderState.updateReplicaState. Simplified: the leader learns nothing from other
-        fetches. The leader handles a fetch only after it has flushed its log; the version
-        `kafka-4.3` needs this guard.
+        fetches. The version `kafka-4.3` needs the guard that the leader has flushed its log.
         """
         end = s.log[f].end_offset
         when(
@@ -191,10 +181,10 @@ class QuorumActions(Elections):
     def change_voters(s, r: Replica, x: Replica) -> None:
         """A leader removes a voter, or adds a replica that has the leader's whole log.
 
-        Kafka: RemoveVoterHandler, AddVoterHandler. The new set is in force at once. Simplified:
-        `max_voter_changes` limits the number of changes; a change that is lost counts too. Without
-        the rule `may_change_voters`, the claim `leaders_have_committed_records` breaks. The runs
-        that break it are too long for the default constants; a test replays two of them.
+        Kafka: RemoveVoterHandler, AddVoterHandler. The new set is in force at once. Simplified: at
+        most `max_voter_changes` changes, lost ones included. Without the rule `may_change_voters`,
+        the claim `leaders_have_committed_records` breaks. These runs are too long for the default
+        constants; a test replays two of them.
         """
         log = s.log[r]
         when(
@@ -227,10 +217,9 @@ class QuorumActions(Elections):
     def restart(s, r: Replica, end: Offset) -> None:
         """A replica restarts; it loses some or all of the records that it has not flushed.
 
-        The replica keeps its epoch, its vote and its leader. If the replica was the leader of its
-        epoch, it does not lead this epoch again. Kafka: QuorumState.initialize. Simplified: stop
-        and restart are one step. Without the guard that flushed records stay, the claim
-        `high_watermarks_are_committed` breaks in 1 step.
+        The replica keeps its epoch, its vote and its leader, but does not lead its former epoch
+        again. Kafka: QuorumState.initialize. Simplified: stop and restart are one step. Without the
+        guard that flushed records stay, the claim `high_watermarks_are_committed` breaks in 1 step.
         """
         log, voted_for_itself = s.log[r], s.member[r].voted == r
         when(s.failures < s.max_failures, log.flushed <= end, end <= log.end_offset)
@@ -253,8 +242,7 @@ class QuorumActions(Elections):
     def cut_off_replica(s, r: Replica) -> None:
         """A replica is cut off from all others, for ever; votes for it that are in flight are lost.
 
-        Kafka: a voter that the network cuts off, as in the motivation of KIP-996. Simplified: at
-        most one replica is cut off.
+        Kafka: the network cuts off a voter (KIP-996, motivation). Simplified: at most one replica.
         """
         when(s.failures < s.max_failures, s.cut_off == nothing)
         s.failures = s.failures + 1

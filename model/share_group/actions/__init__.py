@@ -1,7 +1,7 @@
 """The actions of a share partition: deliveries, acknowledgements, writes, and a change of leader.
 
-The table lists all actions (`Next` in TLA+). WF before an action makes it weakly fair: the action
-is eventually taken if it stays enabled. An action without WF may never happen.
+The table lists all actions (`Next` in TLA+). WF: weakly fair. No acknowledgement is fair: a member
+may stop at any moment, without a trace.
 
     deliveries          WF acquire
     acknowledgements    accept, release, reject
@@ -9,8 +9,6 @@ is eventually taken if it stays enabled. An action without WF may never happen.
     writes              WF persist, lose_write, lose_answer
     the log             delete_record, WF follow_log_start
     the leader          elect, WF initialize
-
-No acknowledgement is fair: a member may stop at any moment, without a trace.
 """
 
 from model.share_group.actions.leading import ShareGroupActions

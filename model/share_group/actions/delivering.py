@@ -1,7 +1,7 @@
 """Deliveries: members acquire records, acknowledge them, or let their locks time out.
 
-Each step except the acquisition sends a write to the coordinator. The constant `writes` limits the
-number of writes in flight.
+Each step except the acquisition sends a write to the coordinator; the constant `writes` limits the
+writes in flight.
 """
 
 from __future__ import annotations
@@ -26,15 +26,14 @@ from model.share_group.state import (
 
 
 class Deliveries(ShareGroupState):
-    """The actions of members, and the timeouts of their locks."""
-
     @action(fair="weak")
     def acquire(s, m: Member) -> None:
-        """A member fetches, and acquires the first record that it may acquire.
+        """A member fetches, and acquires the first record that it may acquire; the leader does not
+        store this.
 
-        The leader does not store the acquisition. Kafka: SharePartition.nextFetchOffset, acquire.
-        Simplified: one record per fetch. Without the guard that the leader has read the stored
-        state, the claim `acknowledgements_last` breaks in 5 steps.
+        Kafka: SharePartition.nextFetchOffset, acquire. Simplified: one record per fetch. Without
+        the guard that the leader has read the stored state, the claim `acknowledgements_last`
+        breaks in 5 steps.
         """
         x = s.next_fetch_offset()
         when(s.is_active, s.log_start <= x, x < s.end_offset)
@@ -52,16 +51,15 @@ class Deliveries(ShareGroupState):
     def may_acknowledge(s, m: Member, x: Offset) -> Bool:
         """True if the member has acquired the record.
 
-        It is not enough that some other member has acquired the record: the variant
-        `acknowledges-for-others` breaks the claim `only_the_holder_acknowledges` in 2 steps.
+        If any member may acknowledge, the claim `only_the_holder_acknowledges` breaks (bug
+        `acknowledges-for-others`, 2 steps).
         """
         return all_of(s.record[x].state == ACQUIRED, s.record[x].member == m)
 
     def acknowledge(s, m: Member, x: Offset, state: RecordState) -> None:
         """The record gets the new state; the leader answers after this state is stored.
 
-        Until then the leader remembers the member. If the write fails, the member has the record
-        again.
+        If the write fails, the member has the record again.
         """
         when(s.start <= x, s.may_acknowledge(m, x), s.has_free_slot())
         count, holder = s.record[x].count, s.record[x].member
@@ -107,8 +105,8 @@ class Deliveries(ShareGroupState):
     def release(s, m: Member, x: Offset) -> None:
         """A member gives a record back; at the delivery limit, the record is archived.
 
-        A member that closes its session gives back all its records in the same way. Kafka:
-        SharePartition.acknowledge, releaseAcquiredRecords.
+        A closed session gives back all its records in this way. Kafka: SharePartition.acknowledge,
+        releaseAcquiredRecords.
         """
         s.acknowledge(m, x, s.state_after_delivery(x))
 
@@ -123,9 +121,8 @@ class Deliveries(ShareGroupState):
     def is_at_limit(s, x: Offset) -> Bool:
         """True if the record was delivered as often as the group's limit allows.
 
-        After a release or a timeout, the leader archives such a record. The variant
-        `delivers-without-limit` never archives it, and breaks the claim `delivery_count_is_limited`
-        in 6 steps.
+        After a release or a timeout, the leader archives such a record. Without this rule, the
+        claim `delivery_count_is_limited` breaks (bug `delivers-without-limit`, 6 steps).
         """
         return s.delivery_limit <= s.record[x].count
 
@@ -143,7 +140,7 @@ class Deliveries(ShareGroupState):
         """A member's lock times out: the record is available again, or archived at the delivery
         limit.
 
-        The leader does not wait until the coordinator has stored the new state. Kafka:
+        The leader does not wait for the coordinator. Kafka:
         SharePartition.releaseAcquisitionLockOnTimeout.
         """
         when(s.record[x].state == ACQUIRED, ~s.record[x].expired, s.has_free_slot())
@@ -156,9 +153,10 @@ class Deliveries(ShareGroupState):
 
     @action
     def time_out_in_transition(s, x: Offset) -> None:
-        """A member's lock times out while its acknowledgement is written.
+        """A member's lock times out while its acknowledgement is written; the leader only notes
+        this.
 
-        The leader only notes the timeout. Kafka: AcquisitionLockTimerTask.run.
+        Kafka: AcquisitionLockTimerTask.run.
         """
         when(s.is_in_transition(x), ~s.record[x].expired)
         s.record[x].expired = true

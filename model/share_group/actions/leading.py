@@ -8,8 +8,6 @@ from model.share_group.state import InFlight, LeaderEpoch, Offset, is_final_stat
 
 
 class ShareGroupActions(Writes):
-    """All actions of a share partition."""
-
     # ---- the log
 
     @action
@@ -25,9 +23,8 @@ class ShareGroupActions(Writes):
     def follow_log_start(s) -> None:
         """A fetch is out of range, so the leader moves the start offset to the log start.
 
-        If a member has a record below the new start offset, the record stays acquired until the
-        lock times out. Kafka: ShareFetchUtils.processFetchResponse,
-        SharePartition.updateCacheAndOffsets.
+        A record below it that a member has stays acquired until the lock times out. Kafka:
+        ShareFetchUtils.processFetchResponse, SharePartition.updateCacheAndOffsets.
         """
         when(s.is_active, s.start < s.log_start, s.next_fetch_offset() < s.log_start)
         start = s.start_after_deletion()
@@ -36,9 +33,7 @@ class ShareGroupActions(Writes):
         s.start = start
 
     def start_after_deletion(s) -> Offset:
-        """Returns the offset of the first record, at or after the log start, that is neither
-        acknowledged nor archived.
-        """
+        """Returns the offset of the first record, at or after the log start, that is not final."""
         return first(Offset, lambda x: (s.log_start <= x) & ~s.is_passed(x), default=s.end_offset)
 
     # ---- the leader
@@ -47,9 +42,9 @@ class ShareGroupActions(Writes):
     def elect(s) -> None:
         """Another broker becomes leader; it does not know the states of the records yet.
 
-        The old leader's writes are still on their way, and the old leader may still answer members.
-        Kafka: SharePartitionManager.SharePartitionListener. Simplified: the old leader delivers
-        nothing any more, and accepts no acknowledgement.
+        The old leader's writes are still on their way, and it may still answer members. Kafka:
+        SharePartitionManager.SharePartitionListener. Simplified: the old leader delivers nothing,
+        and accepts no acknowledgement.
         """
         when(s.leader_epoch < s.max_leader_epoch)
         s.leader_epoch = s.leader_epoch + 1
@@ -87,17 +82,16 @@ class ShareGroupActions(Writes):
         s.stored_epoch = s.epoch_after_read()
 
     def is_passed_when_read(s, x: Offset) -> Bool:
-        """True if a new leader may move its start offset past the record, because the record's
-        stored state is final.
-
-        The final states are ACKNOWLEDGED and ARCHIVED.
+        """True if a new leader may move its start offset past the record: its stored state is
+        final.
         """
         return is_final_state(s.stored[x].state)
 
     def epoch_after_read(s) -> LeaderEpoch:
-        """Returns the leader epoch that the coordinator stores when a leader has read the state.
+        """Returns the leader epoch that the coordinator stores when a leader has read the state:
+        the leader's.
 
-        It must be the epoch of this leader. Otherwise the variant `reads-without-fencing` breaks
-        the claim `acknowledgements_last` in 6 steps (KAFKA-17796).
+        Without this rule, the claim `acknowledgements_last` breaks (bug `reads-without-fencing`, 6
+        steps; KAFKA-17796).
         """
         return s.leader_epoch

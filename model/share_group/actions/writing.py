@@ -22,8 +22,6 @@ def later_of(a: Offset, b: Offset) -> Offset:
 
 
 class Writes(Deliveries):
-    """The actions of writes that are in flight to the coordinator."""
-
     @action(fair="weak")
     def persist(s, w: Slot) -> None:
         """The coordinator answers a write, and stores it unless the coordinator knows a newer
@@ -32,8 +30,8 @@ class Writes(Deliveries):
         If the leader still waits for the answer, the record is no longer in transition, and the
         member learns the result. Kafka: ShareCoordinatorShard.writeState,
         SharePartition.rollbackOrProcessStateUpdates. Simplified: storing and answering are one
-        step. Writes arrive in any order. In Kafka, a later write arrives first only if the leader
-        had to send the earlier write again (PersisterStateManager.WriteStateHandler).
+        step. Writes arrive in any order; in Kafka, only if the leader had to send the earlier write
+        again (PersisterStateManager.WriteStateHandler).
         """
         when(s.write[w].sent)
         write = s.write[w]
@@ -67,10 +65,8 @@ class Writes(Deliveries):
         s.fail(w)
 
     def fail(s, w: Slot) -> None:
-        """The leader treats a write as failed.
-
-        If an acknowledgement caused the write, the member has the record again, or the record
-        becomes available or archived.
+        """The leader treats a write as failed. After an acknowledgement, the record gets
+        `state_after_failure`.
         """
         x = s.write[w].offset
         waits = s.is_from_leader(w) & (s.write[w].member != nothing)
@@ -87,21 +83,20 @@ class Writes(Deliveries):
         return s.stored_epoch <= s.write[w].leader_epoch
 
     def start_to_store(s, w: Slot) -> Offset:
-        """Returns the start offset that the coordinator stores for a write.
+        """Returns the start offset that the coordinator stores for a write: the larger of the
+        write's and the stored one.
 
-        It is the start offset in the write or the stored start offset, whichever is larger. Kafka
-        up to 4.3 always stores the start offset in the write. So the version `kafka-4.3` breaks the
-        claim `acknowledgements_last` in 12 steps.
+        Kafka up to 4.3 stores that of the write. So the claim `acknowledgements_last` breaks
+        (version `kafka-4.3`, 12 steps).
         """
         return later_of(s.stored_start, s.write[w].start)
 
     def is_newer(s, w: Slot) -> Bool:
         """True if the write has a newer state of its record than the coordinator has stored.
 
-        A state with a larger delivery count is newer. If the counts are equal, the state that is
-        later in `RecordState` is newer. Without this rule, the variant `last-write-wins` breaks the
-        claim `acknowledgements_last` in 9 steps. Kafka:
-        PersisterStateBatchCombiner.compareBatchDeliveryInfo.
+        A larger delivery count is newer; with equal counts, the state that is later in
+        `RecordState` is newer. Without this rule, the claim `acknowledgements_last` breaks (bug
+        `last-write-wins`, 9 steps). Kafka: PersisterStateBatchCombiner.compareBatchDeliveryInfo.
         """
         write, old = s.write[w], s.stored[s.write[w].offset]
         return any_of(
@@ -109,10 +104,10 @@ class Writes(Deliveries):
         )
 
     def store(s, w: Slot, accepted: Bool) -> None:
-        """The coordinator merges an accepted write into the stored state.
+        """The coordinator merges an accepted write into the stored state, without the records below
+        the start offset.
 
-        It drops the records below the start offset. Kafka: ShareCoordinatorShard.merge,
-        PersisterStateBatchCombiner.combineStateBatches.
+        Kafka: ShareCoordinatorShard.merge, PersisterStateBatchCombiner.combineStateBatches.
         """
         x, start = s.write[w].offset, s.start_to_store(w)
         takes = accepted & s.is_newer(w)
@@ -125,16 +120,14 @@ class Writes(Deliveries):
     # ---- the leader
 
     def is_from_leader(s, w: Slot) -> Bool:
-        """True if the present leader has sent the write."""
         return s.write[w].leader_epoch == s.leader_epoch
 
     def complete(s, w: Slot, *, succeeds: bool) -> None:
         """The leader learns the result of a write, and moves the share partition's start offset.
 
-        After a failed write of an acknowledgement, the record is acquired by the same member as
-        before, unless the member's lock has timed out. The leader forgets the records below the
-        start offset, except the records that a member still has. Kafka:
-        InFlightState.completeStateTransition, SharePartition.maybeUpdateCachedStateAndOffsets.
+        The leader forgets the records below the start offset, except those that a member still has.
+        Kafka: InFlightState.completeStateTransition,
+        SharePartition.maybeUpdateCachedStateAndOffsets.
         """
         x, by = s.write[w].offset, s.write[w].member
         ends = s.is_from_leader(w) & (by != nothing)
@@ -162,17 +155,17 @@ class Writes(Deliveries):
         """Returns the state of a record whose acknowledgement failed.
 
         If the lock has timed out meanwhile, the record is available, or archived at the delivery
-        limit. Otherwise the member has the record again. The variant `keeps-expired-lock` ignores
-        the timeout, and the variant `available-after-the-limit` ignores the limit (KAFKA-19476).
-        Kafka: InFlightState.completeStateTransition.
+        limit. Otherwise the member has it again. The bug `keeps-expired-lock` ignores the timeout,
+        and the bug `available-after-the-limit` the limit (KAFKA-19476). Kafka:
+        InFlightState.completeStateTransition.
         """
         return ite(s.record[x].expired, s.state_after_delivery(x), ACQUIRED)
 
     def moves_start(s, w: Slot, *, succeeds: bool) -> Bool:
         """True if the leader looks for a new start offset when it learns the result of a write.
 
-        Kafka's leader does not look for a new start offset after a failed acknowledgement: the
-        variant `start-offset-waits` breaks the claim `start_offset_reaches_the_end` in 7 steps.
+        Kafka does not after a failed acknowledgement. So the claim `start_offset_reaches_the_end`
+        breaks (bug `start-offset-waits`, 7 steps).
         """
         return true
 
@@ -183,12 +176,9 @@ class Writes(Deliveries):
         return s.is_final(x)
 
     def start_after(s, x: Offset, is_final: Bool) -> Offset:
-        """Returns the offset of the first record, at or after the start offset, that is neither
-        acknowledged nor archived.
+        """Returns the offset of the first record, at or after the start offset, that is not final.
 
-        The state of the record `x` is about to change: `is_final` is true if the record will then
-        be acknowledged or archived. For every other record, the present state decides
-        (`is_passed`).
+        The record `x` counts as final if `is_final`.
         """
         return first(
             Offset,

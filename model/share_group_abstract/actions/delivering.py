@@ -15,8 +15,6 @@ from model.share_group_abstract.state import (
 
 
 class Deliveries(AbstractShareGroupState):
-    """The actions of members, and the timeouts of their locks."""
-
     @action
     def acquire(s, m: Member, x: Offset, count: DeliveryCount) -> None:
         """A member fetches, and acquires a record; the leader does not store this.
@@ -24,8 +22,8 @@ class Deliveries(AbstractShareGroupState):
         Kafka: SharePartition.acquire. Simplified: one record per fetch, and not always the first.
         Without the guard that the leader has read the stored state, the claim
         `acknowledgements_last` breaks in 5 steps. Without the guard on the delivery count, the
-        claim `delivery_count_is_limited` breaks in 1 step. Every claim also holds without
-        the guard that the record is not deleted.
+        claim `delivery_count_is_limited` breaks in 1 step. Every claim also holds without the guard
+        that the record is not deleted.
         """
         when(
             s.is_active,
@@ -43,16 +41,15 @@ class Deliveries(AbstractShareGroupState):
     def may_acknowledge(s, m: Member, x: Offset) -> Bool:
         """True if the member has acquired the record.
 
-        It is not enough that some other member has acquired the record: the variant
-        `acknowledges-for-others` breaks the claim `one_member_has_a_record` in 2 steps.
+        If any member may acknowledge, the claim `one_member_has_a_record` breaks (bug
+        `acknowledges-for-others`, 2 steps).
         """
         return s.record[x].member == m
 
     def acknowledge(s, m: Member, x: Offset, w: Slot, *, is_final: Bool) -> None:
         """The record gets its new state; the leader answers after this state is stored.
 
-        Until then the leader remembers the member. If the write fails, the leader gives the record
-        back to this member.
+        If the write fails, the leader gives the record back to the member.
         """
         when(s.start <= x, s.may_acknowledge(m, x), ~s.write[w].sent)
         count = s.record[x].count
@@ -99,15 +96,13 @@ class Deliveries(AbstractShareGroupState):
     def is_at_limit(s, x: Offset) -> Bool:
         """True if the record was delivered as often as the group's limit allows.
 
-        After a release or a timeout, the leader archives such a record. The variant
-        `delivers-without-limit` never archives it, and breaks the claim `delivery_count_is_limited`
-        in 3 steps.
+        After a release or a timeout, the leader archives such a record. Without this rule, the
+        claim `delivery_count_is_limited` breaks (bug `delivers-without-limit`, 3 steps).
         """
         return s.limit <= s.record[x].count
 
     def is_archived_next(s, x: Offset) -> Bool:
-        """True if a release or a timeout archives the record, and False if it makes the record
-        available again.
+        """True if a release or a timeout archives the record, instead of making it available again.
 
         Kafka: InFlightState.tryUpdateState.
         """
@@ -120,7 +115,7 @@ class Deliveries(AbstractShareGroupState):
         """A member's lock times out: the record is available again, or archived at the delivery
         limit.
 
-        The leader does not wait until the coordinator has stored the new state. Kafka:
+        The leader does not wait for the coordinator. Kafka:
         SharePartition.releaseAcquisitionLockOnTimeout. Without the guard that a member has acquired
         the record, the claim `acknowledgements_last` breaks in 5 steps.
         """
@@ -136,10 +131,11 @@ class Deliveries(AbstractShareGroupState):
 
     @action
     def time_out_in_transition(s, x: Offset) -> None:
-        """A member's lock times out while its acknowledgement is written.
+        """A member's lock times out while its acknowledgement is written; the leader only notes
+        this.
 
-        The leader only notes the timeout. Kafka: AcquisitionLockTimerTask.run. Every claim also
-        holds without the guard of this action.
+        Kafka: AcquisitionLockTimerTask.run. Every claim also holds without the guard of this
+        action.
         """
         when(s.is_in_transition(x))
         s.record[x].expired = true

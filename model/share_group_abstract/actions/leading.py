@@ -8,15 +8,13 @@ from model.share_group_abstract.state import InFlight, LeaderEpoch, Member, Offs
 
 
 class AbstractShareGroupActions(Writes):
-    """All actions of an abstract share partition."""
-
     # ---- the start offset
 
     def is_passed(s, x: Offset) -> Bool:
         """True if the start offset may move past the record.
 
-        A record without a stored state may not be passed: the variant `skips-gaps` breaks the claim
-        `no_record_is_skipped` in 3 steps (KAFKA-18494).
+        If a record without a stored state may be passed, the claim `no_record_is_skipped` breaks
+        (bug `skips-gaps`, 3 steps; KAFKA-18494).
         """
         return s.record[x].is_final & ~s.is_in_transition(x)
 
@@ -24,10 +22,9 @@ class AbstractShareGroupActions(Writes):
     def move_start(s, x: Offset) -> None:
         """The leader moves its start offset past final records, and forgets the records below it.
 
-        A record is final if a member has accepted or rejected it, or if the leader has archived it.
         The leader keeps the records that a member still has. Kafka:
-        SharePartition.maybeUpdateCachedStateAndOffsets. Simplified: this is a separate step, which
-        may come late or never. Without the guard that the offset does not go back, the claim
+        SharePartition.maybeUpdateCachedStateAndOffsets. Simplified: a separate step, which may come
+        late or never. Without the guard that the offset does not go back, the claim
         `start_offset_never_goes_back` breaks in 6 steps. Without the guard that the records are
         final, the claim `no_record_is_skipped` breaks in 1 step.
         """
@@ -57,10 +54,9 @@ class AbstractShareGroupActions(Writes):
     def follow_log_start(s) -> None:
         """A fetch is out of range, so the leader moves its start offset to the log start.
 
-        If a member has a record below the new start offset, the record stays acquired until the
-        lock times out. Kafka: SharePartition.updateCacheAndOffsets. Simplified: this may happen at
-        any time. Without the guard that the start offset grows, the claim `acknowledgements_last`
-        breaks in 6 steps.
+        A record below it that a member has stays acquired until the lock times out. Kafka:
+        SharePartition.updateCacheAndOffsets. Simplified: at any time. Without the guard that the
+        start offset grows, the claim `acknowledgements_last` breaks in 6 steps.
         """
         when(s.is_active, s.start < s.log_start)
         s.move_to(s.log_start)
@@ -111,9 +107,10 @@ class AbstractShareGroupActions(Writes):
         s.stored_epoch = s.epoch_after_read()
 
     def epoch_after_read(s) -> LeaderEpoch:
-        """Returns the leader epoch that the coordinator knows after a leader has read the state.
+        """Returns the leader epoch that the coordinator knows after a leader has read the state:
+        the leader's.
 
-        It must be the epoch of the leader that has read: the variant `reads-without-fencing` breaks
-        the claim `acknowledgements_last` in 6 steps (KAFKA-17796).
+        Without this rule, the claim `acknowledgements_last` breaks (bug `reads-without-fencing`, 6
+        steps; KAFKA-17796).
         """
         return s.leader_epoch

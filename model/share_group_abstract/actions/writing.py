@@ -12,13 +12,11 @@ def later_of(a: Offset, b: Offset) -> Offset:
 
 
 class Writes(Deliveries):
-    """The actions of writes that are in flight to the coordinator."""
-
     @action
     def persist(s, w: Slot) -> None:
         """The coordinator answers a write, and stores the write unless it knows a newer leader.
 
-        If the leader still waits for the answer, the transition of the record is complete, and the
+        If the leader still waits for the answer, the record is no longer in transition, and the
         member learns the result. Kafka: ShareCoordinatorShard.writeState,
         SharePartition.rollbackOrProcessStateUpdates. Simplified: storing and answering are one
         step, and writes arrive in any order.
@@ -61,32 +59,29 @@ class Writes(Deliveries):
         return s.stored_epoch <= s.write[w].leader_epoch
 
     def start_to_store(s, w: Slot) -> Offset:
-        """Returns the start offset that the share coordinator stores for a write.
+        """Returns the start offset that the coordinator stores for a write: the larger of the
+        write's and the stored one.
 
-        This is the start offset in the write or the start offset that is already stored, whichever
-        is larger.
-
-        Kafka up to 4.3 always stores the start offset in the write, and the version `kafka-4.3`
-        breaks the claim `acknowledgements_last` in 13 steps.
+        Kafka up to 4.3 stores that of the write. So the claim `acknowledgements_last` breaks
+        (version `kafka-4.3`, 13 steps).
         """
         return later_of(s.stored_start, s.write[w].start)
 
     def is_newer(s, w: Slot) -> Bool:
         """True if the write has a newer state of its record than the coordinator has stored.
 
-        A state with a larger delivery count is newer. If the counts are equal, a final state stays:
-        the write does not replace it. Without this rule, the variant `last-write-wins` breaks the
-        claim `acknowledgements_last` in 9 steps. Kafka:
+        A larger delivery count is newer; with equal counts, a stored final state stays. Without
+        this rule, the claim `acknowledgements_last` breaks (bug `last-write-wins`, 9 steps). Kafka:
         PersisterStateBatchCombiner.compareBatchDeliveryInfo.
         """
         write, old = s.write[w], s.stored[s.write[w].offset]
         return any_of(old.count < write.count, all_of(old.count == write.count, ~old.is_final))
 
     def store(s, w: Slot) -> None:
-        """If the coordinator accepts a write, it merges the write into the stored state.
+        """The coordinator merges an accepted write into the stored state, without the records below
+        the start offset.
 
-        The coordinator also drops the stored states of the records below the start offset. Kafka:
-        ShareCoordinatorShard.merge, PersisterStateBatchCombiner.combineStateBatches.
+        Kafka: ShareCoordinatorShard.merge, PersisterStateBatchCombiner.combineStateBatches.
         """
         x, accepted, start = s.write[w].offset, s.is_accepted(w), s.start_to_store(w)
         now = Stored(is_final=s.write[w].is_final, count=s.write[w].count)
@@ -123,8 +118,8 @@ class Writes(Deliveries):
     def fail(s, w: Slot) -> None:
         """The leader believes that a write failed: the member has the record again.
 
-        If the member's lock has timed out meanwhile, the record is available again instead, or
-        archived at the limit of deliveries. Kafka: InFlightState.completeStateTransition.
+        If its lock has timed out meanwhile, the record is available, or archived at the delivery
+        limit. Kafka: InFlightState.completeStateTransition.
         """
         x, m = s.write[w].offset, s.write[w].member
         waits, ended, is_final = s.is_awaited(w), s.record[x].expired, s.is_archived_after(x)
@@ -144,9 +139,8 @@ class Writes(Deliveries):
     def is_archived_after(s, x: Offset) -> Bool:
         """True if the leader archives the record when the write of an acknowledgement fails.
 
-        The member's lock must have timed out. The record must have been delivered as often as the
-        limit allows, or be below the start offset. The variant `available-after-the-limit` ignores
-        the limit of deliveries, and breaks the claim `delivery_count_is_limited` in 5 steps
-        (KAFKA-19476).
+        The lock must have timed out, at the delivery limit or below the start offset. Without the
+        limit, the claim `delivery_count_is_limited` breaks (bug `available-after-the-limit`, 5
+        steps; KAFKA-19476).
         """
         return s.record[x].expired & s.is_archived_next(x)

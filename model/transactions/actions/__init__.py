@@ -1,7 +1,6 @@
 """The actions of transactions, by role: partition leaders, the coordinator, clients.
 
-The table lists all actions (`Next` in TLA+). WF (weakly fair): the action is taken eventually if it
-stays enabled. The other actions are not fair.
+The table lists all actions (`Next` in TLA+). WF: weakly fair.
 
     partitions   append_record, refuse_record, WF advance_high_watermark, change_leader
     coordinator  WF commit_append, fail_over, init_producer, expire, add_partition, verify,

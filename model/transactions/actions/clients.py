@@ -1,8 +1,7 @@
 """The actions of clients: a client begins a transaction, sends, and asks to commit or to abort.
 
-A client repeats a request until it receives an answer. So two copies of a request may arrive. The
-first copy may arrive long after the second copy was answered. A client asks to commit only when all
-records of the transaction are acknowledged.
+A client repeats a request until it receives an answer. So two copies may arrive, the first one long
+after the second one was answered.
 
 Source: KIP-98; KIP-890; KAFKA-18464.
 Simplified: a client that receives an error closes; it does not abort and go on. After a client
@@ -44,16 +43,14 @@ from model.transactions.state import (
 
 
 class Clients(Markers):
-    """The actions of clients, by the rules of transaction version 2."""
-
     @action
     def begin(s, k: Transaction, i: Instance) -> None:
         """A client begins a transaction, after it learned how its previous transaction ended; no
         request is sent.
 
         Kafka: TransactionManager.beginTransaction. Simplified: the transaction has the client's
-        present producer id and epoch. Without the guard that the client knows the end of its
-        previous transaction, the claim `answers_are_true` breaks in 10 steps.
+        present producer id and epoch. Without the guard on the previous transaction, the claim
+        `answers_are_true` breaks in 10 steps.
         """
         when(
             s.is_next(k),
@@ -65,7 +62,6 @@ class Clients(Markers):
         s.stamp[k] = s.stamp_of(i)
 
     def stamp_of(s, i: Instance) -> Stamp:
-        """Returns the producer id and epoch that the instance has received."""
         own = s.producer[i]
         return Stamp(
             producer_id=first(ProducerId, lambda x: own.producer_id == x, default=ProducerId(0)),
@@ -78,9 +74,8 @@ class Clients(Markers):
         return (own.producer_id == m.producer_id) & (own.producer_epoch == m.producer_epoch)
 
     def may_send(s, p: TopicPartition, k: Transaction) -> Bool:
-        """Always true: a client may send a record before its partition is in the transaction.
-
-        In transaction version 2 the partition's leader adds the partition when the record arrives.
+        """Always true: in transaction version 2, the partition's leader adds the partition when the
+        record arrives.
         """
         return all_of()
 
@@ -89,18 +84,15 @@ class Clients(Markers):
         """A client sends a record of its transaction to a partition.
 
         Kafka: KafkaProducer.send. Simplified: one record per partition. A retry is no separate
-        action, because the record may arrive as long as `is_in_flight` is true. Without the guard
-        that the client has not asked to end the transaction yet, the claim `no_hanging_transaction`
-        breaks in 8 steps.
+        action: the record may arrive as long as `is_in_flight` is true. Without the guard that the
+        client has not asked to end the transaction yet, the claim `no_hanging_transaction` breaks
+        in 8 steps.
         """
         when(s.is_waiting(k), ~s.sent[k][p], s.may_send(p, k))
         s.sent[k][p] = True
 
     def is_acknowledged(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if the partition has acknowledged the transaction's record.
-
-        Such a record is below the high watermark.
-        """
+        """True if the transaction's record is in the log, below the high watermark."""
         return exists(
             all_of(
                 o < s.log[p].high_watermark,
@@ -111,19 +103,14 @@ class Clients(Markers):
         )
 
     def may_ask(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the client may ask the coordinator to end its open transaction: to commit or to
-        abort.
-
-        Before a commit, all records of the transaction must be acknowledged.
+        """True if the client may ask to end its open transaction; before a commit, all records must
+        be acknowledged.
         """
         acknowledged = forall(s.is_acknowledged(p, k) for p in s.sent[k])
         return s.is_waiting(k) & ((outcome == ABORT) | acknowledged)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True unless the client asks to commit a transaction without records.
-
-        So a client may abort an empty transaction, but not commit it.
-        """
+        """True unless the client asks to commit a transaction without records."""
         return (outcome == ABORT) | exists(s.sent[k][p] for p in TopicPartition)
 
     # ---- the coordinator's answers
@@ -131,8 +118,7 @@ class Clients(Markers):
     def may_end(s, k: Transaction, outcome: Outcome) -> Bool:
         """True if the coordinator accepts the request to end the transaction.
 
-        The producer id and epoch must be current. A commit also needs an open transaction; an
-        abort does not.
+        The producer id and epoch must be current, and a commit needs an open transaction.
         """
         state = s.metadata.state
         return s.is_current(k) & ((state == ONGOING) | ((state != DEAD) & (outcome == ABORT)))
@@ -142,10 +128,9 @@ class Clients(Markers):
         """The coordinator commits or aborts a transaction, as its client has requested.
 
         Kafka: TransactionCoordinator.handleEndTransaction. Simplified: this action also covers a
-        copy of the request that arrives late. In transaction version 2, every commit or abort
-        raises the epoch, so a late copy is refused. In transaction version 1, the epoch stays, so a
-        late copy may end the next transaction: the variant `verification`, which has transaction
-        version 1, breaks the claim `the_client_decides` in 10 steps (KAFKA-17754).
+        late copy of the request. In transaction version 2, every commit or abort raises the epoch,
+        so a late copy is refused. In version 1, it may end the next transaction, and the claim
+        `the_client_decides` breaks (version `verification`, 10 steps; KAFKA-17754).
         """
         again = s.requested[k] == outcome
         if not s.ends_late:
@@ -163,12 +148,11 @@ class Clients(Markers):
         return s.is_raised_from(s.stamp[k])
 
     def is_raised_from(s, stamp: Stamp) -> Bool:
-        """True if the coordinator's present epoch is the result of a commit or abort by a client
-        with this producer id and epoch.
+        """True if the coordinator's epoch is the result of a commit or abort by a client with this
+        producer id and epoch.
 
-        A commit or abort raises the producer epoch by one, so the coordinator's epoch is now one
-        larger than the client's. If the client had the largest epoch that a client may
-        receive, the coordinator now has epoch 0 of another id.
+        The coordinator's epoch is then larger by one, or 0 of another id if the client's epoch was
+        the largest.
         """
         m = s.metadata
         return any_of(
@@ -185,10 +169,9 @@ class Clients(Markers):
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
         """True if the coordinator answers the client's EndTxn (commit or abort) with success.
 
-        The coordinator's newest commit or abort must have the outcome `outcome`, and the
-        transaction's producer id and epoch. If the client requested this outcome, the coordinator
-        answers before the markers are written. If the coordinator aborted without a request, as in
-        a fence, it answers after all markers are written.
+        The coordinator's newest decision must have this outcome, and the transaction's producer id
+        and epoch. It answers before the markers are written if the client requested this outcome,
+        and otherwise (a fence) after all markers are written.
         """
         m = s.metadata
         decides = (m.state == PREPARE) & (s.requested[k] == outcome)
@@ -200,8 +183,7 @@ class Clients(Markers):
 
         The client also receives its new producer epoch. Kafka: EndTxnResponse v5 and
         TransactionManager. Simplified: if an answer is lost, the client learns the outcome in a
-        later step. Without the guard `is_done`, a client may receive this answer although the
-        coordinator has not committed or aborted: the claim `answers_are_true` breaks in 5 steps.
+        later step. Without the guard `is_done`, the claim `answers_are_true` breaks in 5 steps.
         """
         when(
             s.owner[k] == i,
@@ -215,9 +197,8 @@ class Clients(Markers):
         s.take_next_epoch(i)
 
     def take_next_epoch(s, i: Instance) -> None:
-        """Gives the instance the producer id and epoch that it has after a commit or abort.
-
-        The epoch is 0 if the coordinator has chosen another producer id.
+        """Gives the instance its producer id and epoch after a commit or abort: epoch 0 if the id
+        is another one.
         """
         m = s.metadata
         s.producer[i].producer_id = m.next_id
@@ -226,7 +207,6 @@ class Clients(Markers):
         )
 
     def is_known(s, k: Transaction) -> Bool:
-        """True if the coordinator accepts the transaction's producer id and epoch."""
         m = s.metadata
         return any_of(
             all_of(s.is_current(k), m.state != PREPARE, m.state != DEAD),
@@ -234,9 +214,8 @@ class Clients(Markers):
         )
 
     def is_turned_away(s) -> Bool:
-        """True if the coordinator is busy, and so answers requests with CONCURRENT_TRANSACTIONS.
-
-        The coordinator checks this before it checks the producer id and epoch.
+        """True if the coordinator is busy. It checks this before it checks the producer id and
+        epoch.
         """
         return s.is_busy()
 
@@ -245,10 +224,9 @@ class Clients(Markers):
         """The coordinator refuses the client's producer id and epoch, and the client closes.
 
         Kafka: PRODUCER_FENCED and INVALID_PRODUCER_ID_MAPPING. Simplified: the error is always
-        fatal. A busy coordinator first turns requests away (`is_turned_away`), and only then
-        compares epochs. A client may begin its next transaction at once, with its new epoch. If the
-        epoch is compared first, a busy coordinator refuses this new epoch, and the variant
-        `epoch-before-pending` breaks the claim `no_instance_fences_itself` in 6 steps.
+        fatal. A client may begin its next transaction at once, with its new epoch. If a busy
+        coordinator compares epochs first (`is_turned_away`), the claim `no_instance_fences_itself`
+        breaks (bug `epoch-before-pending`, 6 steps).
         """
         when(
             s.owner[k] == i,

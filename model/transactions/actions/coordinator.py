@@ -1,16 +1,15 @@
 """The actions of the transaction coordinator: its log has every decision before a client learns it.
 
-The coordinator answers from its metadata, which changes when an append to its log is committed. A
-decision is an entry of this log: a transaction is to be committed or aborted. The transactional id
-is *busy* in two cases: an append is not committed yet, or a decision's markers are not all written
-yet. While it is busy, the coordinator answers requests with CONCURRENT_TRANSACTIONS.
+A *decision* is an entry of this log: a transaction is to be committed or aborted. The transactional
+id is *busy* while an append to the log is not committed, or a decision's markers are not all
+written. The coordinator then answers requests with CONCURRENT_TRANSACTIONS.
 
-When a coordinator fails, a new one reads the log. Appends that were not committed are lost. If the
-log ends with a decision, the new coordinator sends the markers again.
+A new coordinator reads the log; appends that were not committed are lost. If the log ends with a
+decision, it sends the markers again.
 
-A decision moves the producer to the next epoch, and the decision's markers carry that epoch. So
-partitions and the coordinator refuse later requests of the old epoch. When the epochs of a producer
-id run out, the last marker carries the largest epoch. The producer then continues with another id.
+A decision moves the producer to the next epoch, which the markers carry. So partitions and the
+coordinator refuse later requests of the old epoch. When the epochs of a producer id run out, the
+last marker carries the largest epoch, and the producer continues with another id.
 
 Source: KIP-890 part 2 and its TransactionMetadata, TransactionCoordinator; KAFKA-19367;
 KAFKA-20090.
@@ -61,33 +60,29 @@ def no_partition() -> Set[TopicPartition]:
 
 
 class Coordinator(Partitions):
-    """The coordinator of one transactional id, by the rules of transaction version 2."""
-
     # ---- the coordinator's log
 
     def is_appending(s) -> Bool:
         return s.transaction_state.appended != s.transaction_state.committed
 
     def is_busy(s) -> Bool:
-        """True if the coordinator is busy, so it answers requests with CONCURRENT_TRANSACTIONS.
-
-        It is busy while an append to its log is not committed, and while a commit or abort waits
+        """True if an append to the coordinator's log is not committed, or a commit or abort waits
         for its markers.
         """
         return s.is_appending() | (s.metadata.state == PREPARE)
 
     def appends_wait(s) -> bool:
-        """True if an append to the coordinator's log and its commit are two separate steps.
+        """True if an append to the coordinator's log and its commit are two steps, between which
+        the append may be lost.
 
-        Between the two steps, the append may be lost. If the constant `coordinator_failures` is 0,
-        no append can be lost, so every append is committed at once.
+        If the constant `coordinator_failures` is 0, no append can be lost.
         """
         return s.coordinator_failures > 0
 
     def write(s, metadata: Metadata, answering: Instance | Nothing) -> None:
         """Appends transaction metadata to the coordinator's log.
 
-        `answering` is the client that gets an answer when the append is committed, or `nothing`.
+        `answering` gets an answer when the append is committed.
         """
         if s.appends_wait():
             s.transaction_state.appended = metadata
@@ -99,9 +94,8 @@ class Coordinator(Partitions):
     def take_effect(s, metadata: Metadata, answering: Instance | Nothing) -> None:
         """Applies a record of the coordinator's log that is now committed.
 
-        The record becomes the coordinator's metadata. If the record prepares a commit or abort, the
-        coordinator sends the markers. The client `answering`, if any, receives the producer id and
-        epoch of the record.
+        If it prepares a commit or abort, the coordinator sends the markers. The client `answering`
+        receives its producer id and epoch.
         """
         k, decides = metadata.transaction, metadata.state == PREPARE
         s.decided[k] = ite(decides, metadata.outcome, s.decided[k])
@@ -119,11 +113,7 @@ class Coordinator(Partitions):
         s.metadata = metadata
 
     def stamp_of_markers(s, metadata: Metadata) -> Stamp:
-        """Returns the producer id and epoch with which the markers of a commit or abort are
-        written.
-
-        These are the producer id and epoch of `metadata`, the record of the commit or abort.
-        """
+        """Returns the producer id and epoch of the markers: those of the decision `metadata`."""
         return Stamp(producer_id=metadata.producer_id, producer_epoch=metadata.producer_epoch)
 
     @action(fair="weak")
@@ -142,9 +132,9 @@ class Coordinator(Partitions):
         """A new coordinator reads the log; appends that are not committed are lost.
 
         Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: loading is
-        one step. If the log has prepared a commit or abort, the new coordinator sends the markers
-        again, so partitions must accept a marker twice. If a partition refuses the second marker,
-        the variant `refuses-repeated-markers` breaks the claim `markers_are_accepted` in 10 steps.
+        one step. The new coordinator sends the markers of a decision again. If a partition refuses
+        the second marker, the claim `markers_are_accepted` breaks (bug `refuses-repeated-markers`,
+        10 steps).
         """
         when(epoch == s.coordinator_epoch + 1, epoch <= s.coordinator_failures)
         committed = s.transaction_state.committed
@@ -158,7 +148,6 @@ class Coordinator(Partitions):
     # ---- producer ids and epochs
 
     def is_exhausted(s, producer_epoch: ProducerEpoch) -> Bool:
-        """True if the producer epoch is the largest one that a client may receive."""
         return producer_epoch >= s.max_epoch - 1
 
     def take_producer_id(s, needed: Bool) -> ProducerId:
@@ -169,8 +158,8 @@ class Coordinator(Partitions):
         return unused
 
     def next_stamp(s, fresh: Bool) -> Stamp:
-        """Returns the present producer id with its next epoch, or an unused id with epoch 0 if
-        `fresh` is true.
+        """Returns the present producer id with its next epoch, or if `fresh` is true, an unused id
+        with epoch 0.
         """
         m, unused = s.metadata, s.take_producer_id(fresh)
         return Stamp(
@@ -187,9 +176,9 @@ class Coordinator(Partitions):
         """A new instance receives the next epoch, or epoch 0 of a new producer id.
 
         Kafka: TransactionCoordinator.handleInitProducerId. Simplified: the request has no expected
-        producer id or epoch (KIP-360). An ongoing transaction is fenced first. A client that asks
-        again after its transactional id expired must receive no new producer id: the variant
-        `returns-after-expiry` breaks the claim `zombies_write_nothing` in 9 steps.
+        producer id or epoch (KIP-360). An ongoing transaction is fenced first. If a client whose
+        transactional id expired gets a new producer id, the claim `zombies_write_nothing` breaks
+        (bug `returns-after-expiry`, 9 steps).
         """
         m = s.metadata
         when(~s.is_busy(), m.state != ONGOING, s.may_init(i))
@@ -219,7 +208,7 @@ class Coordinator(Partitions):
     ) -> Metadata:
         """Returns metadata with this state, producer id and epoch, and without partitions.
 
-        If `previous_id` is None, the previous producer id is `producer_id`.
+        `previous_id` is by default `producer_id`.
         """
         return Metadata(
             state=state,
@@ -235,17 +224,14 @@ class Coordinator(Partitions):
     # ---- a transaction
 
     def asks_to_add(s, k: Transaction, p: TopicPartition) -> Bool:
-        """True if the leader asks the coordinator to add the partition to the transaction.
-
-        The leader asks when a record has arrived and no transaction of the producer is open in the
-        partition.
+        """True if the leader asks to add the partition: a record has arrived, and no transaction of
+        the producer is open in the partition.
         """
         return s.is_in_flight(p, k) & ~s.is_ongoing(p, k)
 
     def has_added(s, k: Transaction, p: TopicPartition) -> Bool:
-        """True if the transaction is ongoing and the coordinator has added the partition to it.
-
-        The coordinator's metadata must have the transaction's producer id and epoch.
+        """True if the partition is in the ongoing transaction, with the producer id and epoch of
+        `k`, which are the current ones.
         """
         m = s.metadata
         return all_of(m.state == ONGOING, s.is_current(k), m.partitions[p])
@@ -256,10 +242,9 @@ class Coordinator(Partitions):
         transaction.
 
         Kafka: TransactionCoordinator.handleAddPartitionsToTransaction. Simplified: one partition
-        per request. The partition's leader may append only after this action. The coordinator
-        first checks whether it is busy (`is_busy`), and then checks the epoch. With the checks in
-        the other order, the variant `epoch-before-pending` breaks the claim
-        `no_instance_fences_itself` in 6 steps.
+        per request. The partition's leader may append only afterwards. If the epoch is checked
+        before `is_busy`, the claim `no_instance_fences_itself` breaks (bug `epoch-before-pending`,
+        6 steps).
         """
         m = s.metadata
         when(
@@ -287,7 +272,6 @@ class Coordinator(Partitions):
         k: Transaction,
         partitions: Set[TopicPartition],
     ) -> Metadata:
-        """Returns metadata with the ongoing transaction `k`, which has these partitions."""
         return Metadata(
             state=ONGOING,
             outcome=Outcome(0),
@@ -300,12 +284,10 @@ class Coordinator(Partitions):
         )
 
     def vouches(s, k: Transaction, p: TopicPartition) -> Bool:
-        """True if the coordinator confirms that partition `p` is in the transaction.
+        """True if the coordinator confirms to the leader of `p` that `p` is in the transaction.
 
-        The leader of `p` asks the coordinator for this. The coordinator confirms it even while an
-        append to the coordinator's log is not committed yet. Without this rule, the variant
-        `confirms-when-idle` breaks the claim `added_partitions_are_confirmed` in 6 steps
-        (KAFKA-14904).
+        It does so even while an append is not committed. Without this rule, the claim
+        `added_partitions_are_confirmed` breaks (bug `confirms-when-idle`, 6 steps; KAFKA-14904).
         """
         return s.has_added(k, p)
 
@@ -317,8 +299,8 @@ class Coordinator(Partitions):
         Kafka: AddPartitionsToTxnManager, and
         ProducerStateManager.maybeCreateVerificationStateEntry. Simplified: request and answer are
         one step. The verification (in Kafka a *verification guard*) is valid until the producer's
-        next record or marker (`keeps_guard`). Without this action's guard that the coordinator
-        confirms the transaction, the claim `no_hanging_transaction` breaks in 6 steps.
+        next record or marker (`keeps_guard`). Without the guard that the coordinator confirms the
+        transaction, the claim `no_hanging_transaction` breaks in 6 steps.
         """
         stamp = s.stamp[k]
         when(
@@ -332,16 +314,14 @@ class Coordinator(Partitions):
     # ---- decisions
 
     def ends_epochs(s) -> Bool:
-        """True if the next commit or abort will use the largest epoch of the producer id.
-
-        After this commit or abort, the producer gets another producer id.
+        """True if the next commit or abort uses the last epoch of the producer id, so that the
+        producer gets another id.
         """
         return s.is_exhausted(s.metadata.producer_epoch)
 
     def epoch_of_decision(s) -> ProducerEpoch:
-        """Returns the producer epoch of a commit or abort, which its markers carry too.
-
-        It is the producer's epoch plus 1.
+        """Returns the producer epoch of a commit or abort and its markers: the producer's epoch
+        plus 1.
         """
         return s.metadata.producer_epoch + 1
 
@@ -350,8 +330,7 @@ class Coordinator(Partitions):
     ) -> None:
         """Appends the commit or abort of the transaction to the coordinator's log.
 
-        The markers of the transaction carry `producer_epoch`. `last` is true if this is the last
-        epoch of the producer id, so that the producer gets another id.
+        The markers carry `producer_epoch`. `last` is true if the producer then gets another id.
         """
         m, unused = s.metadata, s.take_producer_id(last)
         opened = m.state == ONGOING  # else the client aborts an empty transaction
@@ -370,8 +349,8 @@ class Coordinator(Partitions):
         )
 
     def may_fence(s) -> Bool:
-        """True if the coordinator may abort the transaction: it is not busy, and the transaction is
-        ongoing.
+        """True if the coordinator may abort the transaction: it is ongoing, and the coordinator is
+        not busy.
         """
         return ~s.is_busy() & (s.metadata.state == ONGOING)
 
@@ -380,10 +359,9 @@ class Coordinator(Partitions):
         """The coordinator aborts an ongoing transaction: it timed out, or a new instance started.
 
         Kafka: TransactionCoordinator.handleInitProducerId (fence) and abortTimedOutTransactions.
-        Simplified: this may happen at any time. A fence raises the epoch by 1. The variant
-        `fences-twice` raises the epoch by 2, and breaks the claim `epochs_stay_in_range` in 9
-        steps. If the epochs of the producer id run out, the producer gets another id. The variant
-        `fence-keeps-id` keeps the id, and breaks the claim `epochs_stay_in_range` in 12 steps.
+        Simplified: at any time. A fence raises the epoch by 1; if it raises the epoch by 2, the
+        claim `epochs_stay_in_range` breaks (bug `fences-twice`, 9 steps). If the epochs run out and
+        the producer gets no other id, the same claim breaks (bug `fence-keeps-id`, 12 steps).
         """
         when(s.may_fence())
         s.prepare(s.metadata.transaction, ABORT, s.epoch_of_decision(), s.ends_epochs())

@@ -1,8 +1,7 @@
 """The actions of markers: partitions append them, then the coordinator completes the transaction.
 
-After the coordinator has decided to commit or abort, it sends markers until every partition has
-appended one. So a marker may arrive twice: a delayed copy of it may arrive during a later
-transaction.
+The coordinator sends a marker until every partition has appended it. So a delayed copy may arrive
+during a later transaction.
 
 Source: KIP-98; KIP-890; KAFKA-19446.
 """
@@ -34,17 +33,14 @@ from model.transactions.state import (
 
 
 class Markers(Coordinator):
-    """The actions that append markers and complete a transaction, in transaction version 2."""
-
     @action(fair="weak")
     def write_marker(s, p: TopicPartition, k: Transaction) -> None:
         """A partition appends the marker of a transaction that the coordinator has prepared to
         commit or abort.
 
         Kafka: TransactionMarkerChannelManager, WriteTxnMarkers. Simplified: sending, appending and
-        confirming are one step. Kafka's coordinator sends the marker until the partition confirms
-        it; a repeated marker is the action `write_late_marker`. Every claim also holds without the
-        guard that the coordinator has prepared a commit or abort.
+        confirming are one step; a repeated marker is the action `write_late_marker`. Every claim
+        also holds without the guard that the coordinator has prepared a commit or abort.
         """
         epoch, end = s.coordinator_epoch, s.log[p].end_offset
         when(
@@ -59,9 +55,8 @@ class Markers(Coordinator):
         """A partition appends a marker that is delivered again, or that a failed coordinator sent.
 
         Kafka: WriteTxnMarkers has no deduplication of its own. Simplified: per coordinator epoch,
-        each partition appends at most two copies of a transaction's marker. If partitions accept a
-        marker of an old transaction, it closes the next transaction: the variant `lax-markers`
-        breaks the claim `markers_close_their_own` in 14 steps (KAFKA-19446).
+        at most two copies of a marker. If the marker of an old transaction closes the next one, the
+        claim `markers_close_their_own` breaks (version `lax-markers`, 14 steps; KAFKA-19446).
         """
         when(true if s.markers_late else false)
         old = count(
@@ -80,8 +75,8 @@ class Markers(Coordinator):
         """The coordinator completes a transaction after every partition has committed its marker.
 
         Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
-        sees the partitions' logs. Without the guard that every partition has committed its marker,
-        the claim `no_hanging_transaction` breaks in 12 steps.
+        sees the partitions' logs. Without the guard on the markers, the claim
+        `no_hanging_transaction` breaks in 12 steps.
         """
         m = s.metadata
         rotates = m.next_id != m.producer_id

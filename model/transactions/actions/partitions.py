@@ -1,12 +1,10 @@
 """The actions of partitions: their leaders append records and markers, and readers read.
 
-A leader knows a producer by the records in its log. Only the list of verified transactions is in
-its memory. An entry of this list is a *guard*: it permits the leader to append records of one
-transaction. The next record or marker of the same producer removes the guard.
+A leader knows a producer by the records in its log. Only verified transactions (in Kafka,
+*verification guards*) are in its memory. The producer's next record or marker ends a verification.
 
-A reader of committed data stops at the *last stable offset*. This is the offset of the first record
-whose transaction is still open, or whose marker is not yet committed. An index lists the aborted
-records below this offset.
+A reader of committed data stops at the *last stable offset*: the offset of the first record whose
+transaction is open, or whose marker is not committed. An index lists the aborted records below it.
 
 Source: KIP-98; KIP-890 part 1; KIP-1228; KAFKA-14884; KAFKA-18654; KAFKA-19999.
 Simplified: a transaction sends one record to a partition. A record is not appended twice; the spec
@@ -44,8 +42,6 @@ from model.transactions.state import (
 
 
 class Partitions(State):
-    """The actions of partitions: appends, markers and leader changes, as in Kafka 4.2."""
-
     # ---- predicates over a log
 
     def is_record(s, p: TopicPartition, o: Offset) -> Bool:
@@ -68,8 +64,8 @@ class Partitions(State):
         )
 
     def is_open(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if no marker follows the record at the offset, so the transaction of the record is
-        open.
+        """True if the record's transaction is open: no marker of the same producer follows the
+        record.
         """
         return s.is_record(p, o) & ~s.is_closed_below(p, o, s.log[p].end_offset)
 
@@ -77,7 +73,6 @@ class Partitions(State):
         return exists(s.is_of(p, o, producer_id) & s.is_open(p, o) for o in Offset)
 
     def has_seen(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
-        """True if the log has a record or marker of this producer id and epoch."""
         return exists(
             s.is_of(p, o, i) & (s.log[p].record[o].producer_epoch == producer_epoch) for o in Offset
         )
@@ -93,8 +88,8 @@ class Partitions(State):
     def is_ongoing(s, p: TopicPartition, k: Transaction) -> Bool:
         """True if the partition has an open transaction with the producer id and epoch of `k`.
 
-        Then the leader needs no verification. Without the comparison of epochs, the variant
-        `ongoing-by-id` breaks the claim `markers_close_their_own` in 12 steps.
+        Then the leader needs no verification. Without the comparison of epochs, the claim
+        `markers_close_their_own` breaks (bug `ongoing-by-id`, 12 steps).
         """
         stamp = s.stamp[k]
         open_here = s.has_open(p, stamp.producer_id)
@@ -107,13 +102,11 @@ class Partitions(State):
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
         """True if the partition accepts a marker of this producer id and epoch.
 
-        The partition refuses a marker if its log has a larger epoch of the producer id. It also
-        refuses a late marker of an earlier transaction. A marker is late if the log already has its
-        epoch and the producer has an open transaction in the partition. Before Kafka 4.2,
-        partitions accept late markers. The variant `lax-markers` does so too, and breaks the claim
-        `markers_close_their_own` in 14 steps. A repeated marker that is not late must be accepted.
-        The variant `refuses-repeated-markers` refuses it, and breaks the claim
-        `markers_are_accepted` in 10 steps.
+        The log must have no larger epoch of the producer id. If it has the marker's epoch, no
+        transaction of the producer may be open; otherwise the marker is late. Up to Kafka 4.1, late
+        markers are accepted, and the claim `markers_close_their_own` breaks (version `lax-markers`,
+        14 steps). If a repeated marker is refused, the claim `markers_are_accepted` breaks (bug
+        `refuses-repeated-markers`, 10 steps).
         """
         return all_of(
             ~s.fences(p, i, producer_epoch),
@@ -121,26 +114,25 @@ class Partitions(State):
         )
 
     def keeps_guard(s, k: Transaction, producer_id: ProducerId) -> Bool:
-        """True if a transaction stays verified after an append by this producer id.
+        """True if a transaction stays verified after an append by this producer id: it is not the
+        transaction's own.
 
-        An append by the transaction's own producer id ends its verification (a *guard*); other
-        appends do not. Without this rule, the variant `keeps-guard` breaks the claim
-        `no_hanging_transaction` in 9 steps (KAFKA-14884).
+        Without this rule, the claim `no_hanging_transaction` breaks (bug `keeps-guard`, 9 steps;
+        KAFKA-14884).
         """
         return s.stamp[k].producer_id != producer_id
 
     def refusal(s, p: TopicPartition, k: Transaction) -> Error:
-        """Returns the error for a record whose producer epoch is too old: always FENCED.
-
-        Even an unverified transaction gets this error, because the leader checks the epoch first.
+        """Returns the error for a record with an old epoch: always FENCED, even if the transaction
+        is not verified.
         """
         return FENCED
 
     def may_lead_with(s, p: TopicPartition, end: Offset) -> Bool:
         """True if a new leader whose log ends at `end` has every committed record.
 
-        Without this rule (an unclean election), the variant `unclean-election` breaks the claim
-        `no_hanging_transaction` in 10 steps.
+        Without this rule, the claim `no_hanging_transaction` breaks (bug `unclean-election`, 10
+        steps).
         """
         return s.log[p].high_watermark <= end
 
@@ -162,7 +154,7 @@ class Partitions(State):
         """True if the client sent the record and the log does not have it yet.
 
         If the constant `records_late` is false, no record is in flight after the client has asked
-        to end the transaction.
+        to end.
         """
         sent = s.sent[k][p] & ~s.has_record(p, k)
         return sent if s.records_late else sent & s.is_waiting(k)
@@ -172,9 +164,8 @@ class Partitions(State):
         """The leader appends a record of a transaction that is open in the partition or verified.
 
         Kafka: ProducerAppendInfo.append, UnifiedLog.append. Simplified: one record per transaction
-        and partition, no sequences. Without verification (before Kafka 3.6), a late record opens a
-        transaction that never ends: the variant `v1` breaks the claim `no_hanging_transaction` in
-        8 steps.
+        and partition, no sequences. Without verification, a late record opens a transaction that
+        never ends, and the claim `no_hanging_transaction` breaks (version `v1`, 8 steps).
         """
         stamp = s.stamp[k]
         when(
@@ -199,9 +190,9 @@ class Partitions(State):
         """The leader refuses a record with an old epoch, and the client closes.
 
         Kafka: ProducerAppendInfo.checkProducerEpoch, INVALID_PRODUCER_EPOCH. Simplified: the error
-        is always fatal. If the leader first checks whether the coordinator has confirmed the
-        transaction (KIP-890), a fenced producer gets another error. Then the variant
-        `guard-before-epoch` breaks the claim `the_fenced_get_a_fencing_error` in 7 steps.
+        is always fatal. If the leader checks the verification first, a fenced producer gets another
+        error, and the claim `the_fenced_get_a_fencing_error` breaks (bug `guard-before-epoch`, 7
+        steps).
         """
         stamp = s.stamp[k]
         when(
@@ -214,9 +205,8 @@ class Partitions(State):
         s.producer[i].error = s.refusal(p, k)
 
     def first_open(s, p: TopicPartition, producer_id: ProducerId) -> Offset:
-        """Returns the offset of the producer's first record in an open transaction.
-
-        Returns the end offset if the producer has no open transaction.
+        """Returns the offset of the producer's first record in an open transaction, or the end
+        offset.
         """
         return first(
             Offset,
@@ -235,10 +225,7 @@ class Partitions(State):
         )
 
     def put_marker(s, p: TopicPartition, k: Transaction, epoch: CoordinatorEpoch) -> None:
-        """Appends the transaction's marker, if the partition accepts it.
-
-        The marker comes from the coordinator with the coordinator epoch `epoch`.
-        """
+        """Appends the transaction's marker, if the partition accepts it."""
         stamp, outcome = s.marker_stamp[k], s.decided[k]
         when(
             s.marker_sent[k][epoch],
@@ -262,9 +249,8 @@ class Partitions(State):
     def has_marker(
         s, p: TopicPartition, k: Transaction, epoch: CoordinatorEpoch, end: Offset
     ) -> Bool:
-        """True if the log has a marker of the transaction below the offset `end`.
-
-        The marker must come from the coordinator with the coordinator epoch `epoch`.
+        """True if the log has a marker of the transaction, sent with this coordinator epoch, below
+        `end`.
         """
         return exists(
             all_of(
@@ -282,9 +268,9 @@ class Partitions(State):
     def advance_high_watermark(s, p: TopicPartition) -> None:
         """The partition's high watermark grows by one record, which is then committed.
 
-        Kafka: Partition.maybeIncrementLeaderHW. Simplified: replication is only this action; the
-        spec `replication` models the rest. Without the guard that the high watermark is below the
-        end of the log, the claim `stable_offsets_do_not_go_back` breaks in 9 steps.
+        Kafka: Partition.maybeIncrementLeaderHW. Simplified: this action is all of replication; the
+        spec `replication` has the rest. Without the guard that the high watermark stays in the log,
+        the claim `stable_offsets_do_not_go_back` breaks in 9 steps.
         """
         when(s.log[p].high_watermark < s.log[p].end_offset)
         s.log[p].high_watermark = s.log[p].high_watermark + 1
@@ -294,9 +280,9 @@ class Partitions(State):
         """Another replica becomes leader: records that it lacks are truncated, and it has not
         verified any transaction yet.
 
-        Kafka: Partition.makeLeader; the verification state is in ProducerStateManager's memory.
-        Simplified: the new leader's log is a prefix with all committed records (`may_lead_with`).
-        Without this guard, the claim `stable_offsets_do_not_go_back` breaks in 11 steps.
+        Kafka: Partition.makeLeader; ProducerStateManager keeps verifications in memory. Simplified:
+        the new leader's log is a prefix with all committed records (`may_lead_with`). Without this
+        guard, the claim `stable_offsets_do_not_go_back` breaks in 11 steps.
         """
         when(
             s.leader_epoch[p] < s.leader_changes,
@@ -317,10 +303,9 @@ class Partitions(State):
         """Returns the offset of the first record whose transaction has no marker below the high
         watermark.
 
-        The record itself must be below the high watermark; without such a record, returns the high
-        watermark. A marker above the high watermark must not count, because a new leader may lack
-        it: the variant `stable-at-first-open` breaks the claim `stable_offsets_do_not_go_back` in
-        10 steps (KAFKA-5121).
+        Without such a record, returns the high watermark. If markers above the high watermark
+        count, which a new leader may lack, the claim `stable_offsets_do_not_go_back` breaks (bug
+        `stable-at-first-open`, 10 steps; KAFKA-5121).
         """
         end = s.log[p].high_watermark
         return first(
@@ -334,8 +319,8 @@ class Partitions(State):
         return s.last_stable_offset(p)
 
     def is_dropped(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if the index of aborted transactions covers the record: read_committed consumers
-        drop it.
+        """True if the index of aborted transactions has the record, so that read_committed
+        consumers drop it.
         """
         producer_id = s.log[p].record[o].producer_id
         return exists(

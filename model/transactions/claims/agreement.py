@@ -42,19 +42,12 @@ FOLLOWS = (  # state of a transactional id, and a state that may follow
 
 
 class Agreement(Clients):
-    """Claims that the coordinator and the partitions agree on each transaction, and claims about
-    fencing.
-
-    Other claims use the predicates of this class too.
-    """
+    """Claims about agreement and fencing, and predicates of other claims."""
 
     # ---- predicates
 
     def closed_as(s, p: TopicPartition, o: Offset, outcome: Outcome) -> Bool:
-        """True if the record's transaction ended with the outcome `outcome`: commit or abort.
-
-        The outcome is that of the producer's first marker after the record.
-        """
+        """True if the producer's first marker after the record has the outcome `outcome`."""
         return exists(
             all_of(
                 s.closes(p, m, o),
@@ -64,9 +57,8 @@ class Agreement(Clients):
         )
 
     def closes(s, p: TopicPartition, m: Offset, o: Offset) -> Bool:
-        """True if the marker at offset `m` closes the transaction of the record at offset `o`.
-
-        The first marker of the record's producer after the record closes the transaction.
+        """True if the marker at offset `m` is the first one of the producer after the record at
+        offset `o`.
         """
         return all_of(
             o < m,
@@ -254,7 +246,7 @@ class Agreement(Clients):
     def epochs_stay_in_range(s) -> Bool:
         """No producer epoch exceeds the maximum of 32767, and no client receives this maximum.
 
-        Only markers may carry the maximum. In the spec, the constant `max_epoch` stands for 32767.
+        Markers may carry it. The constant `max_epoch` stands for 32767.
         """
         return all_of(
             s.metadata.producer_epoch <= s.max_epoch,

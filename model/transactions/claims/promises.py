@@ -37,10 +37,6 @@ from model.transactions.state import (
 
 
 class TransactionsClaims(Agreement):
-    """All claims about transactions: promises to clients and readers, and agreement between
-    servers.
-    """
-
     # ---- promises to clients
 
     @invariant
@@ -78,9 +74,8 @@ class TransactionsClaims(Agreement):
         )
 
     def may_be_fenced(s, i: Instance) -> Bool:
-        """True if there is a reason to fence the instance.
-
-        The reason is a newer instance, a timeout, or an expired transactional id.
+        """True if the instance may be fenced: by a newer instance, a timeout, or an expired
+        transactional id.
         """
         return any_of(
             exists((i < j) & (s.producer[j].producer_id != nothing) for j in Instance),
@@ -172,10 +167,7 @@ class TransactionsClaims(Agreement):
 
     @liveness
     def open_transactions_close(s, p: TopicPartition, o: Offset) -> Temporal:
-        """Every open transaction in a partition is eventually closed by a marker.
-
-        So no transaction holds back the last stable offset for ever.
-        """
+        """Every open transaction in a partition is eventually closed by a marker."""
         return leads_to(s.is_open(p, o), ~s.is_open(p, o))
 
     # ---- witnesses
