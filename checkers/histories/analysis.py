@@ -1,8 +1,8 @@
 """Analyzes a history without Spark (`analyze`), and defines the verdicts that all engines return.
 
-The assumptions about the history are checked first. If the history breaks an assumption, no anomaly
-is decided: an error of the recorder must never be reported as an error of the broker. A history
-without observations gets the verdict `nothing checked`, not `holds`.
+If the history breaks an assumption, no anomaly is decided: an error of the recorder must never be
+reported as an error of the broker. A history without observations gets the verdict `nothing
+checked`, not `holds`.
 """
 
 from __future__ import annotations
@@ -72,11 +72,10 @@ Outcome = Literal["holds", "violated", "assumptions broken", "nothing checked"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The verdict on one anomaly: `violated` if the history has it.
+    """The verdict on one anomaly: `violated` if the history has it, even if the anomaly is
+    permitted.
 
-    The verdict is `violated` even if the anomaly is permitted, for example under the setting
-    `ww-deps`; then `permitted` is true. If no observation of a client could have revealed the
-    anomaly, the verdict is `not exercised`.
+    If no observation of a client could have revealed the anomaly, the verdict is `not exercised`.
     """
 
     anomaly: Anomaly
@@ -128,9 +127,8 @@ class Analysis:
     def delivery(self) -> Judged | None:
         """Returns the strongest delivery semantics of the history, such as `at-least-once`.
 
-        Skipped records, repeated records, and anomalies that the settings do not permit weaken the
-        semantics. Returns None if no application received a record, or if only some anomalies were
-        checked.
+        Permitted anomalies do not weaken the semantics. Returns None if no application received a
+        record, or if only some anomalies were checked.
         """
         violated = [d for d in self.decisions if d.verdict == "violated" and not d.permitted]
         return judged(self.delivered, (d.anomaly.id for d in violated))
@@ -150,8 +148,7 @@ def analyze(
 ) -> Analysis:
     """Returns the verdicts on these anomalies; without names, on all anomalies.
 
-    Raises UnreadableHistory for a history that cannot be read, and UnknownName for a name that is
-    not the name of an anomaly.
+    Raises UnreadableHistory for a history that cannot be read, and UnknownName.
     """
     chosen = named(anomalies, declared)
     keep_freed()
@@ -167,9 +164,9 @@ def analyze(
 def partitioned(
     history: Location, folder: Path, rows_per_partition: int | None = None
 ) -> tuple[HistoryPartition, ...]:
-    """Returns the partitions of a history on disk, which can be analyzed in parallel.
+    """Returns the partitions of a history on disk; a partition has all rows of its operations.
 
-    Each partition has all rows of its operations. Raises UnreadableHistory.
+    Raises UnreadableHistory.
     """
     # A history that is not Parquet is first written as Parquet into `folder`.
     parts = parquet_parts(history, folder / "read")
@@ -191,10 +188,7 @@ def analysis_of(
     shuffle_partitions: int | None = None,
     decided: Callable[[Decision], None] | None = None,
 ) -> Analysis:
-    """Returns the Analysis of a dataset, with a decision for each of the chosen anomalies.
-
-    The function `decided` is called with each decision.
-    """
+    """Returns the verdicts on a dataset, and calls `decided` with each decision."""
     chosen = tuple(chosen)
     wanted, delivery = deciding.wanted_by(chosen, declared)
     passes: list[PassCost] = []

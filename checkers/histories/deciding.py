@@ -1,11 +1,8 @@
-"""Decides the anomalies of a history: one query plan that checks assumptions, then anomalies.
+"""Decides the anomalies of a history with one query plan, in this process or on Spark.
 
-The plan is the same in this process and on Spark. It first checks that the rows are valid and that
-the assumptions hold. If not, it returns the invalid rows and broken assumptions, and decides no
-anomaly. Otherwise it runs all anomaly checkers in parallel.
-
-If no checker needs the shuffled history, the checkers run together with the checks of rows
-and assumptions, in the same passes over the history.
+The plan first checks that the rows are valid and that the assumptions hold. If they do not, it
+decides no anomaly. Otherwise it runs all anomaly checkers in parallel. If no checker needs the
+shuffled history, the checkers run in the same passes over the history as the first checks.
 """
 
 from __future__ import annotations
@@ -119,9 +116,8 @@ class Decided:
 def wanted_by(chosen: Collection[Anomaly], declared: Declarations) -> tuple[frozenset[str], bool]:
     """Returns the ids of the anomalies to check, and whether to decide delivery semantics.
 
-    The anomalies to check are those in `chosen`. But if a chosen anomaly is a combination of other
-    anomalies, these are checked instead. Delivery semantics depend on all anomalies, so they are
-    decided only if all anomalies are chosen.
+    If a chosen anomaly is a combination of others, these are checked instead. Delivery semantics
+    depend on all anomalies, so they are decided only if all are chosen.
     """
     every = {one.id for one in chosen} >= {one.id for one in named((), declared)}
     return frozenset(name for one in chosen for name in one.made_of or (one.id,)), every
@@ -130,7 +126,7 @@ def wanted_by(chosen: Collection[Anomaly], declared: Declarations) -> tuple[froz
 def cached(
     history: HistoryDataset, wanted: Collection[str], *, delivery: bool = False
 ) -> AbstractContextManager[HistoryDataset]:
-    """Returns the history with a cache of its columns, as a context manager that ends the cache.
+    """Returns the history with a cache of its columns, as a context manager.
 
     The cache uses the disk only if the plan shuffles the history.
     """
@@ -146,13 +142,10 @@ def decide(
     delivery: bool = False,
     observe: Callable[[Pass], None] = unobserved,
 ) -> Decided:
-    """Returns the findings for the wanted anomalies.
+    """Returns the findings for the wanted anomalies, or the violations of broken assumptions.
 
-    If the history breaks an assumption of the analysis, the result has the violations of the
-    assumptions instead.
-
-    With `delivery`, the result also has the delivery semantics of applications. `observe` gets
-    each pass over the history or over its shuffled rows as its argument.
+    With `delivery`, the result also has the delivery semantics of applications. `observe` is called
+    with each pass over the data.
     """
     checkers = _checkers_for({*wanted})
     partitions = shuffle_partitions or 1 + history.rows // ROWS_PER_SHUFFLE_PARTITION
@@ -266,7 +259,7 @@ def _checkers_for(wanted: set[str]) -> list[AnomalyChecker]:
 
 
 def invalid_rows(columns: tuple[str, ...]) -> Stage[pa.Table]:
-    """Returns a query-plan stage that checks `columns` of all rows against the rules of `COLUMNS`.
+    """Checks `columns` of all rows against the rules of `COLUMNS`.
 
     The result has one row per broken rule, with one operation that breaks it.
     """
@@ -276,10 +269,6 @@ def invalid_rows(columns: tuple[str, ...]) -> Stage[pa.Table]:
 
 
 def count_totals() -> Stage[Totals]:
-    """Returns a query-plan stage that counts operations and micro-operations.
-
-    It also finds the start time of the history.
-    """
     kernel = Kernel("counting operations", ("op", "kind", "invoked_ns"), _TOTALS, _count)
     return Stage(Source.OPERATIONS, kernel, Totals.of)
 

@@ -7,7 +7,7 @@ built-in histories:
 - The second has every anomaly, so it also needs the stages that look closer at suspicious rows.
 
 Passes are numbered as in the analysis of the second history. An analysis that needs fewer stages
-may have fewer passes, and then numbers them differently. The names of the stages do not change.
+may number its passes differently.
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ from properties.anomalies.scenes import SCENES, scene
 class PlannedStage:
     """A stage of a query plan: the columns that it reads, and the columns that it returns.
 
-    `shuffled_by` has the parts of the shuffle key. `used_by` names the anomalies that need the
-    stage; if all anomalies need the stage, `used_by` is empty. `is_always` is false if only some
-    histories need the stage.
+    `used_by` names the anomalies that need the stage; it is empty if all need it. `is_always` is
+    false if only some histories need the stage.
     """
 
     name: str

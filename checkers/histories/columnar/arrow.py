@@ -1,9 +1,9 @@
 """Arrow's compute functions for the analysis, and tables of integer columns.
 
 Arrow creates its compute functions on import, so type checkers cannot see them; `compute` is typed
-as `Any`. When PyArrow creates its first array, it imports pandas, if installed. The import lasts a
-third of a second, and the analysis does not need pandas. So this module hides pandas from that
-import; PyArrow tries again when a function needs pandas.
+as `Any`. When PyArrow creates its first array, it imports pandas, which lasts a third of a second.
+The analysis does not need pandas, so this module hides pandas from that import. PyArrow tries again
+when a function needs pandas.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def table_from(schema: pa.Schema, *columns: Ints) -> pa.Table:
 
 
 def as_ints(column: pa.ChunkedArray, null: int = 0) -> Ints:
-    """Returns the column as an int64 array; a null becomes the value of the parameter `null`."""
+    """Returns the column as int64; a null becomes the value of the parameter `null`."""
     if column.null_count:
         column = column.cast(_INT64).fill_null(null)
     numbers: Ints = column.to_numpy().astype(np.int64, copy=False)

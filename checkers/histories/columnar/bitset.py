@@ -5,8 +5,6 @@ Word n stands for the numbers from 64n to 64n+63.
     members 3, 5, 64     word 0: 0b101000     word 1: 0b1
 
 A hundred million consecutive numbers take 12.5 MB, so every Spark task can have a copy of the set.
-To make a set, each task packs the numbers in its part of the data into words (`packed`).
-`Bitset.of` is the union of all these words.
 
 `KeyedWords` has one bitset for each key, such as a topic partition. The words of all bitsets are in
 one column, sorted by their addresses:
@@ -52,8 +50,8 @@ def bit_of(number: Ints) -> Bits:
 def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
     """Returns, for each 64-bit word, the bits of the numbers from `low` to `high - 1`.
 
-    `word` has the index n of each word. Word n has the bits of the numbers from 64n to 64n+63.
-    For example, word 1, low 64 and high 66 give `0b11`.
+    Word n has the bits of the numbers from 64n to 64n+63. For example, word 1, low 64 and high 66
+    give `0b11`.
     """
     begin = word << WORD_BITS
     from_low = _ALL << np.clip(low - begin, 0, LAST_BIT).astype(np.uint64)
@@ -64,25 +62,22 @@ def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
 
 
 def union_of_runs(bits: Bits, starts: Ints) -> Bits:
-    """Returns the bitwise or of the words `bits` in each range of rows.
-
-    `starts` has the first row of each range: the first range begins at row 0, and each range ends
-    where the next one begins.
+    """Returns the bitwise or of the words `bits` in each range of rows; `starts` has the ranges'
+    first rows.
     """
     return np.bitwise_or.reduceat(bits, starts) if len(starts) else bits
 
 
 def count(bits: Bits) -> int:
-    """Returns the number of members of a bitset: the number of set bits, summed over all words."""
+    """Returns the number of members of a bitset."""
     return int(np.bitwise_count(bits).sum())
 
 
 def members(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
-    """Returns, for each number in a set, the row that stores it, and the number.
+    """Returns, for each number in a bitset, the row that stores it, and the number.
 
-    The set is a bitset in rows. A row has n in `word` and 64 bits in `bits`: bit i stands for the
-    number 64n + i. Example: row 0 has word 0 with `0b101000`, and row 1 has word 2 with `0b1`. The
-    results are `[0, 0, 1]` and `[3, 5, 128]`.
+    Example: row 0 has word 0 with `0b101000`, and row 1 has word 2 with `0b1`. The results are `[0,
+    0, 1]` and `[3, 5, 128]`.
     """
     flags = np.unpackbits(bits.view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
     row, bit = np.nonzero(flags)
@@ -104,9 +99,8 @@ def packed(numbers: Ints) -> pa.Table:
 def repeated(words: pa.Table) -> pa.Table:
     """Returns the bitset of the numbers that are in two or more of the bitsets in `words`.
 
-    The table `words` has the rows of all bitsets. Each row has the number of a 64-bit word, and the
-    bits of the word, as in the result of `packed`. Example: two rows of word 0 with the bits
-    `0b101000` and `0b1001` give word 0 with `0b1000`, because only the number 3 is in both bitsets.
+    Example: two rows of word 0 with the bits `0b101000` and `0b1001` give word 0 with `0b1000`,
+    because only the number 3 is in both bitsets.
     """
     order, starts = runs(as_ints(words["word"]))
     bits = as_ints(words["bits"]).view(np.uint64)[order]
@@ -131,10 +125,7 @@ class Bitset:
 
     @classmethod
     def of(cls, words: pa.Table) -> Self:
-        """Returns the union of several bitsets; the table `words` has the rows of all of them.
-
-        Each row has the number of a 64-bit word and its bits, as in the result of `packed`.
-        """
+        """Returns the union of several bitsets; the table `words` has the rows of all of them."""
         number = as_ints(words["word"])
         present = distinct(number)
         if len(present) and present[-1] - present[0] < _GAPS * len(present):
@@ -162,11 +153,7 @@ class Bitset:
 
 @dataclass(frozen=True, slots=True)
 class KeyedWords:
-    """An index of the 64-bit words of many bitsets, one bitset for each key.
-
-    The index finds, for example, the row of word 1 of key 7. This word has the bits of the numbers
-    from 64 to 127.
-    """
+    """An index of the 64-bit words of many bitsets, one bitset for each key."""
 
     keys: Ints  # ascending
     ranks: Ints | None  # the rank of each key in addresses; None: keys have the same order
@@ -174,10 +161,10 @@ class KeyedWords:
     addresses: Ints  # of the words of all keys, ascending
 
     def find(self, key: Ints, word: Ints) -> tuple[Ints, Mask]:
-        """Returns the row of each requested word of 64 bits, and whether the word exists.
+        """Returns the row of each requested word, and whether the word exists.
 
-        `key` [7] and `word` [2] request word 2 of key 7: the bits of the numbers from 128 to 191 in
-        the bitset of key 7. The row of a missing word has no meaning.
+        `key` [7] and `word` [2] request word 2 of key 7: the bits of the numbers from 128 to 191.
+        The row of a missing word has no meaning.
         """
         if not len(self.addresses):
             return np.zeros_like(key), np.zeros(len(key), dtype=np.bool_)
@@ -196,10 +183,9 @@ class KeyedWords:
     def insertion_point(self, key: Ints, starts: Ints, word: Ints) -> Ints:
         """Returns the row of each requested word, or the row at which to insert a missing word.
 
-        `word` has the numbers of the requested words, grouped by key. The words of the key `key[i]`
-        begin at `word[starts[i]]`. Example: `key` [7, 9], `starts` [0, 2] and `word` [0, 1, 4]
-        request the words 0 and 1 of key 7, and the word 4 of key 9. For an unknown key, the result
-        is after all rows.
+        The requested words of the key `key[i]` begin at `word[starts[i]]`. Example: `key` [7, 9],
+        `starts` [0, 2] and `word` [0, 1, 4] request the words 0 and 1 of key 7, and the word 4 of
+        key 9. For an unknown key, the result is after all rows.
         """
         of_key, exists = self._ranks_of(key)
         of_key = np.where(exists, of_key, len(self.keys))  # after all keys
@@ -216,8 +202,8 @@ class KeyedWords:
 def find_near(ascending: Ints, numbers: Ints, guess: Ints) -> tuple[Ints, Mask]:
     """Returns the position of each number in the array `ascending`, and whether it is there.
 
-    The position of a missing number is the position at which to insert it. `guess` has a likely
-    position for each number.
+    A missing number has the position at which to insert it. `guess` has a likely position for each
+    number.
     """
     at = guess.clip(0, len(ascending) - 1)
     found = ascending.take(at) == numbers

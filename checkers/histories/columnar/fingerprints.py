@@ -1,11 +1,10 @@
 """Fingerprints of texts: 64-bit hashes that are compared instead of the texts.
 
-The hash processes a text in pieces of eight bytes, and mixes each piece in by a bijection. So two
-texts of the same length up to eight bytes never collide. Any other two texts collide with a
-probability of 2**-64. A text of more than 4,096 bytes is hashed by BLAKE2b instead.
+The hash mixes in eight bytes at a time by a bijection. So two texts of the same length up to eight
+bytes never collide. Any other two texts collide with a probability of 2**-64. A text of more than
+4,096 bytes is hashed by BLAKE2b instead.
 
-For the rows that an analysis reports, `plan.stage.resolve_fingerprints` reads the texts again, and
-detects collisions.
+For the rows that an analysis reports, the texts are read again, which detects collisions.
 
 Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (the mixing).
 """
@@ -40,10 +39,7 @@ def mixed(words: _Words) -> _Words:
 
 
 def fingerprints(texts: pa.Array, hash_seed: int = 0) -> Ints:
-    """Returns a 64-bit hash of each text, and `NULL` for null.
-
-    With another `hash_seed` the same texts have other hashes.
-    """
+    """Returns a 64-bit hash of each text, and `NULL` for null."""
     texts = texts.cast(pa.large_string())
     numbers = np.zeros(len(texts), dtype=np.int64)
     for first in range(0, len(texts), _AT_ONCE):

@@ -1,9 +1,8 @@
 """Settings of the memory allocator: freed memory is reused and does not fragment.
 
-The analysis allocates and frees arrays of some megabytes all the time. By default, the allocators
-return freed memory to the operating system, which must clear the pages of every new array. At ten
-million rows this costs a tenth of all CPU time. `keep_freed` keeps freed memory in the process; the
-peak memory does not change.
+By default, the allocators return freed memory to the operating system, which must clear the pages
+of every new array. At ten million rows this costs a tenth of all CPU time. `keep_freed` keeps freed
+memory in the process; the peak memory does not change.
 
 The results of the analysis are small, and stay in memory to the end. Between the large arrays, they
 would split the free memory into gaps that are too small for the next large array. So `copied_aside`

@@ -1,5 +1,3 @@
-"""Sets of pairs of numbers, such as the fingerprints (hashes) of a key and a value."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -3,10 +3,9 @@
     group 0    time 1: 5    time 2: 3    time 4: 7
     maxima             5            5            7
 
-Each row of the input has a group, a value and a time. The rows are sorted by group and time. One
-pass then computes, for each row, the highest value of its group up to this row. The pass combines
-group and value into one number, with the group in the high bits. So a maximum never carries over to
-the next group.
+A *position* is the number of a row in the order of group and time. The maxima are computed on one
+number for each row, with the group in the high bits. So a maximum never carries over to the next
+group.
 """
 
 from __future__ import annotations
@@ -38,18 +37,15 @@ class PrefixMaxIndex:
 
     @property
     def reaches(self) -> Ints:
-        """Returns, for each row, the highest value of its group up to and including this row.
-
-        The rows are in the order of group and time.
+        """Returns, for each row in the order of group and time, its group's highest value up to
+        the row.
         """
         return self.reach(np.arange(len(self.rows)))
 
     def reach(self, at: Ints) -> Ints:
         """Returns, for each position in `at`, the highest value of the group up to this position.
 
-        Positions number the rows in the order of group and time. Example: the values 5, 3, 7 of one
-        group give 5, 5, 7. An index from `restricted_to` counts only some rows. The result is
-        NOWHERE if none of the group's rows up to the position counts.
+        The result is NOWHERE if the index is restricted and none of these rows counts.
         """
         rank = self.packed[at] - self.places[at] // len(self.rows) * self.width
         far = rank + self.levels if isinstance(self.levels, int) else self.levels[rank]
@@ -57,12 +53,7 @@ class PrefixMaxIndex:
         return np.where(rank < 0, NOWHERE, far)
 
     def before(self, group: Codes, time_ns: Ints) -> Ints:
-        """Returns, for each pair of a group and a time, the position of the group's latest row
-        before the time.
-
-        Positions number the rows in the order of group and time. If the group has no row before the
-        time, the position is -1.
-        """
+        """Returns the position of the group's latest row before the time; -1 if there is none."""
         facts = len(self.instants)
         if not facts:
             return np.full(len(group), -1, dtype=np.int64)
@@ -88,10 +79,8 @@ class PrefixMaxIndex:
         return replace(self, own=own, packed=np.maximum.accumulate(own))
 
     def exceeded(self, group: Codes, offset: Ints, time_ns: Ints) -> Mask:
-        """Returns a mask: True if the group had a value above `offset` before the time `time_ns`.
-
-        Example: a group has the value 5 at time 1. For the offset 4, the result is True at time 2,
-        and False at time 1.
+        """Returns a mask: True if the group had a value above `offset` before the time
+        `time_ns`.
         """
         facts = len(self.instants)
         if not facts:
@@ -111,18 +100,16 @@ class PrefixMaxIndex:
     def furthest(self, at: Ints) -> Ints:
         """Returns, for each position in `at`, the input row of the group's highest value so far.
 
-        Positions number the rows in the order of group and time. Example: one group has the values
-        5, 3, 7, in this order, in the input rows 0, 1, 2. The positions 0, 1, 2 give the rows 0, 0,
-        2.
+        Example: one group has the values 5, 3, 7, in this order, in the input rows 0, 1, 2. The
+        positions 0, 1, 2 give the rows 0, 0, 2.
         """
         return self.rows[np.searchsorted(self.packed, self.packed[at])]
 
 
 def prefix_max_index(group: Codes, reach: Ints, time_ns: Ints) -> PrefixMaxIndex:
-    """Returns an index that finds the highest value that a group reached up to a point in time.
+    """Returns the index of rows with a group, a value (`reach`) and a time.
 
-    Each input row has a group, a value (`reach`) and a time. The groups are numbered from 0,
-    without gaps.
+    The groups are numbered from 0, without gaps.
     """
     facts = len(reach)
     if not facts:

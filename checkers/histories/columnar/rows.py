@@ -49,8 +49,7 @@ def as_rows(table: pa.Table, row: type[RowT]) -> tuple[RowT, ...]:
 def in_order(table: pa.Table, sizes: np.ndarray[Any, Any] | None = None) -> pa.Table:
     """Returns the table sorted by its scalar columns, from left to right.
 
-    If `sizes` has a number for each row, the rows are sorted by this number before all columns, the
-    largest first.
+    With `sizes`, one number for each row, the rows are first sorted by size, the largest first.
     """
     scalars = [field.name for field in table.schema if not pa.types.is_list(field.type)]
     keys = [(name, "ascending") for name in scalars]
@@ -62,9 +61,8 @@ def in_order(table: pa.Table, sizes: np.ndarray[Any, Any] | None = None) -> pa.T
 
 
 def sizes(table: pa.Table, row: type[Any]) -> np.ndarray[Any, Any]:
-    """Returns the size (severity) of each anomaly in the table; a larger size is a worse anomaly.
-
-    `row` is the dataclass of the anomalies. Its property `size` computes the size.
+    """Returns the property `size` of each anomaly in the table; a larger size is a worse
+    anomaly.
     """
     some = (table.slice(first, _AT_ONCE) for first in range(0, table.num_rows, _AT_ONCE))
     found = (one.size for part in some for one in as_rows(part, row))

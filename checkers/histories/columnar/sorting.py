@@ -1,9 +1,8 @@
 """Sorting and grouping of rows by integer columns, and searching in sorted columns.
 
-Columns are sorted by a stable radix sort, which is several times faster than a sort by comparison.
-It sorts by digits of 16 bits, the lowest digit first. To sort rows by two columns, the two values
-of a row become one number. A code of the first value is in its high digits, and a code of the
-second value in its low digits.
+Columns are sorted by a stable radix sort with digits of 16 bits, which is several times faster than
+a sort by comparison. To sort by two columns, their values become the high and the low digits of one
+number.
 """
 
 from __future__ import annotations
@@ -41,10 +40,9 @@ def bits_needed(count: int) -> int:
 
 
 def stable_order(numbers: Codes, below: int) -> Ints:
-    """Returns the row numbers, sorted by the value of a column; rows with equal values keep their
-    order.
+    """Returns the row numbers, sorted by value; rows with equal values keep their order.
 
-    The values of the column are from 0 to `below - 1`.
+    The values are from 0 to `below - 1`.
     """
     if bits_needed(below) > _DIGITS * _DIGIT_BITS:
         return np.argsort(numbers, kind="stable")
@@ -148,11 +146,8 @@ def run_lengths(starts: Ints, total: int) -> Ints:
 
 
 def runs(*columns: Ints) -> tuple[Ints, Ints]:
-    """Returns an order of the rows in which equal rows are adjacent, and the start of each run.
-
-    The order is an array of row numbers. A run is a range of rows that are equal in all columns;
-    its start is a position in the order. Rows with the same value in the first column are adjacent,
-    sorted by the other columns. The order of the values in the first column is undefined.
+    """Returns the `grouping_order` of the rows, and the position where each run of equal rows
+    starts.
     """
     order = grouping_order(*columns)
     return order, run_starts(*(column[order] for column in columns))
@@ -161,8 +156,7 @@ def runs(*columns: Ints) -> tuple[Ints, Ints]:
 def any_in_run(flags: Mask, starts: Ints) -> Mask:
     """Returns, for each range of rows, True if a row of the range is flagged.
 
-    `flags` has one entry for each row. `starts` has the first row of each range. The first range
-    begins at row 0, and each range ends where the next one begins.
+    `starts` has the first row of each range.
     """
     if not len(starts):
         return flags[:0]
@@ -174,8 +168,7 @@ def any_in_run(flags: Mask, starts: Ints) -> Mask:
 def first_in_run(flags: Mask, starts: Ints) -> Ints:
     """Returns the first flagged row of each range of rows; every range must have a flagged row.
 
-    `flags` has one entry for each row. `starts` has the first row of each range; a range ends where
-    the next one begins.
+    `starts` has the first row of each range.
     """
     before = np.cumsum(flags, dtype=_COUNTER).take(starts) - flags.take(starts)
     return np.flatnonzero(flags).take(before)
@@ -184,17 +177,16 @@ def first_in_run(flags: Mask, starts: Ints) -> Ints:
 def per_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
     """Returns one number per row: equal keys have equal numbers.
 
-    `of` maps rows to their numbers, which may depend on the rows' keys only. To save time, `of`
-    gets one row of each run of equal keys.
+    `of` maps rows to their numbers, which may depend on the keys only. It gets one row of each run
+    of equal keys.
     """
     starts = run_starts(key)
     return np.repeat(of(key[starts]), run_lengths(starts, len(key)))
 
 
 def concatenated_ranges(first: Ints, counts: Ints) -> Ints:
-    """Returns the integers of several ranges, one range after the other.
-
-    Range i has `counts[i]` integers, from `first[i]` on.
+    """Returns the integers of several ranges; range i has `counts[i]` integers, from `first[i]`
+    on.
     """
     numbers = np.repeat(first - (np.cumsum(counts) - counts), counts)
     numbers += np.arange(len(numbers))
@@ -208,8 +200,6 @@ def member(numbers: Ints, ascending: Ints) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class NumberSet:
-    """A set of numbers for fast lookups."""
-
     ascending: Ints
     # A Bloom filter that rejects most other numbers. It is created at the first large lookup, and
     # is not pickled.

@@ -1,7 +1,5 @@
-"""The assumptions about a history: the settings of its recording, unless an option overrides them.
-
-A recorded folder has three settings: the isolation level of its readers, how its consumers got
-their partitions, and whether every log was read to its end.
+"""The assumptions about a history: the settings of its recording, unless an option overrides
+them.
 """
 
 from __future__ import annotations
@@ -27,10 +25,9 @@ def assumptions_of(
     unfinished: bool = False,
     jepsen: bool = False,
 ) -> Declarations:
-    """Returns the assumptions about a history; an option overrides the setting in the history's
-    metadata.
+    """Returns the assumptions about a history; without a history, only the options count.
 
-    If `history` is None, only the options count. Raises UnreadableHistory or InputFault.
+    Raises UnreadableHistory or InputFault.
     """
     metadata = {} if history is None else _metadata(history)
     settings = metadata.get("settings", {})

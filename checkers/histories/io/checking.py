@@ -1,7 +1,6 @@
 """Validates a history against the format, and counts its operations, without an analysis.
 
-A row that breaks a rule of `COLUMNS` is reported with its file, row number and column. The row
-number counts the rows of the file from 1; blank lines of NDJSON are not rows. Only the analysis
+Row numbers count the rows of a file from 1; blank lines of NDJSON are not rows. Only the analysis
 checks rules about several rows, such as the order of times.
 """
 
@@ -38,10 +37,9 @@ class Checked:
 
 
 def check(history: Location) -> Checked:
-    """Reads the whole history; returns its counts and the rows that break a rule of the format.
+    """Returns the counts of the whole history and the rows that break a rule of the format.
 
-    Raises UnreadableHistory or UnreadableLocation if a file is unreadable, or does not have the
-    columns of a history.
+    Raises UnreadableHistory or UnreadableLocation if a file is unreadable, or lacks a column.
     """
     files = _files(history)
     functions, kinds, broken = Counter[str](), Counter[str](), list[str]()
@@ -80,9 +78,8 @@ def _files(history: Location) -> list[tuple[Reader, Place]]:
 
 
 def lines(checked: Checked) -> Iterator[str]:
-    """Yields three lines of text: the numbers of files, operations and rows.
-
-    The operations are also counted by function (`f`), and the rows by kind of micro-operation.
+    """Yields three lines of text: the numbers of files, of operations by function, and of rows
+    by kind.
     """
     yield f"files       {checked.files:,}"
     yield f"operations  {checked.operations:,}{_each(checked.by_function)}"

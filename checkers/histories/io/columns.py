@@ -1,5 +1,4 @@
-"""Checks the columns of a history file: the file has every column of the format, and no other
-column.
+"""Checks that a history file has every column of the format, and no other column.
 
 The columns that are new in version 2 of the format may be missing.
 """

@@ -1,7 +1,7 @@
 """Converts any history to the recorder's format: a folder of `history.json` and Parquet parts.
 
 A column or field that the format does not have is left out, and counted. Every row is checked
-against the format. The order of rows does not change; the analysis sorts them if necessary.
+against the format. The order of rows does not change.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ class Converted:
 def convert(history: Location, folder: Path) -> Converted:
     """Converts the history into a new folder, which appears only when it is complete.
 
-    Raises InputFault if the folder exists. Raises UnreadableHistory or UnreadableLocation if the
-    history cannot be read.
+    Raises InputFault if the folder exists, and UnreadableHistory or UnreadableLocation.
     """
     unmapped = Counter[str]()
     rows = parts = 0

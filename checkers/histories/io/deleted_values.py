@@ -4,8 +4,7 @@ A delete file names some columns, and lists combinations of their values. A row 
 deleted if it has such a combination, and if the data file is older than the delete file. A null
 equals a null.
 
-The values of each column have numbers, and so has each combination of the first columns' values.
-So a row is looked up column by column, in sorted arrays of integers:
+A row is looked up column by column, in sorted arrays of integers:
 
     delete file      (a, 1)  (a, 2)  (b, 2)
     first column     values a b        combinations a: 0, b: 1
@@ -29,10 +28,7 @@ from checkers.histories.columnar.sorting import Mask
 
 @dataclass(frozen=True, slots=True)
 class TypedColumn:
-    """A column of a table: its field id, its name, and a type.
-
-    Before the column's values are compared with deleted values, both are converted to this type.
-    """
+    """A column of a table, with the type in which its values are compared with deleted values."""
 
     number: int
     name: str
@@ -43,13 +39,11 @@ class TypedColumn:
 class DeletedValues:
     """The values that deleted rows have in `columns`, as arrays in which a row can be looked up.
 
-    `levels` has two arrays for each column: the distinct values of the column, and the sorted codes
-    of combinations. A combination has one value of this column and of each earlier column. The code
-    of a combination is `p * n + v`. `p` is the index of the combination without this column, in the
-    codes of the column before. `n` is the number of distinct values of this column, and `v` is the
-    index of the value. For the first column, `p` is 0.
-
-    `newest` has the highest sequence number of a delete file for each combination of all columns.
+    `levels` has two arrays for each column: its distinct values, and the sorted codes of
+    combinations with the columns before. The code of a combination is `p * n + v`: `p` is the index
+    of the combination without this column (0 for the first column), `n` is the number of distinct
+    values, and `v` is the index of the value. `newest` has, for each combination of all columns,
+    the highest sequence number of a delete file.
     """
 
     columns: tuple[TypedColumn, ...]
@@ -60,10 +54,9 @@ class DeletedValues:
     def of(
         cls, columns: tuple[TypedColumn, ...], rows: pa.Table, sequences: Ints
     ) -> DeletedValues | None:
-        """Returns the values of `rows`, or None if there are no rows.
+        """Returns the values of `rows` of delete files, or None if there are no rows.
 
-        `rows` has the rows of Iceberg's equality delete files, with the columns in the order of
-        `columns`. `sequences` has, for each row, the sequence number of its delete file.
+        `sequences` has, for each row, the sequence number of its delete file.
         """
         if not rows.num_rows:
             return None
@@ -81,8 +74,7 @@ class DeletedValues:
     def are_in(self, columns: Sequence[pa.ChunkedArray], sequence: int) -> Mask:
         """Returns True for each row that is deleted.
 
-        `columns` has the rows' values, in the order of this object's columns. `sequence` is the
-        sequence number of the rows' data file.
+        `columns` has the rows' values; `sequence` is the sequence number of their data file.
         """
         combination = np.zeros(len(columns[0]), np.int64)
         found = np.ones(len(columns[0]), np.bool_)
@@ -95,9 +87,7 @@ class DeletedValues:
 
 
 def _numbers(column: pa.ChunkedArray, values: pa.Array) -> Ints:
-    """Returns the position in `values` of each value of the column; -1 if `values` lacks the
-    value.
-    """
+    """Returns the position in `values` of each value of the column; -1 if there is none."""
     found = compute.index_in(column, value_set=values).fill_null(-1)
     numbers: Ints = found.to_numpy().astype(np.int64)
     return numbers

@@ -7,10 +7,9 @@
 A version is a commit: its file has one action on each line. `add` adds a file to the table,
 `remove` removes it, `metaData` sets the schema and the properties, and `protocol` sets what a
 reader must support. A checkpoint has all actions that are in force at its version, so older commits
-may be deleted. The files that are in force at a version are one history.
+may be deleted.
 
-Some features change the rows of a file, or the names of its columns. A table that uses such a
-feature is refused, and the error names the feature.
+A table is refused if it uses a feature that changes the rows of a file or the names of its columns.
 
 Source: the Delta transaction log protocol, github.com/delta-io/delta, PROTOCOL.md.
 Simplified: compacted commits (`12.15.compacted.json`) are not read; the commits have the same
@@ -55,8 +54,8 @@ _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 class Snapshot:
     """The files, the metadata and the protocol of a Delta table at some version of its log.
 
-    `files` maps the path of each file to the text of its deletion vector, or to None. A deletion
-    vector names the deleted rows of a file.
+    `files` maps each path to the text of the file's deletion vector, or to None. A deletion vector
+    names the deleted rows of a file.
     """
 
     files: dict[str, str | None] = field(default_factory=dict[str, str | None])
@@ -64,10 +63,8 @@ class Snapshot:
     protocol: Mapping[str, Any] | None = None
 
     def apply(self, action: object) -> None:
-        """Applies one action of the table's log to the snapshot.
-
-        Only `add`, `remove`, `metaData` and `protocol` change the snapshot. Raises ValueError if
-        such an action lacks a field, or has a field of a wrong type.
+        """Applies one action of the table's log to the snapshot; raises ValueError for a
+        malformed action.
         """
         match action:
             case {"add": {"path": str(path)} as of_file} if unquote(path).isprintable():

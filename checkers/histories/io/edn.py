@@ -2,8 +2,7 @@ r"""A parser of EDN, Clojure's data notation; it reads line by line.
 
 nil becomes None, and integers become ints. Vectors and lists become lists, and maps become dicts.
 Every other scalar becomes a text in a canonical notation, such as `:a`, `"a"`, `a`, `\a`, `1.0` and
-`true`. Two such texts are equal exactly if the scalars are equal. The function `text` returns the
-canonical notation of any form.
+`true`. Two such texts are equal exactly if the scalars are equal.
 
 Source: the EDN format, github.com/edn-format/edn.
 Simplified: a list equals a vector, as in Clojure; numbers with `M` keep their digits.
@@ -50,7 +49,7 @@ Form = Any  # None, int, str, list[Form], dict[None | int | str, Form], EdnSet o
 
 
 class NotEdn(ValueError):
-    """Raised if a text is not EDN; the message starts with the line and the column, from 1."""
+    """A text that is not EDN; the message starts with the line and the column, from 1."""
 
     def __init__(self, line: int, column: int, fault: str) -> None:
         super().__init__(f"line {line}, column {column}: {fault}")
@@ -110,10 +109,7 @@ class Reader:
 
     @property
     def is_between_forms(self) -> bool:
-        """Returns True if the lines that were read end with a complete EDN form.
-
-        If one list or vector encloses the whole text, its elements count as forms.
-        """
+        """Returns True if the lines that were read end with a complete EDN form."""
         return not self._string and (not self._stack or _is_around(self._stack))
 
     def read(self, number: int, line: str) -> Iterator[Form]:

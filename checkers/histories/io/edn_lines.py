@@ -1,8 +1,8 @@
 """A fast EDN reader for files in which most lines hold one whole map each.
 
-The reader translates such a line to JSON, and decodes it with Python's JSON decoder, which is
-compiled and strict. Blanks become commas, and a map becomes an object with one entry, so `{:a [1
-2]}` is `{"": [":a",[1,2]]}`. If the result is not valid JSON, `edn.Reader` parses the line instead.
+The reader translates such a line to JSON, and decodes it with Python's compiled JSON decoder.
+Blanks become commas, and a map becomes an object with one entry, so `{:a [1 2]}` is `{"":
+[":a",[1,2]]}`. If the result is not valid JSON, `edn.Reader` parses the line instead.
 
 Simplified: a line with an escape, a float, a set, a tag or a comment goes to the slow reader.
 """
@@ -37,13 +37,13 @@ _IN_JSON: Final = _JsonScalars()
 
 
 class _NotJson(ValueError):
-    """Raised if a line cannot be translated to JSON; only the slow reader can parse such a line."""
+    """A line that cannot be translated to JSON; only the slow reader can parse it."""
 
 
 def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
-    """Yields each EDN form with the number of its last line, as `edn.entries` does; raises NotEdn.
+    """Yields each EDN form with the number of its last line; raises NotEdn.
 
-    This function is several times faster than `edn.entries` for lines that hold one map each.
+    Several times faster than `edn.entries` for lines that hold one map each.
     """
     reader = Reader()
     for number, line in enumerate(lines, 1):
@@ -58,10 +58,9 @@ def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
 
 
 def as_map(line: str) -> Form:
-    """Returns the EDN map that is on this line.
+    """Returns the EDN map that is on this line, parsed as JSON.
 
-    The line is translated to JSON and parsed. Raises ValueError, TypeError or RecursionError if
-    this is not possible.
+    Raises ValueError, TypeError or RecursionError if this is not possible.
     """
     if line[:1] != "{" or _SLOW_ONLY.search(line):
         raise _NotJson

@@ -6,7 +6,7 @@
 The file is in the folder of the history. Times are on the clock of the history, in ascending order.
 A `start` or `restart` ends a kill, a clean stop or a power loss of the node. A `resume` ends a
 pause, and a `heal` ends an isolation. Reports draw the faults. No verdict depends on them, because
-a fault justifies no anomaly. A history without this file has no faults.
+a fault justifies no anomaly.
 """
 
 from __future__ import annotations
@@ -53,9 +53,10 @@ def write_faults(folder: Path, steps: Iterable[Step]) -> None:
 
 
 def faults(history: Location) -> tuple[Fault, ...]:
-    """Returns the faults of a recorded folder, ordered by their start; raises UnreadableHistory.
+    """Returns the faults of a recorded folder, ordered by their start; empty without
+    `faults.ndjson`.
 
-    The result is empty if the folder has no `faults.ndjson`.
+    Raises UnreadableHistory.
     """
     path = file_in_history(history, FILE)
     return paired(_steps(path)) if path is not None else ()
@@ -64,7 +65,7 @@ def faults(history: Location) -> tuple[Fault, ...]:
 def paired(steps: Iterable[Step]) -> tuple[Fault, ...]:
     """Returns the faults that the steps begin, each with the time at which a later step ends it.
 
-    A momentary fault ends at once. A fault that no step ends has no end.
+    A momentary fault ends at once.
 
     >>> paired([Step(at_ns=1, do="kill", node=2), Step(at_ns=5, do="start", node=2)])
     (Fault(do='kill', node=2, from_ns=1, until_ns=5),)

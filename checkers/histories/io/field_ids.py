@@ -2,8 +2,7 @@
 
 A column keeps its id when it is renamed, so an old file may have another name for the column. A
 file lacks the columns that were added later, and may have columns that were dropped. It may also
-lack a column by which it is partitioned: then the table's metadata has the value. A file also has
-rows that were deleted later; the reader leaves these rows out.
+lack a column by which it is partitioned: then the table's metadata has the value.
 
 Source: the Iceberg table spec, "Column Projection".
 Simplified: no default values, and no name mapping.
@@ -38,11 +37,10 @@ _NONE: Final[Ints] = np.zeros(0, dtype=np.int64)
 class FieldIds:
     """Reads a Parquet file of an Iceberg table; columns are matched by field id, not by name.
 
-    `columns` has the id and the name of each column of the table. `of_partitions` has, for a
-    column that a file may lack, the value in each of its rows, or why this is unknown. `deleted`
-    has the positions of the deleted rows of a file, ascending. A file without deleted rows has no
-    entry in `deleted`. `deleted_values` has the values by which rows of a file are deleted, and the
-    file's sequence number.
+    `columns` has the id and the name of each column of the table. `of_partitions` has, for a column
+    that a file may lack, the value in each of its rows, or why this is unknown. `deleted` has the
+    positions of the deleted rows of a file, ascending. `deleted_values` has the values by which
+    rows of a file are deleted, and the file's sequence number.
     """
 
     columns: tuple[tuple[int, str], ...]
@@ -55,10 +53,10 @@ class FieldIds:
     )
 
     def __call__(self, path: Place) -> Iterator[pa.Table]:
-        """Yields the rows of the file; a column that the file lacks has the value of its partition.
+        """Yields the rows of the file that are not deleted.
 
-        Without such a value the column is null. Raises UnreadableHistory if the file has no field
-        ids, or if it lacks a column and the column's value does not follow from its partition.
+        A column that the file lacks has the value of its partition, or null. Raises
+        UnreadableHistory if the file has no field ids, or if the value of such a column is unknown.
         """
         constants = self.of_partitions.get(path, {})
         deleted, by_value = self.deleted.get(path, _NONE), self.deleted_values.get(path, ())
@@ -85,8 +83,7 @@ class FieldIds:
     def are_rows_of(self, path: Place, schema: pa.Schema) -> bool:
         """Returns True if the rows of a Parquet file are rows of the table without any conversion.
 
-        Every column of the file must have the id and the name of a column of the table. No row of
-        the file may be deleted. `schema` is the file's schema.
+        No row is deleted, and every column has the id and the name of a column of the table.
         """
         names = names_by_id(schema, path)
         has_names = len(names) == len(schema) and {*names.items()} <= {*self.columns}

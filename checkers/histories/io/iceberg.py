@@ -5,10 +5,9 @@
     metadata/snap-….avro                  the manifest list of a snapshot
     metadata/….avro                       a manifest: data files or delete files
 
-A version has the schemas and the snapshots of the table. Only the catalog knows which version is
-the current one. This reader has no access to the catalog, so it reads the version with the highest
-number, and refuses two files with the highest number. A path to a file `*.metadata.json` selects
-the version in this file.
+Only the catalog knows which version is the current one. This reader has no access to the catalog,
+so it reads the version with the highest number, and refuses two files with the highest number. A
+path to a file `*.metadata.json` selects the version in this file.
 
 Paths are absolute. Those below the location of the table are looked up below the folder that was
 passed, so a copy of a table can be read.
@@ -198,9 +197,8 @@ def _every_field(metadata: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
 
 
 def _objects(found: object, number: str) -> list[Mapping[str, Any]]:
-    """Returns those JSON objects in a list that have an integer in the field `number`.
-
-    The result is empty if `found` is no list.
+    """Returns those JSON objects in a list that have an integer in the field `number`; empty for
+    no list.
     """
     return [it for it in _items(found) if isinstance(it, dict) and isinstance(it.get(number), int)]
 

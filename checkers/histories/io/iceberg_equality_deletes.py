@@ -2,9 +2,9 @@
 
 The equality ids of such a Parquet file name the columns that are compared. Each row of the delete
 file deletes all rows of older data files that have the same values in these columns. A data file is
-older if its sequence number is lower. A delete file applies only to the partition to which it
-belongs. If the partition spec of the delete file has no fields, it applies to all partitions. A
-column that was dropped from the table is still compared.
+older if its sequence number is lower. A delete file applies only to its partition, or to all
+partitions if its partition spec has no fields. A column that was dropped from the table is still
+compared.
 
 Source: the Iceberg table spec, "Equality Delete Files" and "Scan Planning".
 Simplified: delete files are read completely, and their distinct values are held in memory. Nested
@@ -37,16 +37,13 @@ def deleted_values(
     specs: Mapping[int, Spec],
     place: Callable[[str], Place],
 ) -> dict[Place, tuple[tuple[DeletedValues, int], ...]]:
-    """Returns, for each data file, the deleted values that apply to its partition.
+    """Returns, for each data file, the deleted values that apply to its partition, and the file's
+    sequence number.
 
-    Each entry is a pair: the deleted values, and the sequence number of the data file. A
-    deleted value has a sequence number too. It deletes a row of the data file only if its number is
-    larger than the file's number. A data file without deleted values is left out.
-
-    `fields` has every field that a schema of the table has or had, by its id. `specs` has the
-    partition specs of the table, by id. `place` maps a file's path in the table's metadata to the
-    location from which the file is read. Raises UnreadableHistory if a delete file is damaged, or
-    if the table has no such column or partition spec.
+    `fields` has every field that a schema of the table has or had, by its id. `place` maps a file's
+    path in the table's metadata to the location from which the file is read. Raises
+    UnreadableHistory if a delete file is damaged, or if the table has no such column or partition
+    spec.
     """
     alike: dict[tuple[Partition | None, tuple[int, ...]], list[TableFile]] = {}
     for file in files:

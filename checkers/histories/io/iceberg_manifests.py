@@ -1,10 +1,9 @@
 """The files of an Iceberg snapshot: its manifest list names manifests, and these name files.
 
 Both are Avro container files. A manifest's entry has the status 2 if the snapshot deleted its file.
-A file has rows, position deletes or equality deletes. The sequence number of a file is that of the
-commit that added the file. If the file's entry has no sequence number, the manifest's entry in the
-manifest list has the number. All files of a manifest have the partition spec that the manifest's
-entry names.
+The sequence number of a file is that of the commit that added the file. If the file's entry has no
+sequence number, the manifest's entry in the manifest list has the number. All files of a manifest
+have the partition spec that the manifest's entry names.
 
 Source: the Iceberg table spec, "Manifests", "Manifest Lists" and "Sequence Numbers".
 """
@@ -120,9 +119,7 @@ def _are_numbers(found: object) -> bool:
 
 
 def _number(found: object) -> int | None:
-    """Returns the value of an int or long of Avro; None for another type or a number over 64
-    bits.
-    """
+    """Returns the value of an int or long of Avro; None for another type or over 64 bits."""
     return found if isinstance(found, int) and found.bit_length() < 64 else None
 
 

@@ -1,10 +1,9 @@
 """The values that the partition of a data file gives to columns that the file lacks.
 
 A partition spec has fields, each with a source column and a transform. All rows of a file have the
-same value of each field, and the file's entry in a manifest has these values. If the transform is
-`identity`, a value of the field is a value of the column. So a file may lack this column, for
-example in a table that was migrated from Hive. From other transforms, such as `bucket[16]`, the
-column's values do not follow:
+same value of each field. If the transform is `identity`, this is the value of the column, so the
+file may lack the column, for example in a table that was migrated from Hive. From other transforms,
+such as `bucket[16]`, the column's values do not follow:
 
     fields of the spec   identity(key)   bucket[16](value)
     partition of a file  "a"             7
@@ -91,11 +90,12 @@ def values_of_partitions(
     fields: Mapping[int, Mapping[str, Any]],
     place: Callable[[str], Place],
 ) -> dict[Place, Values]:
-    """Returns, for each data file, the values of the columns by which it is partitioned.
+    """Returns, for each data file with a partition, the values of the columns by which it is
+    partitioned.
 
-    A data file without a partition is left out. `fields` has every field that a schema of the table
-    has or had, by its id. `place` maps a path of the table to the location that is read. Raises
-    UnreadableHistory if the table lacks the partition spec of a data file.
+    `fields` has every field that a schema of the table has or had, by its id. `place` maps a path
+    of the table to the location that is read. Raises UnreadableHistory if the table lacks a
+    partition spec.
     """
     by_partition: dict[Partition, Values] = {}
     found: dict[Place, Values] = {}
@@ -133,8 +133,8 @@ def _identity_last(
 
 
 def _scalar(value: object, name: object) -> pa.Scalar | str:
-    """Returns the value of a partition, converted to the type of the column, or a text with the
-    reason why it cannot be converted.
+    """Returns a partition's value in the type of the column, or the reason why it cannot be
+    converted.
 
     Avro has a date as days, a time as microseconds, and a decimal as the bytes of an integer.
     """

@@ -94,10 +94,9 @@ class _Pairing:
     unmapped: Counter[str] | None = None  # how often each unknown field occurs
 
     def add(self, event: Form) -> Operation | None:
-        """Reads the next event; returns the operation that this event completes.
+        """Returns the operation that the event completes.
 
-        Returns None for an invocation, and for an event whose process is a name, such as
-        `:nemesis`.
+        Returns None for an invocation, and for an event of a named process, such as `:nemesis`.
         """
         if isinstance(event, Tagged):
             event = event.form
@@ -141,8 +140,8 @@ class _Pairing:
 def operations(path: Place, unmapped: Counter[str] | None = None) -> Iterator[Operation]:
     """Yields the operations in completion order, then the operations that never completed.
 
-    Some events and fields are not read; `unmapped` counts them by name. Raises UnreadableHistory
-    with the line number if an event cannot be read.
+    `unmapped` counts the events and fields that are not read, by name. Raises UnreadableHistory
+    with the line number.
     """
     pairing = _Pairing(unmapped=unmapped)
     line = 0

@@ -1,7 +1,6 @@
 """Error messages for an NDJSON history that Arrow cannot read: the line, the fault, the fix.
 
-Arrow's error has no line number and no advice. So after an error the file is read again, line by
-line, up to the first wrong line.
+Arrow's error has no line number, so the file is read again up to the first wrong line.
 """
 
 from __future__ import annotations

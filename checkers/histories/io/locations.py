@@ -3,12 +3,9 @@
     runs/a/history, file:///data/h.parquet    a pathlib.Path
     s3://bucket/h (also s3a://), gs://…, abfss://container@account.dfs.core.windows.net/…, hdfs://…
 
-A `Remote` has the methods of `pathlib.Path` that readers of histories use. Every process, including
-a Spark worker, opens it by its address with pyarrow.fs. Credentials come from the store's usual
-chain: environment, profile, or the machine's role. An address must not contain credentials, because
-addresses are printed, and kept in run folders. An error of a store becomes UnreadableLocation.
-
-A `FileSet` is one history in several files: those that match a glob.
+Every process, including a Spark worker, opens a `Remote` by its address with pyarrow.fs.
+Credentials come from the store's usual chain: environment, profile, or the machine's role. An
+address must not contain credentials, because addresses are printed, and kept in run folders.
 """
 
 from __future__ import annotations
@@ -68,7 +65,7 @@ _UNREACHABLE: Final = re.compile(r"NETWORK_CONNECTION|curlCode|timed? ?out|conne
 
 
 class UnreadableLocation(InputFault):
-    """Raised if a file of a store cannot be read; the message has the address and the fix."""
+    """A file of a store that cannot be read; the message has the address and the fix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +180,7 @@ class Remote:
 class FileSet:
     """Several files that are one history; `name` is the glob that matches them.
 
-    `reader` is the function that reads each file. If `reader` is None, the function depends on the
-    format of each file.
+    If `reader` is None, the function that reads a file depends on the file's format.
     """
 
     name: str
@@ -335,9 +331,8 @@ def _explained(place: Remote) -> Generator[None]:
 
 
 def refused(place: Remote, error: Exception) -> UnreadableLocation:
-    """Returns an object store's error as UnreadableLocation.
-
-    The message is one line with the address and the next step for the user.
+    """Returns an object store's error as one line with the address and the next step for the
+    user.
     """
     text = " ".join(str(error).split())
     key = place.scheme[:4]

@@ -1,9 +1,8 @@
 """The Parquet layout of a history's rows, with encodings that are cheap to read.
 
-Integers are delta-encoded, because a history is ordered by time. Columns with few distinct texts
-are dictionary-encoded. A row group is short and holds whole operations. So a reader of some
-operations decodes few other rows. Histories are compressed only with LZ4: it is fast, and they are
-usually read completely.
+Integers are delta-encoded, because a history is ordered by time. A row group is short and holds
+whole operations, so a reader of some operations decodes few other rows. Histories are compressed
+only with LZ4: it is fast, and they are usually read completely.
 
 Source: the Parquet format's encodings; `benchmarks.analyze`.
 """
@@ -47,10 +46,7 @@ _PACKED: Final[dict[str, Any]] = {
 
 
 def write_part(table: pa.Table, path: Path, metadata: Mapping[str, str] | None = None) -> None:
-    """Writes the table as one Parquet file; the rows of each operation must be adjacent.
-
-    The file's footer has the metadata.
-    """
+    """Writes the table as one Parquet file; the rows of each operation must be adjacent."""
     with part_writer(path, table.schema) as file:
         file.add_key_value_metadata(metadata or {})
         for group in _groups(table):

@@ -1,10 +1,9 @@
 """A history in partitions: each has all rows of the operations in a range of operation numbers.
 
-A history is stored as row ranges: row groups of Parquet files, or tables. The lowest and the
-highest operation number of each row range are stored too. A partition reads every row range that
-may have rows of its operations, and sorts the rows. Most histories are stored in order, so a
-partition reads few row ranges. If all row ranges of a history overlap, the history is first
-rewritten (`sorted_by_operation`).
+A history is stored as row ranges: row groups of Parquet files, or tables. A partition reads every
+row range that may have rows of its operations, and sorts the rows. Most histories are stored in
+order, so a partition reads few row ranges. If all row ranges of a history overlap, the history is
+first rewritten (`sorted_by_operation`).
 """
 
 from __future__ import annotations
@@ -144,7 +143,7 @@ class HistoryPartition:
 
     @property
     def rows(self) -> int:
-        """Returns an upper bound of the number of rows in this partition of the history."""
+        """Returns an upper bound of the number of rows."""
         return sum(row_range.rows for row_range in self.row_ranges)
 
     def may_contain(self, ops: Ints) -> bool:
@@ -154,7 +153,7 @@ class HistoryPartition:
         return replace(self, row_ranges=tuple(it for it in self.row_ranges if _any(ops, it)))
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Returns the rows of this partition of the history, ordered by operation and position."""
+        """Returns the rows, ordered by operation and position."""
         wanted = list(dict.fromkeys([*columns, *_ORDER]))
         tables = [self._of(row_range.read(wanted), row_range) for row_range in self.row_ranges]
         table = pa.concat_tables(tables, promote_options="permissive")
@@ -192,10 +191,7 @@ def partition_size(rows: int) -> int:
 def partitions_of(
     row_ranges: Sequence[RowRange], rows_per_partition: int = ROWS_PER_PARTITION
 ) -> tuple[HistoryPartition, ...]:
-    """Returns the partitions of a history, with about `rows_per_partition` rows each.
-
-    An empty history has no partitions.
-    """
+    """Returns the partitions of a history, with about `rows_per_partition` rows each."""
     ordered = sorted((s for s in row_ranges if s.rows), key=lambda s: (s.first_op, s.last_op))
     partitions: list[HistoryPartition] = []
     first, reached, rows = (ordered[0].first_op if ordered else 0), -(2**63), 0
@@ -225,10 +221,9 @@ def _overlapping(ordered: Sequence[RowRange], first: int, last: int) -> Iterator
 
 
 def reads_per_row(partitions: Sequence[HistoryPartition], row_ranges: Sequence[RowRange]) -> float:
-    """Returns how many partitions read a stored row, on average.
+    """Returns how many partitions read a stored row, on average; 1 for an empty history.
 
-    A partition reads whole row groups, and two partitions may need the same row group. The result
-    is 1 for an empty history.
+    Two partitions may need the same row group, and a row group is read as a whole.
     """
     rows = sum(row_range.rows for row_range in row_ranges)
     return (
@@ -242,10 +237,7 @@ def reads_per_row(partitions: Sequence[HistoryPartition], row_ranges: Sequence[R
 
 
 def row_groups_of(files: Sequence[Place]) -> list[RowGroup]:
-    """Returns the row groups of all files, in the order of the files.
-
-    The footers of files in a store are read by several threads, because each waits for the network.
-    """
+    """Returns the row groups of all files, in the order of the files."""
     if not any(isinstance(file, Remote) for file in files):
         return [group for file in files for group in row_groups(file)]
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
@@ -280,8 +272,7 @@ def sorted_by_operation(
 ) -> list[Path]:
     """Distributes the rows to Parquet files by operation number, and returns the files in order.
 
-    Each file has the rows of its own range of operation numbers. Inside a file, the rows keep their
-    order.
+    Inside a file, the rows keep their order.
     """
     folder.mkdir(parents=True, exist_ok=True)
     total = sum(row_range.rows for row_range in row_ranges)

@@ -1,8 +1,4 @@
-"""Reads any history as Arrow tables with exactly `COLUMNS`, or raises one clear error.
-
-The module `sources` finds the files of a history and their formats, and `row_rules` has the rules
-for columns and rows. The analysis does not check these tables again.
-"""
+"""Reads any history as Arrow tables with exactly `COLUMNS`, or raises one clear error."""
 
 from __future__ import annotations
 
@@ -47,8 +43,7 @@ MOST_ROWS_AT_ONCE: Final = 10_000_000
 def tables(history: Location) -> Iterator[pa.Table]:
     """Yields the history as tables with exactly the columns in `COLUMNS`.
 
-    Raises UnreadableHistory. Raises UnreadableLocation, for example if a file changes while it is
-    read.
+    Raises UnreadableHistory, or UnreadableLocation, for example if a file changes while it is read.
     """
     for place, table in _unchecked(history):
         refuse(odd_rows(Batch(table)), place)
@@ -69,8 +64,7 @@ def parquet_parts(history: Location, folder: Path) -> list[Place]:
     """Returns Parquet files that hold the history; if necessary, writes them to `folder` first.
 
     A history of many small Parquet files is also written again, because each pass over the history
-    would open every file. Raises UnreadableHistory for a history, and UnreadableLocation for a
-    location, that cannot be read.
+    would open every file. Raises UnreadableHistory or UnreadableLocation.
     """
     found = sources(history)
     read, first = found[0]
@@ -89,10 +83,9 @@ def parquet_parts(history: Location, folder: Path) -> list[Place]:
 
 
 def gathered(some: Iterable[tuple[Place, pa.Table]]) -> Iterator[pa.Table]:
-    """Yields checked tables of at least `ROWS_AT_ONCE` rows; only the last table may be shorter.
+    """Yields checked tables of at least `ROWS_AT_ONCE` rows, joined from the tables of small files.
 
-    The tables of small files are joined and checked together. Raises UnreadableHistory, whose
-    message names the file.
+    Only the last table may be shorter. Raises UnreadableHistory, whose message names the file.
     """
     held: list[tuple[Place, pa.Table]] = []
     rows = 0

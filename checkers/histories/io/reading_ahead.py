@@ -1,8 +1,7 @@
 """Reads the files of a history in order; several threads read small files in advance.
 
-Opening a small file takes longer than decoding it. In an object store, each opening waits for the
-network. So while the caller uses one file, the threads read the files after it. A large file is
-read only when the caller reaches it, because its tables may not fit into memory.
+Opening a small file takes longer than decoding it, and in an object store waits for the network. A
+large file is read only when the caller reaches it, because its tables may not fit into memory.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def read_in_order(
     """Yields each file of a history with its tables.
 
     The caller must read all tables of a file before the next file. Raises UnreadableHistory or
-    UnreadableLocation. If a file has changed while it was read, the error is raised after its last
+    UnreadableLocation. If a file has changed while it was read, the error comes after its last
     table.
     """
     if len(found) == 1:

@@ -86,7 +86,7 @@ _OF_OPERATION: Final = tuple(name for name in COLUMNS if name in Operation.__dat
 
 
 class UnreadableHistory(InputFault):
-    """Raised if a history is missing, incomplete or malformed; the message has the remedy."""
+    """A history that is missing, incomplete or malformed; the message has the remedy."""
 
 
 def shown(found: object) -> str:
@@ -189,10 +189,10 @@ def _numbers(folder: Place) -> list[int]:
 
 
 def parts(folder: Place) -> list[Place]:
-    """Returns the paths of the recording's Parquet files, if they hold the whole recording.
+    """Returns the paths of the recording's Parquet files; empty if they do not hold the whole
+    recording.
 
-    If the recorder was killed, the last operations are in an NDJSON file. Then the result is empty,
-    and the caller reads the recording with `tables`.
+    After a kill of the recorder, a file in NDJSON has the last operations. Then use `tables`.
     """
     metadata(folder)
     _numbers(folder)
@@ -324,10 +324,10 @@ def _line(event: dict[str, Any]) -> bytes:
 
 
 def _tail(path: Place, *, last: bool) -> list[Operation]:
-    """Returns the operations of a tail, which is the NDJSON file that a killed recorder left.
+    """Returns the operations of a tail, which is an NDJSON file that a killed recorder left.
 
-    A history may have several tails. In the `last` tail, the last line may be incomplete. For this
-    tail, the result also has the operations that had not completed when the recorder was killed.
+    In the `last` tail, the last line may be incomplete. For this tail, the result also has the
+    operations that had not completed at the kill.
     """
     # Completed operations come first. A later tail repeats the open ones.
     opened: dict[int, Operation] = {}

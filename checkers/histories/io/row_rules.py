@@ -42,10 +42,9 @@ ODD: Final = pa.schema([("op", pa.int64()), ("what", pa.string())])
 
 
 def cast(table: pa.Table, path: Place) -> pa.Table:
-    """Returns the table with exactly the columns in `COLUMNS`, in their types.
+    """Returns the table with exactly the columns in `COLUMNS`, in their types; checks no values.
 
-    The values are not checked. Raises UnreadableHistory if a column is unknown, missing, or of a
-    wrong type.
+    Raises UnreadableHistory if a column is unknown, missing, or of a wrong type.
     """
     check_columns(table.schema.names, path)
     table = with_new_columns(table)
@@ -73,11 +72,7 @@ def known(table: pa.Table, unmapped: Counter[str]) -> pa.Table:
 
 
 def refuse(odd: pa.Table, path: Place | str) -> None:
-    """Raises UnreadableHistory for the first invalid row, if there is one.
-
-    `odd` has one row per broken rule of the format: the first operation that breaks it
-    (`odd_rows`).
-    """
+    """Raises UnreadableHistory for the first invalid row in `odd`, the result of `odd_rows`."""
     if odd.num_rows:
         first = min(odd.to_pylist(), key=lambda row: (row["op"], row["what"]))
         where = "a row without an op" if first["op"] < 0 else f"a row of operation {first['op']}"

@@ -191,9 +191,8 @@ def _edn(path: Place) -> Iterator[pa.Table]:
 
 
 def edn(path: Place, unmapped: Counter[str] | None = None) -> Iterator[pa.Table]:
-    """Yields the tables of a Jepsen history.
-
-    `unmapped` counts the events and the fields that are not read.
+    """Yields the tables of a Jepsen history; `unmapped` counts the events and fields that are
+    not read.
     """
     from checkers.histories.io import jepsen  # late: other formats start faster
 

@@ -13,11 +13,10 @@ this answer to make the next stage. At the end it returns its findings:
     scheduler   executes plans: stages that are ready on one source become one pass over the source
     dataset     a source in partitions, in this process or on Spark
 
-Plans run in the driver: this process, or Spark's driver. A kernel returns one table for each
-partition. `collect` sends these tables to the driver, so they must be small. `shuffle` sends rows
-to partitions by a hash of a key, so that all rows with the same key are in one batch. The history
-is shuffled once, into two sources. In `RECORD_LOCATIONS`, the shuffle key is the key of a record
-and a block of offsets. In `SENDS`, it is the value of a record.
+Plans run in this process, or in Spark's driver. `collect` sends one table for each partition to the
+driver. `shuffle` sends rows to partitions by a hash of a key, so that all rows with the same key
+are in one batch. The history is shuffled once, into two sources. In `RECORD_LOCATIONS`, the shuffle
+key is the key of a record and a block of offsets. In `SENDS`, it is the value of a record.
 
     stage.py         Plan, Stage, Source, collect, in_parallel, resolve_fingerprints
     scheduler.py     run: executes a plan against its sources

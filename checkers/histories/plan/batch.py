@@ -1,8 +1,8 @@
 """A batch: rows in memory, the input of a kernel (a function from a batch to a table).
 
 A batch is an Arrow table whose columns are also NumPy arrays of integers. A text becomes a
-dictionary code or a fingerprint (a 64-bit hash), so kernels compare only integers. Each array is
-computed once for a batch and shared by all kernels.
+dictionary code or a fingerprint (a 64-bit hash). Each array is computed once for a batch and shared
+by all kernels.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ UNKNOWN_OFFSET: Final = -(2**63)  # of a record whose offset the history does no
 
 
 class DerivedColumns(Protocol):
-    """A cache of integer columns, computed from the rows of one partition of the history.
-
-    A later stage of the query plan that reads the same partition gets the columns from the cache.
-    """
+    """A cache of integer columns, computed from the rows of one partition of the history."""
 
     def cached_ints(self, name: str, compute: Callable[[], Ints]) -> Ints:
         """Returns the cached column called `name`; the first call computes it."""
@@ -75,20 +72,16 @@ class Batch:
         return self._once(("narrow_codes", name), lambda: _dictionary(self.table[name]))
 
     def fingerprints(self, name: str) -> Ints:
-        """Returns the fingerprint (a 64-bit hash) of each text in the column."""
+        """Returns a 64-bit hash of each text in the column."""
         return self._once(("fingerprints", name), lambda: self._fingerprints(name))
 
     def derived(self, name: tuple[object, ...], compute: Callable[[Batch], DerivedT]) -> DerivedT:
-        """Returns the result of `compute` on this batch, computed only once for each `name`.
-
-        All kernels (functions from a batch to a table) that use the same name share the result.
-        """
+        """Returns the result of `compute` on this batch, computed only once for each `name`."""
         return self._once(("derived", *name), lambda: compute(self))
 
     def rows_of(self, ops: Ints) -> Ints:
-        """Returns the rows of the operations `ops`.
-
-        Both `ops` and the column `op` must be sorted.
+        """Returns the rows of the operations `ops`; both `ops` and the column `op` must be
+        sorted.
         """
         op = self.ints("op")
         if not len(op):
@@ -100,7 +93,7 @@ class Batch:
     def where(self, rows: Mask | Ints, columns: Sequence[str] = ()) -> Batch:
         """Returns a batch with only the rows that a mask or row numbers select.
 
-        `columns` names the columns to keep; if it is empty, all columns are kept.
+        If `columns` is empty, all columns are kept.
         """
         at = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         table = self.table.select(columns) if columns else self.table

@@ -1,11 +1,9 @@
 """A cache of columns, so that later passes need not read or compute a column again.
 
-An analysis of all anomalies makes about twenty passes over a history; without the cache, each pass
-would decompress its columns again. The cache keeps each column that was read or computed: in memory
-while there is room, then in a memory-mapped file. Integers and dictionary codes are stored in the
-narrowest width. All columns together take 73 bytes a row, of which 14 are the texts of values, or
-24 bytes with compression. A file gets its name only when it is complete, so several processes may
-share a folder.
+An analysis of all anomalies makes about twenty passes over a history. The cache keeps each column
+that was read or computed: in memory while there is room, then in a memory-mapped file. All columns
+together take 73 bytes a row, of which 14 are the texts of values, or 24 bytes with compression. A
+file gets its name only when it is complete, so several processes may share a folder.
 """
 
 from __future__ import annotations

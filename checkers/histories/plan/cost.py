@@ -1,11 +1,8 @@
 """The cost of a pass over a source: rows, bytes and seconds, by task and by stage.
 
-A *stage* is a step of a query plan: it computes a table from the rows of a source.
-
-A *task* processes some partitions of the source: a Spark task, or one partition in this process. A
-task measures itself, so the figures mean the same in every engine. Some columns are derived from
-others, such as hashes of texts. The time to compute such a column is added to the first stage that
-needs the column.
+A *stage* is a step of a query plan: it computes a table from the rows of a source. A *task*
+processes some partitions of the source: a Spark task, or one partition in this process. The time to
+derive a column, such as hashes of texts, is added to the first stage that needs the column.
 """
 
 from __future__ import annotations
@@ -52,7 +49,7 @@ class TaskCost:
 class PassCost:
     """The cost of a pass; `seconds` is wall time, from its start to the result of its last task.
 
-    `into` names the shuffled datasets that the pass wrote; later passes read them.
+    `into` names the shuffled datasets that the pass wrote.
     """
 
     source: str
@@ -87,10 +84,6 @@ Measured = Callable[[PassCost], None]
 
 
 def unmeasured(cost: PassCost) -> None:
-    """Ignores the cost of a pass, which is one run over the history.
-
-    This function is the default callback for the costs of passes.
-    """
     del cost
 
 
@@ -104,9 +97,8 @@ class Meter:
     stages: dict[str, StageCost] = field(default_factory=dict[str, StageCost])
 
     def begin(self, stages: Iterable[str]) -> None:
-        """Adds the stages of a query plan with a cost of zero.
-
-        So the costs of all tasks list the stages in the same order.
+        """Adds the stages with a cost of zero, so that all tasks list the stages in the same
+        order.
         """
         for stage in (READING, *stages):
             self._add(stage, StageCost())
@@ -122,9 +114,8 @@ class Meter:
         return table
 
     def kept(self, stage: str, compute: Callable[[], pa.Table]) -> pa.Table:
-        """Returns the table that `compute` returns; adds its time and size to the cost of `stage`.
-
-        A stage is a step of a query plan.
+        """Returns the table that `compute` returns; adds its time and size to the cost of
+        `stage`.
         """
         began = perf_counter()
         table = compute()
@@ -136,7 +127,6 @@ class Meter:
         self.stages[stage] = self.stages.get(stage, StageCost()) + cost
 
     def task(self) -> TaskCost:
-        """Returns the cost of the task that this meter has measured so far."""
         return TaskCost(
             rows=self.rows,
             bytes=self.bytes,
@@ -151,8 +141,8 @@ def measured_pass(
 ) -> Generator[list[TaskCost]]:
     """Measures one pass over the history: the time of the `with` block and the cost of its tasks.
 
-    The context manager yields an empty list. The block adds the cost of each task to this list. At
-    the end of the block, `measured` gets the cost of the pass.
+    Yields an empty list, to which the block adds the cost of each task. At the end, `measured` is
+    called with the cost of the pass.
     """
     tasks: list[TaskCost] = []
     began = perf_counter()

@@ -7,8 +7,8 @@ A kernel is a function from a batch of rows to a table.
     shuffle     kernels return rows with a shuffle key; rows with equal keys get into one partition,
                 in the order of the partitions from which they came
 
-A plan runs unchanged in this process (`in_process.py`) and on Spark (`checkers.spark.dataset`). Its
-verdict must be the same in both, and must not depend on where partitions end.
+A plan's verdict must be the same in this process and on Spark, and must not depend on where
+partitions end.
 
 A partition of the history holds whole operations in completion order. All operations of a partition
 come before the operations of the next partition. A shuffled partition promises only that it has all
@@ -29,15 +29,10 @@ from checkers.histories.plan.stage import Source
 
 
 class Dataset(Protocol):
-    """A table in partitions; kernels run on each partition.
-
-    A kernel is a function from a batch of rows to a table.
-    """
-
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """Runs the kernels (functions from a batch to a table), and returns one table per kernel.
+        """Runs the functions `kernels` on each partition; returns one table for each function.
 
-        Each table joins the kernel's results for all partitions, in the order of the partitions.
+        A table joins the results for all partitions, in the order of the partitions.
         """
         ...
 
@@ -49,9 +44,7 @@ class HistoryDataset(Dataset, Protocol):
     def rows(self) -> int: ...
 
     def with_hash_seed(self, hash_seed: int) -> Self:
-        """Returns the same dataset with another hash seed, which changes the fingerprints (hashes)
-        of texts.
-        """
+        """Returns the same dataset with another seed for the 64-bit hashes of texts."""
         ...
 
     def measured_by(self, measured: Measured) -> Self:
@@ -69,9 +62,9 @@ class HistoryDataset(Dataset, Protocol):
     def shuffle(
         self, kernels: Mapping[Source, Kernel], partitions: int
     ) -> AbstractContextManager[Mapping[Source, Dataset]]:
-        """Yields, for each kernel, a dataset of the rows that the kernel returned.
+        """Yields, for each function in `kernels`, a dataset of the rows that the function returned.
 
-        A kernel is a function from a batch of rows to a table. A row goes to the partition with the
-        number `shuffle key modulo partitions`. The datasets exist only inside the `with` block.
+        A row goes to the partition with the number `shuffle key modulo partitions`. The datasets
+        exist only inside the `with` block.
         """
         ...

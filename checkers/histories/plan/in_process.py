@@ -1,5 +1,3 @@
-"""A dataset that this process reads, one partition after the other."""
-
 from __future__ import annotations
 
 import tempfile
@@ -70,10 +68,10 @@ class LocalDataset:
     def shuffle(
         self, kernels: Mapping[Source, Kernel], partitions: int
     ) -> Generator[Mapping[Source, Dataset]]:
-        """Yields, for each kernel, a dataset of the kernel's rows, partitioned by shuffle key.
+        """Yields, for each function in `kernels`, a dataset of its rows, partitioned by shuffle
+        key.
 
-        A kernel is a function from a batch of rows to a table. Rows that exceed `memory_bytes` are
-        kept on disk.
+        Rows that exceed `memory_bytes` are kept on disk.
         """
         into = tuple(source.value for source in kernels)
         with tempfile.TemporaryDirectory(prefix="urteil-shuffle-") as scratch:

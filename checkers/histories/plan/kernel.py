@@ -48,11 +48,10 @@ class Kernel:
 def run_kernels(
     kernels: Sequence[Kernel], partition: Partition, number: int, hash_seed: int, meter: Meter
 ) -> Iterator[pa.Table]:
-    """Yields, for each kernel, its result on the rows of one partition of the dataset.
+    """Yields the result of each function in `kernels` on the rows of one partition.
 
-    A kernel is a function from a batch of rows to a table. Only the columns that the kernels need
-    are read. A guard is a kernel that returns the invalid rows. If a guard returns a row, the
-    tables of all later kernels are empty. The meter measures the kernels that run.
+    A guard is a kernel that returns the invalid rows. If a guard returns a row, the tables of all
+    later kernels are empty.
     """
     meter.begin(kernel.title for kernel in kernels)
     active = [kernel for kernel in kernels if kernel.needs(number, partition)]
@@ -89,8 +88,5 @@ def columns_of(kernels: Iterable[Kernel]) -> list[str]:
 
 
 def titles(kernels: Iterable[Kernel]) -> str:
-    """Returns the different titles of the kernels (functions to run), joined for a progress report.
-
-    Example: `consumed offsets; commit progress of groups`.
-    """
+    """Returns the different titles, joined: `consumed offsets; commit progress of groups`."""
     return "; ".join(dict.fromkeys(kernel.title for kernel in kernels))

@@ -1,5 +1,3 @@
-"""A partition of a dataset: rows in storage, which can be read column by column."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -22,17 +20,16 @@ class Partition(Protocol):
     def read(self, columns: Sequence[str]) -> pa.Table: ...
 
     def may_contain(self, ops: Ints) -> bool:
-        """Returns False if this partition of the history surely has none of the operations `ops`.
-
-        `ops` has operation numbers in ascending order.
+        """Returns False if this partition surely has none of the operations `ops`, which are
+        ascending.
         """
         ...
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
-        """Returns a part of this partition that has every row of the operations `ops`.
+        """Returns a part of this partition with all rows of the operations in `ops`, and perhaps
+        other rows.
 
-        The part may be the whole partition, and may have rows of other operations. `ops` is a list
-        of ascending arrays of operation numbers.
+        `ops` is a list of ascending arrays of operation numbers.
         """
         ...
 

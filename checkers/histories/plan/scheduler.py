@@ -1,9 +1,8 @@
 """The scheduler: executes a plan against its sources, in as few passes as possible.
 
-A plan consists of stages. A stage requests rows of one source, and later stages may need its
-result. One pass over a source serves the waiting requests of all plans. So the number of passes is
-the length of the longest chain of stages, not the number of plans. If requests for several sources
-wait, the next pass serves the source that comes first in the enum `Source`.
+One pass over a source serves the waiting stages of all plans. So the number of passes is the length
+of the longest chain of stages, not the number of plans. If stages of several sources wait, the next
+pass serves the source that comes first in the enum `Source`.
 
 Plans also request the texts of fingerprints, which are hashes of texts. These requests are served
 when no other request waits, mostly in one pass for all plans.
@@ -52,11 +51,10 @@ class HashCollision:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One pass over a dataset (`source`), and the kernels that run in it.
+    """One pass over a dataset (`source`), and the kernels (functions on rows) that run in it.
 
-    A kernel is a function from a batch of rows to a table. `used_by` maps each kernel to the
-    anomalies whose checks need its table. An empty set means that the checks of all anomalies need
-    it. `into` has the datasets that the pass writes by a shuffle; later passes read them.
+    `used_by` maps each kernel to the anomalies whose checks need its table. An empty set means all
+    anomalies. `into` has the datasets that the pass writes by a shuffle.
     """
 
     source: Source
@@ -65,7 +63,6 @@ class Pass:
 
 
 def unobserved(one: Pass) -> None:
-    """Does nothing; the default function that observes each pass of the scheduler over a source."""
     del one
 
 
@@ -76,9 +73,8 @@ def run(
 ) -> ResultT | HashCollision:
     """Returns the plan's result, or a HashCollision if two texts have the same hash.
 
-    A source of rows is, for example, the history, or its records by offset. `sources` has a
-    function for each source of rows, which returns the rows as a Dataset. The function is called
-    when the plan first needs the source. `observe` is called with each pass over the rows.
+    A function in `sources` is called when the plan first needs its source. `observe` is called with
+    each pass over the rows.
     """
     results: list[ResultT] = []
     requests = _Requests()
@@ -155,8 +151,7 @@ class _Requests:
     def take(self, source: Source | None) -> list[_Waiting]:
         """Removes and returns the waiting requests for a pass over `source`.
 
-        If `source` is None, these are the requests that read no source: they only look up the texts
-        of fingerprints (64-bit hashes).
+        If `source` is None, these are the requests for texts of hashes.
         """
         ready = [one for one in self.waiting if one.source is source]
         self.waiting = [one for one in self.waiting if one.source is not source]

@@ -17,9 +17,9 @@ SHUFFLE_KEY: Final = "shuffle_key"  # a column of int64; hashes are valid keys
 
 
 def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Table]]:
-    """Yields, for each partition that gets rows of the table, its number and its rows.
+    """Yields, for each partition that gets rows of the table, its number and its rows, in order.
 
-    The rows keep their order. The column with the shuffle key is removed.
+    The column with the shuffle key is removed.
     """
     keys = as_ints(table[SHUFFLE_KEY]).view(np.uint64)
     of_row = (keys % np.uint64(partitions)).view(np.int64)
@@ -33,10 +33,7 @@ def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Tab
 
 
 def merged(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
-    """Returns one table: all rows that a shuffle sent to one of its output partitions.
-
-    If `kernel.order` names columns, the rows are sorted by these columns.
-    """
+    """Returns the rows of one output partition of a shuffle, sorted by `kernel.order`, if any."""
     tables = [part for part in parts if part.num_rows] or [shuffled_schema(kernel).empty_table()]
     table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
     if not kernel.order or not table.num_rows:
@@ -46,9 +43,5 @@ def merged(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
 
 
 def shuffled_schema(kernel: Kernel) -> pa.Schema:
-    """Returns the schema that a kernel's table has after a shuffle: without the shuffle key.
-
-    A kernel is a function from a batch of rows to a table. Its shuffle key only chooses the
-    partition of each row.
-    """
+    """Returns the schema of a kernel's table after a shuffle: without the shuffle key."""
     return kernel.schema.remove(kernel.schema.get_field_index(SHUFFLE_KEY))

@@ -1,8 +1,8 @@
 """Tables on disk: data that does not fit into memory is written to files and memory-mapped.
 
-A file holds tables in Arrow's stream format, one after the other. Only the pages that are used are
-read. Integers are written in the narrowest width that fits. Where the disk has little room, the
-tables are compressed with LZ4: they take a third of the space, and an analysis 6 % more CPU time.
+A file holds tables in Arrow's stream format, one after the other. Integers are written in the
+narrowest width that fits. Where the disk has little room, the tables are compressed with LZ4: they
+take a third of the space, and an analysis 6 % more CPU time.
 """
 
 from __future__ import annotations
@@ -49,10 +49,7 @@ class OnDisk:
 
 
 def read_in_turn(parts: Iterable[Partition], columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yields one table with the requested columns for each partition, in order.
-
-    A partition may be in memory or on disk.
-    """
+    """Yields one table with the requested columns for each partition, in order."""
     path, file = "", pa.py_buffer(b"")
     for part in parts:
         if not isinstance(part, OnDisk):
@@ -122,10 +119,7 @@ class SpillStore:
     used_bytes: int = 0
 
     def keep(self, number: int, table: pa.Table) -> Partition:
-        """Stores a table, and returns a dataset partition with the table's rows.
-
-        When the memory limit is reached, tables with the same `number` are appended to one file.
-        """
+        """Stores a table in the list `number`, and returns a dataset partition with its rows."""
         if self.used_bytes + table.nbytes <= self.memory_bytes:
             self.used_bytes += table.nbytes
             return InMemory(table)
@@ -146,8 +140,8 @@ def shrunk(table: pa.Table) -> pa.Table:
 def shrunk_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Returns the column in one chunk, with integers in the narrowest type that fits.
 
-    In a dictionary-encoded column, the dictionary indices become narrower. A column of integers
-    with nulls keeps its type.
+    In a dictionary-encoded column, the indices become narrower. A column of integers with nulls
+    keeps its type.
     """
     if pa.types.is_dictionary(column.type):
         whole = column.unify_dictionaries().combine_chunks()

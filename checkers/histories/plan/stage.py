@@ -63,9 +63,8 @@ class Source(Enum):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Stage(Generic[AnswerT]):
-    """A query on one dataset (`source`): a kernel, and a function that decodes its results.
-
-    A kernel is a function from a batch of rows to a table.
+    """A query on one dataset (`source`): a function on rows, `kernel`, and a decoder of its
+    results.
     """
 
     source: Source
@@ -104,10 +103,7 @@ class Collect:
 
 @dataclass(slots=True, eq=False)
 class Resolve:
-    """A request for the texts of some fingerprints (64-bit hashes of one column's texts).
-
-    The scheduler stores the answer in the field `texts`.
-    """
+    """A request for the texts of some 64-bit hashes; the scheduler stores the answer in `texts`."""
 
     column: str
     fingerprints: Ints
@@ -139,9 +135,8 @@ Plan = Generator[Request, None, ResultT]
 
 
 def collect(stage: Stage[AnswerT]) -> Plan[AnswerT]:
-    """Runs the kernel of a query plan's stage on all partitions of its source; returns the result.
-
-    A kernel is a function from a batch of rows to a table.
+    """Runs a stage's function `kernel` on all partitions of its source; returns the decoded
+    result.
     """
     request = Collect(stage.source, stage.kernel)
     yield request
@@ -179,7 +174,7 @@ def in_parallel(
 @overload
 def in_parallel(*plans: Plan[ResultT]) -> Plan[tuple[ResultT, ...]]: ...
 def in_parallel(*plans: Plan[Any]) -> Plan[tuple[Any, ...]]:
-    """Executes several query plans together, and returns their results in order.
+    """Executes query plans together, and returns their results in order.
 
     The plans must not wait for each other.
     """
@@ -191,9 +186,7 @@ def in_parallel(*plans: Plan[Any]) -> Plan[tuple[Any, ...]]:
 def on_behalf_of(names: Iterable[str], plan: Plan[ResultT]) -> Plan[ResultT]:
     """Executes a plan for the anomalies `names`, and returns its result.
 
-    The scheduler reports each pass over a dataset, and the kernels that run in it. A kernel is a
-    function from a batch of rows to a table. For each kernel of this plan, `Pass.used_by` has the
-    anomalies `names`.
+    `Pass.used_by` then has these names for each kernel of the plan.
     """
     branch = Branch(plan, frozenset(names))
     yield Parallel((branch,))
@@ -239,10 +232,7 @@ class Texts:
 def resolve_fingerprints(
     *fingerprints: Ints, column: str = "value"
 ) -> Plan[Callable[[Ints], pa.Array]]:
-    """Returns a function that maps fingerprints of this column to their texts.
-
-    A fingerprint is a 64-bit hash of a text.
-    """
+    """Returns a function that maps fingerprints (64-bit hashes) of this column to their texts."""
     some = distinct(np.concatenate(fingerprints)) if fingerprints else np.zeros(0, dtype=np.int64)
     some = some[some != NULL]
     if not len(some):

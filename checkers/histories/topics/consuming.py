@@ -1,7 +1,7 @@
 """Reads the records of a topic, from chosen offsets to the current end of each partition.
 
-The reader is assigned its partitions, so it joins no group. It reads only committed records, unless
-the client configuration has another isolation.level.
+The reader joins no group. It reads only committed records, unless the client configuration has
+another isolation.level.
 
 Source: librdkafka, `enable.partition.eof`: the end of a partition for a reader at read_committed is
 its last stable offset.
@@ -123,8 +123,8 @@ class TopicReader:
 def reading(topic: Topic, config: ClientConfig, group: str) -> Generator[TopicReader]:
     """Yields a reader of the topic; a group.id of the client configuration replaces `group`.
 
-    Raises InputFault if there is no such topic or if no broker answers. Raises BadClientConfig if
-    the client library rejects the configuration.
+    Raises InputFault if there is no such topic or if no broker answers, and BadClientConfig if the
+    client library rejects the configuration.
     """
     last = ["no broker answers"]
     common = {"error_cb": lambda error: last.__setitem__(0, error.str())}

@@ -5,9 +5,8 @@
 
 The last part's metadata has the next offset to read of each partition. Rows and offsets appear
 together, by a rename. So after a kill at any moment, no record is missing and none is read twice.
-After each part, the positions are also committed for a consumer group, so that the cluster's tools
-show how far the copy is. A copy never reads the committed offsets: it continues from the positions
-in the folder.
+The positions are also committed for a consumer group, so that the cluster's tools show how far the
+copy is. A copy never reads the committed offsets.
 
 The last part is rewritten with new rows until it is full. The topic's id is in the folder's name: a
 topic that is deleted and created again is another history.

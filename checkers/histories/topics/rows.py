@@ -2,11 +2,11 @@
 
 The value of a record is NDJSON or Avro. NDJSON is one or more lines, and each line is a row of the
 history format. Avro is one row: a zero byte, the id of its schema in four bytes, and the record.
-Key, headers and timestamp are not read. The rows of an operation may be in several records and in
-several partitions, because the analysis orders rows by `op` and `position`.
+The rows of an operation may be in several records and in several partitions, because the analysis
+orders rows by `op` and `position`.
 
-The values of many records are read at once. If this fails, or if a row breaks a rule of the history
-format, the records are read again one by one. So the error names the first wrong record.
+The values of many records are read at once. If this fails, the records are read again one by one,
+so that the error names the first wrong record.
 
 Source: Confluent's documentation, "Wire format", for records in Avro.
 """

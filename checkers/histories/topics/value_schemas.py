@@ -3,8 +3,7 @@
     schemas/        a folder: 7.avsc is the schema with the id 7
     http://host     a schema registry; GET /schemas/ids/7 returns {"schema": "…"}
 
-A schema is looked up once. The address of a registry is printed, so it must not contain
-credentials.
+The address of a registry is printed, so it must not contain credentials.
 
 Source: Confluent's documentation, "Wire format" and "Schema Registry API reference".
 Simplified: no authentication, and no references to other schemas of the registry.

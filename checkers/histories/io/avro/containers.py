@@ -3,8 +3,7 @@
     header    Obj 1, a map with avro.schema and avro.codec, and a marker of 16 bytes
     block     number of records, number of bytes, the records, and the same marker
 
-A block is in memory as a whole, so its size is limited, both before and after decompression. One
-record at a time is decoded from it.
+A block is in memory as a whole, so its size is limited, both before and after decompression.
 
 Source: the Apache Avro specification, "Object Container Files".
 """
@@ -33,15 +32,14 @@ NO_RECORD: Final = (EOFError, ValueError, IndexError, TypeError, OverflowError, 
 
 
 class Container:
-    """The content of a container file: the writer's schema (`schema`) and the records (`records`).
+    """The content of a container file: the writer's schema and the records.
 
     `bytes_read` counts the bytes of the blocks so far, after decompression.
     """
 
     def __init__(self, file: IO[bytes]) -> None:
-        """Reads the header; raises AvroFault if it is malformed.
-
-        Also raises AvroFault if the schema or the codec is not supported.
+        """Reads the header; raises AvroFault if it, the schema or the codec is malformed or not
+        supported.
         """
         if file.read(len(MAGIC)) != MAGIC:
             raise AvroFault("this is no Avro container file: it does not begin with Obj")
@@ -66,9 +64,8 @@ class Container:
             raise AvroFault("its records take no bytes", "write a schema with a column")
 
     def records(self) -> Iterator[Any]:
-        """Yields the records in order; raises AvroFault, with the number of the malformed record.
-
-        The number is missing if it is unknown.
+        """Yields the records in order; raises AvroFault, if possible with the number of the
+        record.
         """
         row = 0
         for count, data in self._blocks():

@@ -30,7 +30,7 @@ def tables(path: Place, *, known_only: bool = True) -> Iterator[pa.Table]:
     """Yields the tables of a container file; with `known_only`, an unknown field is an error.
 
     Otherwise, an unknown field becomes a column that is True in each row with a value of this
-    field. The caller counts these rows.
+    field.
     """
     try:
         with path.open("rb") as file:

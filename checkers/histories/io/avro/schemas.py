@@ -31,10 +31,11 @@ _WRITE: Final = "write the history with another schema"
 
 
 class AvroFault(ValueError):
-    """Raised if Avro data cannot be read; the message has the fault, the fix and the row number.
+    """Avro data that cannot be read; the message has the fault, the fix and, if known, the row
+    number.
 
-    The row number is missing if it is unknown. The caller puts the name of the file before the
-    message, so the message begins with `, row 3:` or with a colon.
+    The caller puts the name of the file before the message, so the message begins with `, row 3:`
+    or with a colon.
     """
 
     def __init__(self, what: str, move: str = COPY, row: int | None = None) -> None:
@@ -60,7 +61,7 @@ def parsed(text: str | bytes) -> Any:
 
 
 def takes_no_bytes(schema: Any) -> bool:
-    """Returns True if the encoding of each value of the schema is empty: it has 0 bytes.
+    """Returns True if the encoding of each value of the schema is empty.
 
     >>> takes_no_bytes("null"), takes_no_bytes(["null", "long"])
     (True, False)
