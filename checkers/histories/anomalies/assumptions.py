@@ -1,10 +1,9 @@
 """The query plans that check the assumptions about a history; every anomaly checker relies on them.
 
-A history is divided into partitions. All rows of an operation are in one partition, so most
-assumptions are checked in each partition alone. One check needs several partitions: operations of
-one process that overlap in time may be in different partitions. The operations of a process in one
-partition have a time span. If two spans of a process overlap, the driver collects the operations of
-this process.
+All rows of an operation are in one partition of the history, so most assumptions are checked in
+each partition alone. Operations of one process that overlap in time may be in different partitions.
+If the time spans of a process in two partitions overlap, the driver collects the operations of this
+process.
 
 Source: `properties.anomalies.assumptions`.
 """
@@ -56,8 +55,8 @@ _ONE_OPEN: Final = "checking that each process has one open operation"
 def whole_operations() -> Plan[Finding]:
     """Finds violations of `whole-operations`: operations whose rows contradict each other.
 
-    An operation has one row for each of its records. All rows of an operation must have the same
-    process, times and outcome, and be in the order of their positions.
+    All rows of an operation must have the same process, times and outcome, and be in the order of
+    their positions.
     """
     schema = schema_of(MixedOperation)
     run = partial(_mixed, schema)

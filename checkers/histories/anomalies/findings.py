@@ -39,10 +39,10 @@ class Context:
 
     @property
     def aborted(self) -> Pairs:
-        """Returns the aborted values, each with its topic partition.
+        """Returns the values whose sends all failed, each with its topic partition.
 
-        A value is aborted if all its sends failed. A reader may skip the offsets of aborted values.
-        The result is empty under `--jepsen`, whose rules do not allow a reader to skip them.
+        A reader may skip their offsets. The result is empty under `--jepsen`, whose rules do not
+        allow that.
         """
         return NO_PAIRS if self.declared.jepsen else self.unconfirmed.aborted()
 
@@ -51,8 +51,8 @@ class Context:
 class AnomalyChecker:
     """A query plan that finds all occurrences of the anomalies with the names `ids`.
 
-    `assumes` names the assumptions that the history must satisfy. `columns` names the columns of
-    the history that the plan reads; their values must be valid.
+    `assumes` names the assumptions that the history must satisfy. The values in `columns` must be
+    valid.
     """
 
     ids: tuple[str, ...]

@@ -1,11 +1,8 @@
 """The offsets that clients observed in operations that ended ok.
 
-An observed offset is the offset of a send or of a poll, or an end offset.
-
-- It is a lower bound of the log's end.
-- If a reader at `read_committed` observed it, it is also a lower bound of the last stable offset.
-- The offset of a send and an end offset are also checked: they must not be below a log end that was
-  observed before.
+An observed offset is the offset of a send or of a poll, or an end offset. It is a lower bound of
+the log's end, and for a reader at `read_committed` also of the last stable offset. The offset of a
+send and an end offset are also checked: they must not be below a log end that was observed before.
 
 Source: `properties.anomalies.real_time.reach`.
 """
@@ -97,7 +94,7 @@ def _observed(batch: Batch, isolation: Isolation) -> ObservedOffsets:
 
 
 def reads_uncommitted(batch: Batch, isolation: Isolation) -> Mask:
-    """Returns a mask: True for each row of the history whose isolation level is read_uncommitted.
+    """Returns a mask: True for each row whose isolation level is read_uncommitted.
 
     If a row has no isolation level, the level `isolation` is assumed.
     """
@@ -110,10 +107,8 @@ def reads_uncommitted(batch: Batch, isolation: Isolation) -> Mask:
 def checked_rows(observed: ObservedOffsets) -> Iterator[tuple[int, Ints]]:
     """Yields each kind of check, such as `STABLE_END`, with the rows to check.
 
-    A check compares the offset of a row with the log ends that clients observed before. An end
-    offset read at read_committed is yielded twice: for `STABLE_END` and for `COMMITTED_END`. The
-    caller keeps `STABLE_END` for keys (topic partitions) to which transactions send, and
-    `COMMITTED_END` for all other keys.
+    An end offset read at read_committed is yielded twice. The caller keeps `STABLE_END` for keys
+    (topic partitions) to which transactions send, and `COMMITTED_END` for all other keys.
     """
     ends = observed.kind == AN_END
     committed = np.flatnonzero(ends & observed.committed)

@@ -1,13 +1,12 @@
 """The offsets of each key (topic partition) at which the history proves a record, as a bitset.
 
-With the bitset, the records between two offsets of a key are counted quickly. The bitset is small
-enough for every Spark task: an offset takes one bit, and 64-bit words without a record are not
-stored.
+Bit i of word n stands for the offset 64n + i. Words without a record are not stored, so the bitset
+is small enough for every Spark task.
 
-An offset is clean if every reader at `read_committed` must get the record at this offset. A clean
-offset satisfies two conditions. First, a send or a poll at `read_committed` proves the record.
-Second, the record is not aborted: a record is aborted if all its sends failed. A poll may return
-such a record by mistake. Jepsen's rules omit the second condition.
+An offset is clean if every reader at `read_committed` must get the record at this offset. First, a
+send or a poll at `read_committed` proves the record. Second, the record is not aborted: a record is
+aborted if all its sends failed. A poll may return such a record by mistake. Jepsen's rules omit the
+second condition.
 
 Source: `properties.anomalies.observations`; Jacobson, "Space-efficient Static Trees and Graphs".
 """
@@ -51,13 +50,9 @@ KEY_WORDS: Final = OFFSET_WORDS.append(pa.field("clean", pa.bool_()))
 def occupied_offsets(committed: Ints, aborted: Pairs) -> Stage[pa.Table]:
     """Returns a query-plan stage that collects the offsets at which the history proves a record.
 
-    A record is proven by a poll, or by a send that must have taken effect. `committed` has the
-    operations that took effect although they ended `info`; `aborted` has the values whose sends all
-    failed.
-
-    The offsets of a key (topic partition) are a bitset, cut into words of 64 bits. Bit i of word n
-    stands for the offset 64n + i. Each row of the table has a key, n, the bits and the flag
-    `clean`. If `clean` is true, every reader at `read_committed` must get the row's records.
+    `committed` has the operations that took effect although they ended `info`; `aborted` has the
+    values whose sends all failed. A row of the table has a key, a word's number, its bits and the
+    flag `clean`: every reader at `read_committed` must get the row's records.
     """
     # The sends of the operations in `committed` prove their records, although they ended `info`.
     title = "packing the offsets of records"
@@ -72,8 +67,8 @@ def _words(committed: Ints, aborted: Pairs, batch: Batch) -> pa.Table:
 def may_be_skipped(aborted: Pairs, batch: Batch) -> Mask:
     """Returns a mask: True for each row whose record a reader at read_committed may skip.
 
-    The record may be an aborted record if the row is a poll at read_uncommitted, or if the value is
-    in `aborted`.
+    The record may be aborted if the row is a poll at read_uncommitted, or if the value is in
+    `aborted`.
     """
     # These are the polls at read_uncommitted, and all polls of the values in `aborted`.
     dirty: Mask = role_of(batch) >= UNCOMMITTED
@@ -93,10 +88,10 @@ def _packed(batch: Batch, rows: Ints, *, clean: bool) -> pa.Table:
 
 
 def packed_by_key(key: Ints, offset: Ints) -> pa.Table:
-    """Returns, for each key, the bitset of its offsets.
+    """Returns, for each key, the bitset of its offsets: bit i of word n stands for the offset 64n +
+    i.
 
-    The rows of a key must be adjacent, with ascending offsets. A row of the result has a key, a
-    number n and 64 bits: bit i stands for the offset 64n + i.
+    The rows of a key must be adjacent, with ascending offsets.
     """
     starts = run_starts(key, word_of(offset))
     bits = union_of_runs(bit_of(offset), starts).view(np.int64)
@@ -105,9 +100,8 @@ def packed_by_key(key: Ints, offset: Ints) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCounts:
-    """The offsets that have a record, as one bitset per topic partition.
-
-    The number of records in a range of offsets is computed quickly.
+    """The offsets that have a record, as one bitset per topic partition, with fast counts of
+    ranges.
     """
 
     index: KeyedWords
@@ -116,11 +110,8 @@ class OffsetCounts:
 
     @classmethod
     def of(cls, words: pa.Table) -> OffsetCounts:
-        """Returns the offsets in the bitsets of `words`, which has rows from all batches of the
+        """Returns the union of the bitsets in `words`, which has rows from all batches of the
         history.
-
-        Each row of the table has a key (topic partition), a number n and 64 bits: bit i stands for
-        the offset 64n + i of this key.
         """
         batch = Batch(words)
         key, word = batch.ints("key"), batch.ints("word")
@@ -153,7 +144,6 @@ class OffsetCounts:
         return counts
 
     def has(self, key: Ints, offset: Ints) -> Mask:
-        """Returns a mask: True for each offset that is in the bitset of its key."""
         at, found = self.index.find(key, word_of(offset))
         if not found.any():
             return found
@@ -161,9 +151,8 @@ class OffsetCounts:
         return there
 
     def next_from(self, key: Ints, first: Ints) -> Ints:
-        """Returns, for each log, the lowest offset at or above `first` that has a record.
-
-        Each log must have such a record.
+        """Returns, for each log, the lowest offset at or above `first` that has a record; there
+        must be one.
         """
         rank = self._rank(key, first)
         at = np.searchsorted(self.before, rank, side="right") - 1
@@ -188,8 +177,7 @@ class OffsetCounts:
 class OccupiedOffsets:
     """The offsets at which the history proves that there is a record.
 
-    `everything` has all these offsets. `clean` has only the offsets of records that every reader at
-    read_committed must get.
+    `clean` has only the offsets of records that every reader at read_committed must get.
     """
 
     clean: OffsetCounts
@@ -197,11 +185,8 @@ class OccupiedOffsets:
 
     @classmethod
     def of(cls, words: pa.Table) -> OccupiedOffsets:
-        """Returns the union of the bitsets in `words`, which come from all batches of the history.
-
-        Each row of the table has a key (topic partition), a number n and 64 bits: bit i stands for
-        the offset 64n + i of this key. The column `clean` is True if every reader at read_committed
-        must get the records of the row.
+        """Returns the union of the bitsets in `words`, which come from all batches of the
+        history.
         """
         everything = OffsetCounts.of(words)
         clean = words.filter(words["clean"])

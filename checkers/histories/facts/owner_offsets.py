@@ -1,8 +1,7 @@
 """The offsets that each consumer or group received, and the offsets that it received twice.
 
-An owner is a consumer or a consumer group, as a number. A key is a log, such as a topic partition.
-The history is read in batches. For each batch, owner and key, the offsets are packed into 64-bit
-words: bit i of word n stands for the offset 64n + i. `OwnerOffsets.of` is the union of all batches.
+An owner is a consumer or a consumer group, as a number. For each batch, owner and key (topic
+partition), the offsets are packed into 64-bit words: bit i of word n stands for the offset 64n + i.
 
 An offset is repeated if an owner received it twice, in one batch or in two. Each word of the union
 has a number `repeated_in`: the first batch that repeated an offset of this word.
@@ -50,12 +49,10 @@ OWNER_WORDS: Final = pa.schema(
 
 
 def packed_offsets(owner: Ints, key: Ints, offset: Ints, batch: int) -> pa.Table:
-    """Returns a table of the offsets that each owner received in one batch of the history.
+    """Returns a table of the offsets that each owner (a consumer or a group) received in one batch.
 
-    An owner is a consumer or a consumer group. A row of the table is for one owner, one key (topic
-    partition) and 64 offsets: bit i of its column `bits` stands for the offset 64n + i. The column
-    `word` has n. The column `repeated` has the bits of offsets that the owner received more than
-    once.
+    Bit i of the column `bits` stands for the offset 64n + i, where n is in the column `word`. The
+    column `repeated` has the bits of offsets that the owner received more than once.
     """
     word, bit = word_of(offset), bit_of(offset)
     starts = run_starts(owner, key, word)  # consecutive rows are mostly in one word
@@ -85,10 +82,9 @@ def _repeated(bits: Bits) -> np.uint64:
 
 @dataclass(frozen=True, slots=True)
 class OwnerOffsets:
-    """The offsets that each owner received from each key, as bitsets.
+    """The offsets that each owner (a consumer or a group) received from each key, as bitsets.
 
-    An owner is a consumer or a consumer group. A key is one log, such as a topic partition. A row
-    has 64 bits of the bitset: bit i of the word with number n stands for the offset 64n + i.
+    A row has 64 bits: bit i of the word with number n stands for the offset 64n + i.
     """
 
     owner: Ints
@@ -101,9 +97,8 @@ class OwnerOffsets:
 
     @classmethod
     def of(cls, words: pa.Table) -> OwnerOffsets:
-        """Returns the offsets that each consumer or group received in all batches of the history.
-
-        `words` joins the tables that `packed_offsets` returned, in the order of the batches.
+        """Returns the union of the tables of `packed_offsets`, joined in the order of the
+        batches.
         """
         batch = Batch(words)
         bits, repeated = (batch.ints(name).view(np.uint64) for name in ("bits", "repeated"))
@@ -125,11 +120,8 @@ class OwnerOffsets:
         )
 
     def at(self, owner: Ints, key: Ints, word: Ints) -> Ints:
-        """Returns, for each index i, the row of `owner[i]`, `key[i]` and `word[i]`; -1 if there is
-        no such row.
-
-        An owner is a consumer or a group, and a key is a topic partition. The word with number n
-        has 64 bits, which stand for the offsets from 64n to 64n+63.
+        """Returns, for each index i, the row of `owner[i]`, `key[i]` and `word[i]`; -1 if there
+        is none.
         """
         at = self._insertion_point(owner, key, word)
         rows = np.flatnonzero(at < len(self))
@@ -150,13 +142,9 @@ class OwnerOffsets:
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
         """Returns the offsets that owners received, restricted to intervals, as three arrays.
 
-        An owner is a consumer or a consumer group. Interval i has the offsets from `low[i]` to
-        `high[i] - 1` of the owner `owner[i]` and the topic partition `key[i]`. Each row of this
-        `OwnerOffsets` has one 64-bit word, whose bits are received offsets.
-
-        The arrays have one entry for each pair of an interval and a row whose word overlaps the
-        interval. The first array has the number of the interval, the second the number of the row.
-        The third array has the bits of the word inside the interval.
+        Interval i has the offsets from `low[i]` to `high[i] - 1` of `owner[i]` and `key[i]`. The
+        arrays have one entry for each interval and row that overlap: the number of the interval,
+        the number of the row, and the bits of the row's word inside the interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))
@@ -242,10 +230,10 @@ def _range(numbers: Ints) -> tuple[int, int]:
 
 
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
-    """Returns the bitsets without the offset `offset[i]` of the log `key[i]`, for each i.
+    """Returns the bitsets without the offset `offset[i]` of the log `key[i]`, for each i and all
+    owners.
 
-    The offsets are removed for all owners (consumers or groups). A row of the table has one bit for
-    each of 64 consecutive offsets, for one owner and log. A row without any bit left is removed.
+    A row without any bit left is removed.
     """
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:

@@ -3,9 +3,9 @@
     RECORD_LOCATIONS  a row for each poll of a record, and for each send with a known offset
     SENDS             a row for each send
 
-A shuffle splits each table into partitions. One partition of SENDS has all sends of a value, in
-adjacent rows. One partition of RECORD_LOCATIONS has all rows of a key whose offsets are in the same
-block of 65,536. The rows of this partition are sorted by key, offset, value and operation.
+One partition of SENDS has all sends of a value, in adjacent rows. One partition of RECORD_LOCATIONS
+has all rows of a key whose offsets are in the same block of 65,536, sorted by key, offset, value
+and operation.
 
 Most values have one location (key and offset), so all their rows are in one partition. For the
 other values, see `unconfirmed_values`.
@@ -57,10 +57,8 @@ READS: Final = ("op", "outcome", "kind", "key", "offset", "value", "isolation")
 
 
 def shuffle_kernels(declared: Declarations) -> dict[Source, Kernel]:
-    """Returns two kernels that shuffle a history: one by record location, one by value.
-
-    A kernel is a function from a batch of rows to a table. The kernels produce the tables
-    RECORD_LOCATIONS and SENDS.
+    """Returns the functions on rows that shuffle a history: one by record location, one by
+    value.
     """
     locations = partial(_locations, isolation=declared.isolation)
     sends = partial(_sends, isolation=declared.isolation)
@@ -124,10 +122,8 @@ def _rows(batch: Batch, wanted: Mask, group: Any, isolation: Isolation) -> pa.Ta
 
 
 def records_of(batch: Batch, isolation: Isolation) -> pa.Table:
-    """Returns the rows of the batch with only five columns: key, offset, value, operation and role.
-
-    The key is the topic partition. The role is the kind of the row, send or poll, with its outcome,
-    such as `SEND_OK`.
+    """Returns the rows of the batch with only five columns: key, offset, value, operation and
+    role.
     """
     every = np.ones(len(batch), np.bool_)
     return _rows(batch, every, _by_value, isolation).select(RECORD_COLUMNS)
@@ -182,8 +178,8 @@ def location_of(batch: Batch) -> Ints:
 def took_effect(batch: Batch, committed: Ints) -> Mask:
     """Returns a mask: True for each send whose record must be in the log.
 
-    These are all acknowledged sends, and the sends of the operations in `committed`. Such an
-    operation has the outcome `info` (unknown), but a poll returned a value that it sent.
+    These are all acknowledged sends, and the sends of the operations in `committed`: they ended
+    `info` (unknown), but a poll returned a value that they sent.
     """
     role = role_of(batch)
     took: Mask = role == SEND_OK
@@ -196,8 +192,7 @@ def took_effect(batch: Batch, committed: Ints) -> Mask:
 def proves_location(batch: Batch, committed: Ints) -> Mask:
     """Returns a mask: True for each row that proves that its value is in the log.
 
-    These rows are the polls, and the sends that must have taken effect. `committed` has the
-    operations that took effect although they ended `info`.
+    These rows are the polls, and the sends that must have taken effect (see `took_effect`).
     """
     role = role_of(batch)
     # These rows are the polls, and the sends that must have taken effect.

@@ -1,7 +1,6 @@
 """The log start of each key: retention may have deleted all records before it, but none after it.
 
-The log start of a key (topic partition) is the highest start offset that any client read. There are
-few keys, so each Spark task gets all log starts.
+The log start of a key (topic partition) is the highest start offset that any client read.
 
 Source: `properties.anomalies.retention`.
 """
@@ -29,11 +28,7 @@ _STARTS: Final = pa.schema([("key", pa.int64()), ("offset", pa.int64())])
 
 @dataclass(frozen=True, slots=True)
 class LogStarts:
-    """The highest log start that any client read, for each log (key).
-
-    Retention may have deleted records below this log start, but no later records. A log has no
-    entry if no client read its log start.
-    """
+    """The highest log start that any client read, for each log that has one."""
 
     keys: Ints  # ascending
     offsets: Ints
@@ -57,7 +52,7 @@ def find_log_starts(declared: Declarations) -> Plan[LogStarts]:
     """Returns, for each key (topic partition), the highest log start offset that a client saw.
 
     A key of a compacted topic gets `NOWHERE`, a number above every offset, because any of its
-    records may be missing. A key has no entry if no client looked up its log start.
+    records may be missing.
     """
     run = partial(_starts, declared)
     starts = yield from collect(

@@ -7,8 +7,8 @@ A value is confirmed if each of its polls is at an offset where one of its sends
 The dataset RECORD_LOCATIONS is partitioned by offset, so one Spark task can check this.
 
 Any other polled value is unconfirmed: for example a duplicate, an aborted read, a value that no
-operation sent, or one that was polled without an offset. Such values are few. So the driver
-collects all their rows, and passes these rows to every Spark task.
+operation sent, or one that was polled without an offset. The driver collects all their rows, and
+passes these rows to every Spark task.
 """
 
 from __future__ import annotations
@@ -47,9 +47,8 @@ from model.histories import Isolation
 
 @dataclass(frozen=True, slots=True)
 class UnconfirmedValues:
-    """The unconfirmed values of a history, with their sends and their observed offsets.
-
-    A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
+    """The values that were polled at an offset where no send of them was acknowledged, with their
+    sends.
 
     - `committed` has the operations that ended `info` but took effect: a poll returned an
       unconfirmed value that they sent.
@@ -65,10 +64,7 @@ class UnconfirmedValues:
     resent: Batch
 
     def locations(self) -> Batch:
-        """Returns the sends and polls that prove the offset of an unconfirmed value in the log.
-
-        For example, a poll of b at offset 1 proves that b is at offset 1.
-        """
+        """Returns the sends and polls that prove the offset of an unconfirmed value in the log."""
         key, value, role = (self.observations.ints(name) for name in ("key", "value", "role"))
         failed = self.sends.where(self.sends.ints("role") == SEND_FAIL)
         had_failed = pairs_in(key, value, failed.ints("key"), failed.ints("value"))
@@ -97,8 +93,7 @@ class UnconfirmedValues:
     def of(self, batch: Batch) -> Mask:
         """Returns a mask: True for each row whose value is unconfirmed.
 
-        A value is unconfirmed if it was polled at an offset where no send of this value was
-        acknowledged. The rows are sends and polls, sorted by key, offset and value.
+        The rows are sends and polls, sorted by key, offset and value.
         """
 
         def made(batch: Batch) -> Mask:
@@ -107,12 +102,10 @@ class UnconfirmedValues:
         return batch.derived(("unconfirmed",), made)
 
     def of_first_rows(self, batch: Batch) -> Mask:
-        """Returns a mask with one entry for the first row of each location: True if the row's value
-        is unconfirmed.
+        """Returns a mask with one entry for the first row of each location: True if its value is
+        unconfirmed.
 
-        A location is a group of adjacent rows with equal key (topic partition), offset and value. A
-        value is unconfirmed if it was polled at an offset where no send of the value was
-        acknowledged.
+        A location is a group of adjacent rows with equal key (topic partition), offset and value.
         """
 
         def made(batch: Batch) -> Mask:
@@ -132,11 +125,6 @@ _PAIR: Final = pa.schema([("key", pa.int64()), ("value", pa.int64())])
 
 
 def find_unconfirmed() -> Plan[UnconfirmedValues]:
-    """Returns the unconfirmed values, with their sends and their observed offsets.
-
-    A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
-    """
-
     def records(source: Source, title: str, run: Callable[[Batch], pa.Table]) -> Stage[Batch]:
         return Stage(source, Kernel(title, RECORD_COLUMNS, RECORD, run), Batch)
 
@@ -206,10 +194,8 @@ def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
 
 
 def find_unconfirmed_sends(isolation: Isolation, sends: Batch) -> Plan[UnconfirmedValues]:
-    """Returns the values of sends without an acknowledged offset, and the offsets of their polls.
-
-    `sends` has these sends: they ended `info`, or ok without an offset. If there are none, the
-    result is empty.
+    """Returns the values in `sends`, which have no acknowledged offset, and the offsets of their
+    polls.
     """
     if not len(sends):
         return NO_UNCONFIRMED_VALUES

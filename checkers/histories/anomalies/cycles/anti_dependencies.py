@@ -4,11 +4,9 @@
     p2 send k=b -> ok @1      op 1
     c1 poll     -> ok k=a@0   op 2     rw  op 2 -> op 1: op 2 read a but not the next record, b
 
-1. For each operation and key (topic partition), the plan finds the last record that the operation
-   polled: the record at the highest offset.
-2. It finds the next record of the key. A block is a range of 65,536 offsets of a key. The next
-   record is in the same block, or else in the next block that has a record.
-3. The operation has an rw dependency on the operation that sent the next record.
+For each operation and key, the plan finds the last record that the operation polled. The next
+record of the key is in the same block of 65,536 offsets, or else in the next block that has a
+record. The operation has an rw dependency on the operation that sent the next record.
 
 The plan of `cycles` collects only the dependencies inside some ranges of time. This plan collects
 all dependencies, because a lagging reader has dependencies that go far back in time.
@@ -118,11 +116,8 @@ def _next_in_block(
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
     """Returns, for each offset of a log, the values of the next record in the same log.
 
-    The next record is the one at the lowest larger offset that has a record. `keys` has the log of
-    each offset. The column `sender` is the operation that sent the value. A block is a range of
-    65,536 offsets of a log. If `in_later_block` is True, the next record may be in another block.
-    If it is False, only the same block is searched. In this case, an offset that has no later
-    record in its block gets one row without a value: its `sender` is NEXT_BLOCK.
+    If `in_later_block` is False, only the same block of 65,536 offsets is searched. An offset
+    without a later record in its block then gets one row, whose `sender` is NEXT_BLOCK.
     """
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]
@@ -261,7 +256,7 @@ def _row(
 def anti_dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
     """Returns one finding for each form of cycle with anti-dependencies (a reader missed a record).
 
-    If the user did not request these forms, the plan searches nothing and the findings are empty.
+    The findings are empty if the user did not request these forms.
     """
     if not context.declared.rw_deps:
         none = schema_of(Cycle).empty_table()

@@ -32,10 +32,7 @@ ENDS: Final = int64_schema("key", "block", "offset", "value", "sender", "last")
 
 
 def block_ends(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns the records at the first and the last offset of each block.
-
-    A block is a range of 65,536 offsets of a log.
-    """
+    """Returns the records at the first and the last offset of each block of 65,536 offsets."""
     log = log_records(dependencies, batch)
     at, sizes = log.groups()
     first = run_starts(log.key[at], block(log.offset[at]))
@@ -50,7 +47,7 @@ def block_ends(dependencies: DependencyContext, batch: Batch) -> pa.Table:
 def ww_between_blocks(ends: Batch) -> pa.Table:
     """Returns the ww dependencies from the last record of a block to the first of the next block.
 
-    A block is a range of 65,536 offsets of a log. Blocks without a record are skipped.
+    Blocks without a record are skipped.
     """
     log = log_records_of_ends(ends)
     starts, sizes = log.groups()
@@ -66,10 +63,7 @@ def ww_between_blocks(ends: Batch) -> pa.Table:
 
 
 def log_records_of_ends(ends: Batch) -> LogRecords:
-    """Returns the first and last records of blocks, sorted by log, offset and value.
-
-    A block is a range of 65,536 offsets of a log. `ends` is the result of `block_ends`.
-    """
+    """Returns the first and last records of blocks, sorted by log, offset and value."""
     order, _ = runs(ends.ints("key"), ends.ints("offset"), ends.ints("value"))
     key, offset, value, sender, last = (
         ends.ints(name)[order] for name in ("key", "offset", "value", "sender", "last")

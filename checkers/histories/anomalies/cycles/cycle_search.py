@@ -1,17 +1,16 @@
 """Finds cycles of operations: strongly connected components, and a shortest cycle in each.
 
 Operations depend on each other in three ways: through records, by the order within a process, and
-by real time. Within a process, each operation has at most one incoming edge. This edge comes from
-the previous operation of the process that ended ok.
+by real time. Within a process, an operation has an incoming edge only from the previous operation
+that ended ok.
 
 An edge for every pair of operations in real-time order would be too many. Instead, each operation
 that ended ok has an edge to an additional node: its completion. Each completion has an edge to the
 next completion in time. Each operation has an incoming edge from the latest completion before its
 invocation. So every operation is reachable from all operations that ended ok before its invocation.
 
-In a component of at most 256 operations, the search finds a shortest cycle of the component. In a
-larger component, breadth-first search finds a shortest cycle through the operation with the lowest
-number.
+In a component of at most 256 operations, the search finds a shortest cycle. In a larger component,
+it finds a shortest cycle through the operation with the lowest number.
 
 Source: Elle's transitive reduction of real time, with an additional node for each completion;
 `properties.anomalies.cycles`.
@@ -64,10 +63,8 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A graph of dependencies between operations: edge `i` leads from `first[i]` to `second[i]`.
-
-    An edge means that the operation `second[i]` depends on the operation `first[i]` through a
-    record.
+    """Dependencies through records: the operation `second[i]` depends on the operation
+    `first[i]`.
     """
 
     of: Operations
@@ -76,10 +73,10 @@ class Graph:
     kind: Ints
 
     def components(self, form: str) -> list[Component]:
-        """Returns the strongly connected components of the dependencies that a form of cycle may
-        have.
+        """Returns the strongly connected components of the dependencies that a form, such as `G1c`,
+        may have.
 
-        `form` is, for example, `G1c`. The components are ordered by their lowest operation numbers.
+        They are ordered by their lowest operation numbers.
         """
         kinds = FORMS[form]  # `G1c` allows `ww` and `wr`
         wanted = [number for number, kind in KIND_OF.items() if kind in kinds]
@@ -158,10 +155,7 @@ def _by_group(numbers: Ints, groups: Ints) -> list[Ints]:
 
 
 def _precedence(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray[np.bool_]:
-    """Returns a matrix: True if the operation of the row must precede that of the column.
-
-    `kinds` are the kinds of order that count, such as the order of a process.
-    """
+    """Returns a matrix: True if the operation of the row must precede that of the column."""
     first, second = members[:, None], members[None, :]
     led = np.zeros((len(members), len(members)), dtype=np.bool_)
     if "process" in kinds:
@@ -239,11 +233,10 @@ def _precede(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -
 def _first_predecessors(
     of: Operations, kinds: tuple[str, ...], frontier: Ints, rest: Ints, first: Ints, second: Ints
 ) -> Ints:
-    """Returns, for each operation in `rest`, the position in `frontier` of its first predecessor.
+    """Returns, for each operation in `rest`, the lowest position in `frontier` of a predecessor.
 
-    The first predecessor has the lowest position. A predecessor has an edge to the operation. Edge
-    i leads from `first[i]` to `second[i]`; edges of the kinds `realtime` and `process` are computed
-    here. Without a predecessor, the position is the length of `frontier`.
+    Edges of the kinds `realtime` and `process` are computed here. Without a predecessor, the
+    position is the length of `frontier`.
     """
     # `frontier` has the operations that the breadth-first search reached last.
     none = len(frontier)

@@ -1,17 +1,13 @@
 """The query plan that finds cycles of dependencies: operations that must come before each other.
 
 Most dependencies lead forward in time: from an operation to one that ended later. Some lead back.
-For example, a send ended at 8, and a poll of its record ended at 3. The dependency leads from the
-send to the poll: back in time, over the time range 3 to 8. A cycle returns to its start. So if some
-of its dependencies lead forward over a period of time, others lead back over the same period. So
-the time of each operation of the cycle is in the time range of a dependency that leads back. The
-plan looks for cycles only inside these time ranges, in four stages:
+For example, a send ended at 8, and a poll of its record ended at 3: this dependency leads back over
+the time range 3 to 8. A cycle returns to its start, so each of its operations is in the time range
+of a dependency that leads back. The plan looks for cycles only inside these time ranges:
 
-1. It collects the dependencies that lead back.
-2. It collects all dependencies inside the union of the time ranges of stage 1.
-3. It collects the process and the times of each operation in these dependencies. Then the driver
-   searches for cycles.
-4. It collects the records of the cycles found.
+1. It collects the dependencies that lead back. 2. It collects all dependencies inside the union of
+the time ranges of stage 1. 3. It collects the process and the times of each operation in these
+dependencies. Then the driver searches for cycles. 4. It collects the records of the cycles found.
 
 Source: `properties.anomalies.cycles`.
 """
@@ -95,10 +91,9 @@ def find_info_senders(
 ) -> Plan[InfoSenders]:
     """Returns the operations that did not end ok but sent a polled value, with their logical times.
 
-    Logical times order operations by their ends. The end of an operation O that did not end ok is
-    unknown. So O is placed directly after the last operation that had ended ok before O began. The
-    function considers only unconfirmed values. A value is unconfirmed if it was polled at an offset
-    where no send of this value was acknowledged.
+    The end of such an operation is unknown. Its logical time is directly after the last operation
+    that had ended ok before it began. Only unconfirmed values are considered: they were polled at
+    an offset where no send of them was acknowledged.
     """
     sends = unconfirmed.sends
     ops = distinct(sends.ints("op")[sends.ints("role") != SEND_OK])
@@ -124,8 +119,8 @@ def find_info_senders(
 def _last_ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
     """Returns for each time in `invoked_ns` the operation that was the last to end ok by this time.
 
-    `batch` is a part of the history; times before or after it are left out. An additional row, with
-    the index WHOLE, has the last operation of the batch that ended ok.
+    Times outside the batch are left out. An additional row, with the index WHOLE, has the last
+    operation of the batch that ended ok.
     """
     # All later times share one row, with the index WHOLE: the last operation of the batch.
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
@@ -217,8 +212,7 @@ def _row(
 def cycle_of(ops: tuple[int, ...], component: int, observed: list[Step]) -> Cycle:
     """Returns the cycle of the operations `ops`, with a dependency from each to the next one.
 
-    `observed` has these dependencies. `component` is the number of operations in the strongly
-    connected component of the cycle.
+    `component` is the size of the cycle's strongly connected component.
     """
     kinds, keys, values, following = zip(*observed, strict=True)
     return Cycle(
@@ -236,10 +230,7 @@ def cycle_of(ops: tuple[int, ...], component: int, observed: list[Step]) -> Cycl
 
 
 def dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns one finding for each form of cycle, such as `G1c`; its rows are the cycles.
-
-    If the history has no cycle of the form, the finding has no rows.
-    """
+    """Returns one finding for each form of cycle, such as `G1c`; its rows are the cycles."""
     unconfirmed, ww_deps = context.unconfirmed, context.declared.ww_deps
     senders = UnconfirmedSenders.of(unconfirmed)
     info_senders, possible = yield from in_parallel(
@@ -304,9 +295,8 @@ def _cycles_among(
 
 
 def neighbours(cycles: Sequence[Ints]) -> Pairs:
-    """Returns all pairs of consecutive operations in the cycles.
-
-    The pair of a cycle's last operation and its first one is included.
+    """Returns all pairs of consecutive operations in the cycles, with the last and the first
+    one.
     """
     after = (np.roll(cycle, -1) for cycle in cycles)
     return Pairs.of(np.concatenate([_NO_OPS, *cycles]), np.concatenate([_NO_OPS, *after]))

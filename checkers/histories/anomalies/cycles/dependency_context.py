@@ -1,8 +1,4 @@
-"""The context of a kernel that finds dependencies in one batch (a part) of the history.
-
-The context has the facts that the kernel needs from the whole history, such as the senders of
-unconfirmed values. A kernel is a function from a batch to a table.
-"""
+"""What a search for dependencies in one part of the history needs from the whole history."""
 
 from __future__ import annotations
 
@@ -32,9 +28,8 @@ UNKNOWN_SENDER: Final = -1
 class UnconfirmedSenders:
     """The sender and the highest offset of each unconfirmed value.
 
-    A value is unconfirmed if it was polled at an offset where no send of it was acknowledged. If
-    several operations sent the value, its sender is the operation with the highest number among
-    those that did not fail. If all failed, its sender is the one with the highest number.
+    A value is unconfirmed if it was polled at an offset where no send of it was acknowledged. Of
+    several senders, the one with the highest number counts, failed senders only if all failed.
     """
 
     pairs: Ints  # key and value in one number, ascending
@@ -58,7 +53,7 @@ class UnconfirmedSenders:
 
 @dataclass(frozen=True, slots=True)
 class DependencyContext:
-    """Facts about the whole history, for a search for dependencies in one part of it (a batch)."""
+    """Facts about the whole history, for a search for dependencies in one part of it."""
 
     # The name of the query plan that needs the dependencies. Each batch caches them under this
     # name.
@@ -72,6 +67,6 @@ class DependencyContext:
 def locations_stage(title: str, schema: pa.Schema, run: partial[pa.Table]) -> Stage[pa.Table]:
     """Returns a query-plan stage that calls `run` on each batch of the sent and polled records.
 
-    All records of one log with offsets in the same block of offsets are in one batch.
+    All records of a block of 65,536 offsets are in one batch.
     """
     return Stage(Source.RECORD_LOCATIONS, Kernel(title, RECORD_COLUMNS, schema, run))

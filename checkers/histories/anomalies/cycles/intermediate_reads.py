@@ -5,10 +5,8 @@
     c1 poll        -> ok k=a@0     op 2
     c1 poll        -> ok k=c@2     op 3     c1 went from a to c and never polled b, the last of op 0
 
-A step is two records that a process polled one directly after the other. The candidates are the few
-steps that skip a record. For each candidate, the plan looks up all records of the transaction that
-sent the first record of the step. It then checks whether the process ever polled the last of these
-records.
+A step is two records that a process polled one directly after the other. Only the few steps that
+skip a record are candidates.
 
 Source: `properties.anomalies.cycles.intermediate_read`.
 """
@@ -46,11 +44,9 @@ def intermediate_reads(context: Context, steps: Batch, observations: int) -> Pla
     """Returns the processes that polled a part of a transaction but never the transaction's last
     record.
 
-    Example: a transaction sent a and b to a topic partition; a process polled a, then a later
-    record c, and never b. `steps` has the pairs such as (a, c): a process polled the two records
-    one directly after the other, and skipped records between them. `observations` counts all steps
-    that begin at a record of a transaction, but not at the transaction's last record. A step counts
-    even if it skips no record.
+    `steps` has pairs of records that a process polled one directly after the other, and between
+    which it skipped records. `observations` counts all steps that begin at a record of a
+    transaction, but not at its last record.
     """
     unconfirmed, schema = context.unconfirmed, schema_of(IntermediateRead)
     nothing = Finding(id=ID, rows=schema.empty_table(), observations=observations)

@@ -95,9 +95,9 @@ def log_records(dependencies: DependencyContext, batch: Batch) -> LogRecords:
 
 
 def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
-    """Returns the pairs of adjacent records in a log that have different senders.
+    """Returns the pairs of adjacent records in a log that have different senders, as row numbers.
 
-    The result is two arrays of row numbers in `log`. A record with an unknown sender is left out.
+    A record with an unknown sender is left out.
     """
     at, sizes = log.groups()
     key, of_block = log.key[at], block(log.offset[at])
@@ -110,12 +110,12 @@ def ww_pairs(
 ) -> tuple[Ints, Ints]:
     """Returns the ww dependencies between values at adjacent offsets of a log.
 
-    All values at one offset of a log are a group. `starts` has the first row of each group in
-    `log`, and `sizes` its number of rows. `first` and `second` have the indexes of adjacent groups.
+    All values at one offset are a group. `starts` has the first row of each group, and `sizes` its
+    number of rows. `first` and `second` have the indexes of adjacent groups.
 
-    The result is two arrays of row numbers in `log`: the earlier value of each dependency, and the
-    later one. Two values have no dependency if they have the same sender, or if a sender is
-    unknown. They also have none if the later value occurs again at a higher offset.
+    The result is two arrays of row numbers: the earlier and the later value. Two values have no
+    dependency if they have the same sender, or if a sender is unknown, or if the later value occurs
+    again at a higher offset.
     """
     many = sizes[first] * sizes[second]
     before, after = starts[first], starts[second]

@@ -8,9 +8,8 @@
     op 1   polls and sends: it can be in a cycle
     op 2   polls only, and no later operation of p1 sends: nothing leads on from it
 
-A cycle enters an operation through a record that it polled, and leaves it through a record that it
-sent. In the form G1c-process, the poll may also be in an earlier operation of the same
-process, and the send in a later one.
+In the form G1c-process, the poll may also be in an earlier operation of the same process, and the
+send in a later one.
 
 Source: `properties.anomalies.cycles.dependencies`.
 """
@@ -42,7 +41,7 @@ _NONE: Final = -1  # below every operation
 class PossibleSteps:
     """The operations through which a cycle can pass: it enters by a poll, and leaves by a send.
 
-    - `both` has the operations that a cycle can both enter and leave: they poll and send.
+    - `both` has the operations that poll and send.
     - `before_send` has the operations at which a cycle can enter a process: each polls, and the
       same operation or a later one of the process sends.
     - `after_poll` has the operations at which a cycle can leave a process: each sends, and the same
@@ -57,8 +56,7 @@ class PossibleSteps:
     def of(self, first: Ints, second: Ints) -> tuple[int, int]:
         """Returns how many wr dependencies can be in a G1c cycle, and in a G1c-process cycle.
 
-        Dependency i leads from the operation `first[i]`, which sent a record, to `second[i]`, which
-        polled it.
+        The operation `first[i]` sent a record that the operation `second[i]` polled.
         """
         one, other = self.both.has(second), self.before_send.has(second)
         if not self.ww_deps:

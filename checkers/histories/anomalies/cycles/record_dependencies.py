@@ -7,14 +7,12 @@
     wr  op 0 -> op 2    op 2 polled a, which op 0 sent
     ww  op 0 -> op 1    b follows a in the log
 
-A block is a range of 65,536 offsets of a key, with all sends and all polls at these offsets. The
-records of a block are in one batch, so most dependencies are visible there. Two kinds of
-dependencies are found elsewhere:
+All sends and polls in a block of 65,536 offsets are in one batch, so most dependencies are visible
+there. Two kinds of dependencies are found elsewhere:
 
 - the dependency between the last record of a block and the first record of the next block: see
   `block_ends`;
-- the dependencies through unconfirmed values: the Spark driver finds them. A value is unconfirmed
-  if it was polled at an offset where no send of it was acknowledged.
+- the dependencies through unconfirmed values, which the driver finds.
 
 An operation that did not end ok counts only if one of its sent values was polled.
 
@@ -58,9 +56,8 @@ COUNT: Final = int64_schema("ww", "wr", "in_g1c", "in_g1c_process")
 
 @dataclass(frozen=True, slots=True)
 class Dependents:
-    """The dependencies between operations that are visible in one batch of the history.
-
-    The wr dependencies come first, then the ww dependencies.
+    """The dependencies that are visible in one batch of the history: first wr, then ww
+    dependencies.
     """
 
     first: Ints
@@ -72,9 +69,8 @@ class Dependents:
     after: Ints
 
     def edges(self, some: Ints) -> pa.Table:
-        """Returns the dependencies with the indexes `some`: two operations and a kind (wr or ww).
-
-        No two rows of the result are equal.
+        """Returns the dependencies with the indexes `some`, without duplicates: two operations
+        and a kind.
         """
         first, second = self.first.take(some), self.second.take(some)
         kind = np.where(some < len(self.polls), WR, WW)
@@ -83,11 +79,9 @@ class Dependents:
         return table_from(EDGES, first[once], second[once], kind[once])
 
     def labels(self, batch: Batch, some: Ints) -> pa.Table:
-        """Returns one row for each chosen dependency, with its operations, kind, log (key) and
-        values.
+        """Returns one row for each chosen dependency, with its operations, kind, log and values.
 
-        `some` has the indexes of the chosen dependencies, in ascending order. The values belong to
-        the records that cause the dependency.
+        `some` has ascending indexes. The values are those of the records that cause the dependency.
         """
         polled = some[some < len(self.polls)]
         row, followed = self.polls[polled], some[len(polled) :] - len(self.polls)
@@ -150,12 +144,11 @@ def count_dependencies(
 
 
 def dependencies_back_in_time(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns the dependencies that lead back in time.
+    """Returns the dependencies whose second operation ends no later than the first.
 
-    A dependency leads back in time if its second operation ends no later than its first. For
-    example, a poll that ended at 3 returned a record whose send ended at 8. If an operation did not
-    end ok, the time at which it began counts as its end. The result has one row for each pair of
-    operations and each kind of dependency (wr or ww).
+    For example, a poll that ended at 3 returned a record whose send ended at 8. If an operation did
+    not end ok, its begin counts as its end. The result has one row for each pair of operations and
+    kind.
     """
     made, info_senders = dependents_of(dependencies, batch), dependencies.info_senders
     some = np.flatnonzero(made.counts)
@@ -168,7 +161,7 @@ def inside_time_ranges(
 ) -> pa.Table:
     """Returns the dependencies whose two operations are both inside one of the time ranges.
 
-    The result has one row for each pair of operations and each kind of dependency (wr or ww).
+    The result has one row for each pair of operations and kind of dependency (wr or ww).
     """
     made, info_senders = dependents_of(dependencies, batch), dependencies.info_senders
     some = np.flatnonzero(made.counts)
@@ -177,10 +170,9 @@ def inside_time_ranges(
 
 
 def with_records(dependencies: DependencyContext, pairs: Pairs, batch: Batch) -> pa.Table:
-    """Returns the dependencies between the two operations of each pair, with their records.
+    """Returns one row for each dependency between a pair of operations, with its key and values.
 
-    The table has one row for each dependency: the topic partition (`key`) and the values of the
-    records that cause it. A wr dependency has one value, a ww dependency two.
+    A wr dependency has one value, a ww dependency two.
     """
     if not dependencies.ww_deps:
         batch = _locations_polled_by(pairs.values, batch)
@@ -200,9 +192,9 @@ def unconfirmed_wr(
 ) -> tuple[pa.Table, Mask]:
     """Returns the wr dependencies through unconfirmed values, and a mask of those that count.
 
-    A value is unconfirmed if it was polled at an offset where no send of it was acknowledged. A
-    reader of the value depends on its sender. The dependency counts if the reader ended ok, or if
-    some operation polled a value that the reader sent.
+    An unconfirmed value was polled at an offset where no send of it was acknowledged. The
+    dependency counts if the reader ended ok, or if some operation polled a value that the reader
+    sent.
     """
     senders, polls = (
         dependencies.senders,

@@ -58,9 +58,8 @@ def _sent(committed: Ints, ops: Ints, batch: Batch) -> pa.Table:
 
 
 def last_offsets(sent: Batch, senders: UnconfirmedSenders) -> Ints:
-    """Returns, for each sent record, the highest offset at which it was observed.
-
-    If no offset of the record is known, the result is UNKNOWN_OFFSET.
+    """Returns, for each sent record, the highest offset at which it was observed, or
+    UNKNOWN_OFFSET.
     """
     offsets = sent.ints("offset").copy()
     pairs = hash_of_pair(sent.ints("key"), sent.ints("value"))

@@ -1,7 +1,7 @@
 """Logical times of operations, and the ranges of logical time that can contain a cycle.
 
 The logical time of an operation that ended ok is twice its number. An operation that took effect
-but did not end ok has an odd time (`InfoSenders`).
+but did not end ok has an odd time: one more than the last operation that ended ok before it began.
 
     p1 txn k=a ...
     p2 txn j=b ...
@@ -11,10 +11,9 @@ but did not end ok has an odd time (`InfoSenders`).
     wr  op 1 -> op 0    time 2 to time 0: this dependency leads back, over the range 0..2
     wr  op 0 -> op 1    time 0 to time 2: this dependency leads forward, inside that range
 
-In `ok @0 j=b@0`, the first @0 is the offset of the sent record. Every cycle has dependencies that
-lead back in time. The time of each operation of the cycle is in the range of at least one of these
-dependencies.
-Dependencies by real time never lead back.
+In `ok @0 j=b@0`, the first @0 is the offset of the sent record. The time of each operation of a
+cycle is in the range of at least one dependency that leads back. Dependencies by real time never
+lead back.
 
 Source: `properties.anomalies.cycles`.
 """
@@ -37,19 +36,17 @@ from checkers.histories.plan.batch import Batch
 class InfoSenders:
     """The operations that did not end ok, although a poll returned a value that they sent.
 
-    `times` has a logical time for each operation in `ops`. This time follows the last operation
-    that ended ok before the operation in `ops` began: it is one more than the time of that ok
-    operation.
+    `times` has the logical time of each operation in `ops`: one more than that of the last
+    operation that ended ok before it began.
     """
 
     ops: NumberSet
     times: Ints  # odd, because the time of an operation that ended ok is even
 
     def time(self, ops: Ints) -> Ints:
-        """Returns the logical time of each operation in `ops`.
+        """Returns the logical time of each operation: 6 for operation 3, if operation 3 ended ok.
 
-        An operation that ended ok has twice its number as its time: 6 for operation 3. Any other
-        operation must be in `self.ops`, and has its time in `self.times`.
+        An operation that did not end ok must be in `self.ops`.
         """
         times = 2 * ops
         some = np.flatnonzero(self.ops.has(ops))
@@ -59,11 +56,7 @@ class InfoSenders:
 
 @dataclass(frozen=True, slots=True)
 class TimeRanges:
-    """Disjoint ranges of logical time; every dependency cycle is inside one of these ranges.
-
-    The logical time of an operation that ended ok is twice its number. Any other operation has an
-    odd time: one more than the time of an earlier operation that ended ok (see `InfoSenders`).
-    """
+    """Disjoint ranges of logical time; every dependency cycle is inside one of these ranges."""
 
     begin: Ints
     end: Ints
@@ -73,9 +66,8 @@ class TimeRanges:
     def of(cls, back: Batch, info_senders: InfoSenders) -> TimeRanges:
         """Returns the ranges of logical time that the dependencies in `back` cover.
 
-        Each dependency in `back` leads back in time: its first operation ended after its second.
-        Its range is from the end of the second operation to the end of the first. Overlapping
-        ranges are joined: 0..4 and 2..6 become 0..6.
+        A range is from the end of the second operation to the end of the first, which is later.
+        Overlapping ranges are joined: 0..4 and 2..6 become 0..6.
         """
         begin, end = info_senders.time(back.ints("second")), info_senders.time(back.ints("first"))
         order = np.argsort(begin)

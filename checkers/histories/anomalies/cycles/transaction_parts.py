@@ -1,16 +1,13 @@
 """The offsets of the parts of transactions, as one bitset for each key (topic partition).
 
-A *part* is a record of a transaction, except the transaction's last record of the same key. So at
-least one more record of the transaction follows a part in the same key.
+A *part* is a record of a transaction, except the transaction's last record of the same key.
 
     p1 txn k=a k=b j=c -> ok @0 @1 @5     a part: a, at offset 0 of k
     c1 poll            -> ok k=a@0
     c1 poll            -> ok k=d@2        c1 continues after the part a, and has skipped b
 
-Most sends have an acknowledged offset. So the parts of most transactions are found in one batch of
-operations. A value is unconfirmed if it was polled at an offset where no send of it was
-acknowledged. If a transaction has an unconfirmed value, its sends are collected from all batches,
-and the driver finds the transaction's parts.
+The parts of most transactions are found in one batch of operations. If a transaction has an
+unconfirmed value (polled where no send of it was acknowledged), the driver finds its parts.
 
 Source: `properties.anomalies.cycles.intermediate_read`.
 """
@@ -49,8 +46,7 @@ _READS: Final = ("op", "f", "outcome", "kind", "key", "offset")
 def transaction_parts(context: Context) -> Plan[OffsetCounts]:
     """Returns the offsets of transactional records, except the last of each transaction and key.
 
-    The last record is the one with the highest offset. A transaction is left out if retention may
-    have deleted its last record.
+    A transaction is left out if retention may have deleted its last record.
     """
     sends = context.unconfirmed.sends
     ops = np.unique(sends.ints("op")[sends.ints("role") != SEND_FAIL])
@@ -105,9 +101,8 @@ def _ascending(group: Ints, offset: Ints) -> bool:
 def _words(key: Ints, offset: Ints, last: Ints, log_starts: LogStarts) -> pa.Table:
     """Returns the offsets as one bitset per key, without each transaction's last offset in a key.
 
-    A transaction sent the record at `offset[i]` of the key `key[i]`. `last[i]` is the last offset
-    of this transaction in the key. A transaction is left out if retention may have deleted its last
-    record.
+    `last[i]` is the last offset in `key[i]` of the transaction that sent the record at `offset[i]`.
+    A transaction is left out if retention may have deleted its last record.
     """
     some = np.flatnonzero((offset < last) & (last >= log_starts.of(key)))
     key, offset = key[some], offset[some]

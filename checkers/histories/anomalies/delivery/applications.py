@@ -64,11 +64,11 @@ class Application:
 
 
 def applications_of(reach: Batch, polls: Batch) -> dict[int, Application]:
-    """Returns an `Application` for each owner that received a record, by the number of the owner.
+    """Returns an `Application` for each owner (a group, or a process without one) that received a
+    record.
 
-    An owner is a consumer group, or a process without a group. `reach` has the highest delivered
-    offset of each owner in each log. `polls` has the polls of unconfirmed records, and of records
-    that share an offset. The counts of each `Application` are still 0.
+    `reach` has the highest delivered offset of each owner in each log. `polls` has the polls of
+    unconfirmed records, and of records that share an offset. The counts are still 0.
     """
     applications: dict[int, Application] = {}
     for of, ended_ok in (

@@ -8,12 +8,12 @@
 
     process c1: 2 records; 1 repeated: a, in op 3 and again in op 4; 1 skipped: b at offset 1
 
-A delivered offset is kept as one bit, and so is an acknowledged offset. A value is unconfirmed if
-it was polled at an offset where no send of it was acknowledged. The offsets of unconfirmed values,
-and the offsets with several values, have no bit. All polls of these values are collected instead.
+A delivered offset is kept as one bit, and so is an acknowledged offset. The offsets of unconfirmed
+values (polled where no send of them was acknowledged), and the offsets with several values, have no
+bit. All polls of these values are collected instead.
 
-For each application, the report shows the first repetition. For each key (a topic partition) of the
-application, it shows the lowest offset that was skipped.
+The report shows the first repetition of each application, and the lowest skipped offset of each of
+its keys.
 
 Source: `properties.delivery`.
 """

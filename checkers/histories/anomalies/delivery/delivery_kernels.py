@@ -1,8 +1,7 @@
 """Kernels that collect the offsets that each application polled, as bitsets.
 
-A kernel is a function from a batch of rows to a table. An application is a consumer group, or a
-process without a group. Its bitset for a topic partition has one bit per offset, in 64-bit words:
-offset 70 is bit 6 of word 1.
+An application is a consumer group, or a process without a group. Its bitset for a topic partition
+has one bit per offset, in 64-bit words: offset 70 is bit 6 of word 1.
 """
 
 from __future__ import annotations
@@ -89,8 +88,7 @@ def _made_polls(batch: Batch) -> _Polls:
 def delivered_offsets(outcome: str, batch: Batch) -> pa.Table:
     """Returns the offsets that each application polled from each log, as bitsets.
 
-    An application is a consumer group, or a process without a group. Only polls with the outcome
-    `outcome` count.
+    Only polls with the outcome `outcome` count.
     """
     of = _polls(batch)
     some = np.flatnonzero(batch.is_in("outcome", outcome).take(of.rows))
@@ -112,8 +110,7 @@ def acknowledged(batch: Batch) -> pa.Table:
 def extents(batch: Batch) -> pa.Table:
     """Returns the lowest polled and the highest delivered offset of each application in each log.
 
-    An application is a consumer group, or a process without a group. A polled offset is delivered
-    if its poll ended ok.
+    A polled offset is delivered if its poll ended ok.
     """
     of = _polls(batch)
     pair, count = codes(of.owner * len(of.keys) + of.key)
@@ -195,10 +192,8 @@ def _delivered(batch: Batch, offsets: Mask) -> Batch:
 def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
     """Returns those polls in this batch whose record the same application received twice.
 
-    An application is a consumer group, or a process without a group. Each row of `again` is for one
-    application and 64 offsets of a log. Its field `repeated_in` is the number of the first batch
-    that repeats one of these offsets. The result has polls for a row only if `batch` is this first
-    batch.
+    A row of `again` is for one application and 64 offsets of a log. It gives polls only in the
+    batch `repeated_in`, the first one that repeats one of these offsets.
     """
     here = again.where(again.repeated_in == batch.number)
     if not len(here):
@@ -210,12 +205,10 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Returns the deliveries of wanted records that are in this batch.
+    """Returns the deliveries of wanted records in this batch: the application `owner[i]` polled the
+    offset `offset[i]` of `key[i]`.
 
-    The caller keeps the first delivery of each record. Wanted record i has the offset `offset[i]`
-    in the topic partition `key[i]`. For record i, only polls by the application `owner[i]` count. A
-    row of the result has this index i (`query`), the polling operation, and the record's position
-    in the operation.
+    The column `query` has the index i. The caller keeps the first delivery of each record.
     """
     polls = _delivered(batch, member(batch.ints("offset"), np.unique(offset)))
     polled = hash_of_pair(

@@ -3,9 +3,8 @@
     batch 0   c1 poll -> ok k=a@0      op 0   delivers offset 0
     batch 1   c1 poll -> ok k=a@0      op 1   delivers offset 0 a second time
 
-The history is processed in batches. An earlier stage of the query plan has found, for each
-application, the first batch that repeats an offset. In this batch, the plan finds the second
-delivery. Then it searches the whole history for the first delivery of the same offset.
+The second delivery is in the first batch that repeats an offset. The first delivery of the same
+offset may be in any batch.
 
 Source: `properties.delivery`.
 """
@@ -45,11 +44,10 @@ from checkers.histories.plan.stage import (
 def find_repetitions(
     applications: dict[int, Application], ok: pa.Table, delivered: OwnerOffsets
 ) -> Plan[None]:
-    """Finds, for each application, the first record that it received twice.
+    """Stores in `applications` the first record that each application received twice.
 
-    The record and its two deliveries are stored in `applications`. `delivered` has the offsets that
-    each application received in the whole history. `ok` has the same offsets separately for each
-    batch of the history.
+    `delivered` has the offsets that each application received in the whole history, and `ok` has
+    them separately for each batch of the history.
     """
     again = delivered.where(delivered.repeated != 0)
     where = {

@@ -7,10 +7,8 @@
     c1 poll     -> ok k=c@2       delivered        offsets 0 2      bits 101
                                   skipped          offset  1        bits 010
 
-Only offsets below the highest delivered offset count as skipped. Two kinds of records have no bit
-in these bitsets: a record that was polled at an offset where no send of this record was
-acknowledged, and records that share an offset. The module `unconfirmed_deliveries` checks both
-kinds.
+Only offsets below the highest delivered offset count as skipped. The records without a bit are
+those of `unconfirmed_deliveries`.
 
 Source: `properties.delivery`.
 """
@@ -31,9 +29,8 @@ from checkers.histories.plan.batch import Batch
 def expected_from(context: Context, reach: Batch) -> Ints:
     """Returns, for each application and log, the offset from which it must receive every record.
 
-    This offset is the lowest offset that the application polled or the log start, whichever is
-    higher. `reach` has a row for each application and log; its column `low` has the lowest polled
-    offset.
+    This is the lowest offset that the application polled (column `low` of `reach`) or the log
+    start, whichever is higher.
     """
     # An application may begin above the start of the log, and need not get deleted records.
     return np.maximum(reach.ints("low"), context.log_starts.of(reach.ints("key")))
@@ -47,12 +44,12 @@ def count_skipped(
     delivered: OwnerOffsets,
     unknown: OwnerOffsets,
 ) -> None:
-    """Counts the acknowledged records that each application skipped; keeps an example per log.
+    """Adds to `applications` the number of acknowledged records that each one skipped, and an
+    example per log.
 
-    The counts are added to the objects in `applications`. `reach` has the lowest polled and the
-    highest delivered offset of each application in each log. `log` has the acknowledged offsets,
-    and `delivered` has the offsets that each application received. An offset in `unknown` does not
-    count, because a poll with the outcome `info` may have delivered it.
+    `log` has the acknowledged offsets, and `delivered` the offsets that each application received.
+    An offset in `unknown` does not count, because a poll with the outcome `info` may have delivered
+    it.
     """
     low, high, key = expected_from(context, reach), reach.ints("high"), reach.ints("key")
     for owner, rows in rows_by_owner(reach.ints("owner")):

@@ -4,9 +4,7 @@
     c1 poll     -> ok k=a@0       a is unconfirmed: no send of a was acknowledged at offset 0
     c1 poll     -> ok k=a@0       the second delivery to process c1
 
-A record is unconfirmed if it was polled at an offset at which no send of it was acknowledged. Few
-records are unconfirmed or share an offset. So all polls of these records are collected. Then the
-records that an application received twice, or skipped, are counted one by one.
+Such records are few, so all their polls are collected, and they are counted one by one.
 
 Source: `properties.delivery`.
 """
@@ -44,8 +42,7 @@ from checkers.histories.plan.batch import Batch
 class _SpecialRecord:
     """A record that is unconfirmed, or that shares its offset with another value.
 
-    A record is unconfirmed if a poll observed the record at an offset at which no send of the
-    record was acknowledged.
+    An unconfirmed record was polled at an offset where no send of it was acknowledged.
     """
 
     offset: int  # the last offset at which the record was observed
@@ -59,16 +56,12 @@ def count_unconfirmed(
     several: Batch,
     polls: Batch,
 ) -> None:
-    """Counts deliveries of unconfirmed records, and of records whose offset has several values.
+    """Adds to `applications` how many special records each one received, received twice, or
+    skipped.
 
-    A record is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
-    Records of both kinds are *special*. The function counts the special records that each
-    application received, received twice, or skipped. It adds the counts to the objects in
-    `applications`.
-
-    `reach` has, for each application and log, the lowest offset that was polled and the highest
-    offset that was delivered. `several` has the acknowledged sends at offsets with several values.
-    `polls` has the polls of special records.
+    A record is special if it was polled at an offset where no send of it was acknowledged, or if it
+    shares its offset with another value. `several` has the acknowledged sends at offsets with
+    several values. `polls` has the polls of special records.
     """
     given: defaultdict[int, set[Record]] = defaultdict(set)
     times: defaultdict[tuple[int, Record], list[DeliveredAt]] = defaultdict(list)

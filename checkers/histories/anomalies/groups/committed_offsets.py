@@ -6,8 +6,7 @@
 
 Here op 2 fetched 1, although op 1 had committed 5 before op 2 began.
 
-A *register* is the committed offset of one group and one key (a topic partition). In the tables,
-the column `register` has the register's number and replaces the columns `group` and `key`.
+A *register* is the committed offset of one group and one key (a topic partition).
 
 Source: `properties.anomalies.groups.offsets`.
 """
@@ -81,8 +80,7 @@ def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
 def count_aborted(fetches: Batch, batch: Batch) -> pa.Table:
     """Returns one row: how many offsets the failed transactions in this batch tried to commit.
 
-    `batch` is a part of the history. An offset counts only if a fetch of the same group and topic
-    partition completed after the transaction began.
+    An offset counts only if a fetch of the same register completed after the transaction began.
     """
     of = commits(batch)
     aborted = of.where((of.ints("staged") == 1) & (of.ints("outcome") == FAIL))
@@ -135,11 +133,8 @@ class FetchIndex:
 
     @classmethod
     def of(cls, fetches: Batch, *, stable: bool) -> Self:
-        """Returns an index of the fetches of group offsets at one isolation level.
-
-        If `stable` is true, these are the fetches at `read_committed`: they waited for open
-        transactions (`requireStable`). Otherwise these are the fetches at `read_uncommitted`, which
-        did not wait.
+        """Returns an index of the fetches at `read_committed` (`stable`: they waited for open
+        transactions), or of the others.
         """
         rows = np.flatnonzero(fetches.ints("stable") == stable)
         some = fetches.where(rows)
@@ -148,10 +143,9 @@ class FetchIndex:
         return cls(stable, some, rows, registers, least)
 
     def above_later_fetch(self, of: Batch, since_ns: Ints) -> Batch:
-        """Returns the commits after which some fetch returned a lower offset.
+        """Returns the commits after which some fetch of the same register returned a lower offset.
 
-        For commit i, a fetch counts if it has the same group and topic partition, and began after
-        `since_ns[i]`.
+        For commit i, a fetch counts if it began after `since_ns[i]`.
         """
         some = np.flatnonzero(member(of.ints("register"), self.registers))
         group = np.searchsorted(self.registers, of.ints("register")[some])
@@ -169,8 +163,7 @@ def first_commits(registers: Ints, batch: Batch) -> pa.Table:
     """Returns, for each group and log, the first commit, and the first commit of another offset.
 
     Example: for commits of the offsets 3, 3, 7 and 9, these are the first 3 and the 7. Only commits
-    that ended ok count, in the order of their completion. Commits inside and outside transactions
-    are treated separately.
+    that ended ok count. Commits inside and outside transactions are treated separately.
     """
     of = commits(batch)
     some = (of.ints("outcome") == OK) & member(of.ints("register"), registers)
@@ -185,7 +178,7 @@ def first_two(of: Batch) -> Batch:
     """Returns two rows per group and log: the first, and the first with another offset.
 
     Example: for the offsets 3, 3, 7, 9, in the order of `ended_ns`, these are the first 3 and the
-    7. The offsets 3, 3 give only the first 3.
+    7.
     """
     columns = [of.ints(name) for name in ("offset", "op", "ended_ns", "register")]
     ordered = of.where(np.lexsort(columns))
@@ -215,9 +208,8 @@ class KnownOffsets:
     def highest(self, queries: Batch, since_ns: Ints | None = None) -> Ints:
         """Returns, for each fetch, the row of the highest offset committed before the fetch began.
 
-        The row is -1 if this highest offset is not above the offset that the fetch returned.
-        `since_ns` may have a time for each fetch. If so, only commits that began after this time
-        count.
+        The row is -1 if this offset is not above the fetched one. Only commits that began after
+        `since_ns` count.
         """
         found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)
@@ -253,10 +245,11 @@ class KnownOffsets:
 
 
 def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) -> pa.Table:
-    """Returns each fetch of an offset below an earlier commit, with the highest such commit.
+    """Returns each fetch of an offset below an earlier commit in the batch, with the highest such
+    commit.
 
-    A commit is earlier if it ended ok before the fetch began. Only commits in `batch` count.
-    `since_ns` may have a time for each fetch: then only commits that began after this time count.
+    A commit is earlier if it ended ok before the fetch began. Only commits that began after
+    `since_ns` count.
     """
     of = commits(batch)
     sure = of.where((of.ints("outcome") == OK) & (observed.stable | (of.ints("staged") == 0)))
@@ -280,8 +273,7 @@ def _commits_with_output(batch: Batch) -> Batch:
 def first_output(batch: Batch) -> pa.Table:
     """Returns, for each group and log, the start time of the group's first transaction with output.
 
-    A transaction with output sends records, commits an offset of the group for the log, and does
-    not fail.
+    Such a transaction sends records, commits an offset of the group for the log, and does not fail.
     """
     # Such a transaction sends records, commits an offset for the group and key, and does not fail.
     of = _commits_with_output(batch)
@@ -293,8 +285,8 @@ def first_output(batch: Batch) -> pa.Table:
 def output_ahead(observed: FetchIndex, batch: Batch) -> pa.Table:
     """Returns each commit of a transaction with output, if a later fetch returned a lower offset.
 
-    A transaction with output sends records and does not fail. A fetch is later if it began after
-    the transaction began.
+    A transaction with output sends records and does not fail. A later fetch began after the
+    transaction.
     """
     # A transaction has output if it sends records and does not fail.
     of = _commits_with_output(batch)

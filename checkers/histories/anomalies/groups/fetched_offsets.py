@@ -1,8 +1,7 @@
 """The query plan that finds the anomalies of fetched group offsets.
 
-A register is the committed offset of one group and topic partition. A commit sets a register, and a
-fetch reads it. Fetches are few, and commits are many. So the first stage collects all fetches. The
-second stage collects only these commits:
+A register is the committed offset of one group and topic partition. Fetches are few, and commits
+are many. So the first stage collects all fetches, and the second stage only these commits:
 
 - commits of an offset that a fetch returned;
 - for each register, the commit that ended first, and the first commit of a different offset;
@@ -99,8 +98,8 @@ class FetchedOffsets:
 def fetched_offsets(context: Context) -> Plan[tuple[FetchedOffsets, tuple[Finding, ...]]]:
     """Returns all fetches of group offsets, and the findings of three anomalies about them.
 
-    The anomalies: the fetched offset went backwards, changed without a commit, or was committed
-    only by failed transactions.
+    The fetched offset went backwards, changed without a commit, or was committed only by failed
+    transactions.
     """
     isolation = context.declared.isolation
     observed = yield from collect(_stage("fetched offsets", FETCHES, partial(fetched, isolation)))
@@ -152,9 +151,8 @@ def _explained(
 def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int) -> Ints:
     """Returns, for each fetch, the maximum of `numbers` over the commits that explain the fetch.
 
-    `numbers[i]` belongs to commit i; for example, it is the time at which the commit ended. A
-    commit explains a fetch if it set the fetched offset and did not begin after the fetch
-    completed. If no commit explains a fetch, the result is `otherwise`.
+    A commit explains a fetch if it set the fetched offset and did not begin after the fetch
+    completed. If there is none, the result is `otherwise`.
     """
     made = np.full(len(fetches), otherwise, dtype=np.int64)
     pairs = hash_of_pair(of.ints("register"), of.ints("offset"))
@@ -179,10 +177,8 @@ def _with_fetches(firsts: Batch, fetches: Batch) -> Batch:
 
 
 def _after_an_offset(fetches: Batch, firsts: Batch) -> int:
-    """Returns the number of fetches that began when their group surely had a committed offset.
-
-    A group surely has an offset for a topic partition after a commit ended, or after a fetch
-    returned an offset. `firsts` has the first commits of each group and topic partition.
+    """Returns the number of fetches that began when their group surely had a committed offset:
+    after a commit ended, or after a fetch returned an offset.
     """
     everything = _with_fetches(firsts, fetches)
     known = everything.where(everything.ints("offset") != NONE)
@@ -225,9 +221,8 @@ def _first_of_another_offset(fetches: Batch, firsts: Batch) -> tuple[Ints, Batch
 
 
 def shared_columns(of: Batch) -> Plan[dict[str, pa.Array]]:
-    """Returns the columns group, key, offset and operation of the rows `of`.
-
-    All anomalies of fetched group offsets have these columns.
+    """Returns the columns group, key, offset and operation, which all anomalies of fetched
+    offsets have.
     """
     group_of = yield from resolve_fingerprints(of.ints("group"), column="group")
     key_of = yield from resolve_fingerprints(of.ints("key"), column="key")

@@ -1,15 +1,15 @@
 """Kernels that find the inputs that pipeline transactions consumed in one batch of a history.
 
-A batch is a part of the history. A kernel is a function from a batch of rows to a table. A pipeline
-transaction polls inputs, sends outputs and commits the offsets of its inputs. For example, this one
-reads from the key i and writes to the key o:
+A pipeline transaction polls inputs, sends outputs and commits the offsets of its inputs. For
+example, this one reads from the key i and writes to the key o:
 
     p2 txn{id=x,group=g} o=a +i@1 -> ok @0 i=m@0
        o=a, @0     it sent the value a to o; the record has offset 0
        i=m@0       it polled the value m at offset 0 of i
        +i@1        it committed offset 1 of i for group g: m is consumed
 
-A *step* is the part of such a transaction that concerns one input key.
+A *step* is the part of such a transaction that concerns one input key. Only transactions that ended
+ok count.
 
 Source: `properties.anomalies.groups.pipelines`.
 """
@@ -46,9 +46,8 @@ def polled_rows(batch: Batch, rows: Mask) -> Ints:
 
 
 def delivered_words(batch: Batch) -> pa.Table:
-    """Returns the offsets that each group polled from each log, as bitsets.
-
-    Failed polls do not count.
+    """Returns the offsets that each group polled from each log, as bitsets; failed polls do not
+    count.
     """
     rows = polled_rows(batch, ~batch.is_in("outcome", "fail"))
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
@@ -57,11 +56,7 @@ def delivered_words(batch: Batch) -> pa.Table:
 
 
 def steps_of(batch: Batch) -> Batch:
-    """Returns, for each transaction and log, the highest offset that the transaction committed.
-
-    Only transactions that ended ok count. Such an offset is a committed position of the
-    transaction's consumer group.
-    """
+    """Returns, for each transaction and log, the highest offset that the transaction committed."""
     return batch.derived(("steps",), _made_steps)
 
 
@@ -87,10 +82,8 @@ def _made_steps(batch: Batch) -> Batch:
 
 
 def input_rows(batch: Batch) -> Ints:
-    """Returns the row numbers of the records that transactions consumed.
-
-    A transaction consumes a record if it polls the record and commits a higher offset. Only
-    transactions that ended ok count.
+    """Returns the row numbers of the records that a transaction polled below an offset that it
+    committed.
     """
     return batch.derived(("inputs",), _made_inputs)
 
@@ -112,9 +105,7 @@ def _made_inputs(batch: Batch) -> Ints:
 def consumed_words(batch: Batch) -> pa.Table:
     """Returns the offsets that each group consumed from each log, as a table of bitsets.
 
-    A transaction consumes a record if it polls the record and commits a higher offset. Only
-    transactions that ended ok count. A row is one 64-bit word of a bitset: bit i of word n stands
-    for the offset 64n + i.
+    A row is one 64-bit word of a bitset: bit i of word n stands for the offset 64n + i.
     """
     rows = input_rows(batch)
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
@@ -177,16 +168,12 @@ def unreported_steps(batch: Batch) -> pa.Table:
 def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table:
     """Returns the transactional commits that raise a group's committed offset of a topic partition.
 
-    Such a commit shows which inputs the group skipped: each input below the committed offset that
-    no poll returned. A transaction is *unreported* if its polls are not in the history: it may have
-    consumed any input. So a commit proves skipped inputs only if the commit ended before its
-    group's first unreported transaction began. Then the column `good` is 1, otherwise 0. The first
-    unreported transaction of the group `groups[i]` began at `unreported_ns[i]`; other groups have
-    none.
+    A commit proves that the group skipped inputs only if it ended before the group's first
+    unreported transaction, which may have consumed any input, began at `unreported_ns[i]`. Then the
+    column `good` is 1, otherwise 0.
 
-    Of consecutive commits with the same `good`, only the commit with the highest offset is
-    returned. For example, the commits of 3, 5 and 9 have `good` 1, and the commit of 12 has `good`
-    0: the result has the commits of 9 and 12.
+    Of consecutive commits with the same `good`, only the highest is returned. For example, the
+    commits of 3, 5 and 9 have `good` 1, and the commit of 12 has `good` 0: the result has 9 and 12.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))

@@ -73,11 +73,7 @@ _SHOWN: Final = int64_schema("key", "offset", "value", "op")
 
 
 def pipelines(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns two findings: inputs that a group consumed twice, and inputs that a group skipped.
-
-    A transaction consumes an input if it polls the input and commits a higher offset. An input is
-    skipped if the group committed a higher offset, but no member polled the input.
-    """
+    """Returns two findings: inputs that a group consumed twice, and inputs that a group skipped."""
     title = "consumed offsets"
     at, consumed, unreported = yield from in_parallel(
         collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, AT, group_positions))),
@@ -181,10 +177,9 @@ def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Ta
     """Returns, for each pair of transactions, the lowest offset that another operation committed
     between them.
 
-    A pair is two transactions of a group that consumed the same input. The other operation may have
-    moved the group back: it commits an offset of the same group and topic partition, and overlaps
-    the time between the invocation of the first transaction and the completion of the second. A
-    pair without such an operation has no row.
+    The two transactions of a group consumed the same input. The other operation commits an offset
+    of the same register, and overlaps the time from the begin of the first transaction to the end
+    of the second. A pair without such an operation has no row.
     """
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)

@@ -5,9 +5,8 @@
 
     key k, value a: offsets 0 and 1, seen by op 0 and op 1
 
-Only the unconfirmed values are searched, and they are few. A value is confirmed if it was polled
-only at the offset at which its send was acknowledged. A send is acknowledged at one offset at most.
-So a value at two offsets is always unconfirmed.
+A send is acknowledged at one offset at most, so a value at two offsets was polled at an offset
+where no send of it was acknowledged. Only these *unconfirmed* values, which are few, are searched.
 
 Source: `properties.anomalies.log.duplicate`.
 """

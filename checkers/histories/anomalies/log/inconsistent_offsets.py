@@ -87,8 +87,8 @@ def offsets_with_two_values(context: Context) -> Plan[tuple[Finding, ...]]:
 def locations_with_several_values(committed: Ints) -> Stage[pa.Table]:
     """Returns a query-plan stage that collects the offsets at which several values were observed.
 
-    The result has one row for each offset and value. `committed` has the numbers of operations that
-    ended `info` but took effect.
+    The result has one row for each offset and value. `committed` has the operations that ended
+    `info` but took effect.
     """
     return Stage(
         Source.RECORD_LOCATIONS,
@@ -110,10 +110,9 @@ def _several_values(committed: Ints, batch: Batch) -> pa.Table:
 
 
 def _offsets(committed: Ints, batch: Batch) -> pa.Table:
-    """Returns one row: how many offsets in this batch of the history were observed at least twice.
+    """Returns one row: how many offsets in this batch were observed at least twice.
 
-    Only at these offsets could two values be observed. A poll observes an offset, and so does a
-    send that took effect.
+    A poll observes an offset, and so does a send that took effect.
     """
     proofs = proves_location(batch, committed) & (batch.ints("offset") != UNKNOWN_OFFSET)
     starts = run_starts(*map(batch.ints, ("key", "offset")))

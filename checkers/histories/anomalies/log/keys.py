@@ -4,8 +4,8 @@
     p2 txn j=b  -> fail
     c1 poll     -> ok k=c@3     c1 reads at read_committed
 
-In this example one value counts: a, because its key k was read at read_committed. No reader at
-read_committed could have received b, because no such reader read the key j.
+Here one value counts: a. No reader at read_committed could have received b, because no such reader
+read the key j.
 
 Source: `properties.anomalies.observations`.
 """
@@ -58,17 +58,14 @@ class RecordKeys:
     def values_of_committed(self, failed: pa.Table) -> int:
         """Returns the sum of the counts in `failed` for logs that a client read at read_committed.
 
-        The table `failed` has, for each log, the number of values whose sends all failed.
+        `failed` has, for each log, the number of values whose sends all failed.
         """
         of = Batch(failed)
         return int(of.ints("values")[member(of.ints("key"), self.committed)].sum())
 
 
 def record_keys(isolation: Isolation) -> Stage[RecordKeys]:
-    """Returns a query-plan stage that collects the topic partitions of all sends and polls.
-
-    It also collects which of them a reader polled at read_committed.
-    """
+    """Returns a query-plan stage that collects the topic partitions of all sends and polls."""
     kernel = Kernel("keys of records", _READS, _KEYS, partial(_keys, isolation))
     return Stage(Source.OPERATIONS, kernel, RecordKeys.of)
 

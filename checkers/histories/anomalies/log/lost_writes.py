@@ -65,9 +65,8 @@ _READ: Final = pa.schema(
 
 
 def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the finding of `lost-write`: values that should have been polled, but were not.
-
-    A value should have been polled if some poll returned a higher offset of the same log.
+    """Returns the finding of `lost-write`: values that no poll returned, although a higher
+    offset was polled.
     """
     unconfirmed = context.unconfirmed
     some = yield from collect(
@@ -179,8 +178,8 @@ def _is_owed(bounds: Batch, key: Ints, offset: Ints) -> Mask:
 def _unread_below_bound(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Table:
     """Returns the values in this part of the history that no poll returned, although one should.
 
-    The last row of the table is a total: its column `owed` has the number of all values that a poll
-    should have returned.
+    The last row is a total: its column `owed` has the number of all values that a poll should have
+    returned.
     """
     at, writes = first_rows(batch), took_effect(batch, unconfirmed.committed)
     key, offset = (batch.ints(name).take(at) for name in ("key", "offset"))

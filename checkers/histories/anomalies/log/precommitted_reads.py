@@ -2,9 +2,6 @@
 
     p1 txn k=a -> ok @0 k=a@0      op 0 polled a before its own commit
 
-The history is searched in parts (batches). All rows of an operation are in one batch, so each batch
-is searched on its own.
-
 Source: `properties.anomalies.log.precommitted_read`.
 """
 

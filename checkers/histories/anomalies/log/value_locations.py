@@ -6,10 +6,8 @@
     key  offset  value  op
     k    0       a      0         op 0 is the first operation that proves this location
 
-The checkers `inconsistent_offsets`, `duplicates` and `lost_writes` read these rows. For each block
-of 65,536 offsets, one Spark task finds the locations in this block. A value is unconfirmed if it
-was polled at an offset where no send of it was acknowledged. The Spark driver has all rows of the
-unconfirmed values, and finds their locations.
+For each block of 65,536 offsets, one Spark task finds the locations. The driver finds those of
+unconfirmed values: values polled at an offset where no send of them was acknowledged.
 
 Source: `properties.anomalies.observations`.
 """
@@ -41,10 +39,9 @@ LOCATION_AND_OP: Final = pa.schema(
 def shown_locations(committed: Ints, batch: Batch) -> Ints:
     """Returns the indexes of the locations whose value the history proves to be in the log.
 
-    A location is a group of adjacent rows with the same topic partition, offset and value. The
-    locations of a batch are numbered 0, 1, 2, ..., and the result has these numbers. Locations
-    without an offset are left out. `committed` has the operations that took effect although they
-    ended `info`.
+    A location is a group of adjacent rows with the same key, offset and value. The locations of a
+    batch are numbered from 0. Locations without an offset are left out. `committed` has the
+    operations that took effect although they ended `info`.
     """
 
     def made(batch: Batch) -> Ints:
@@ -64,9 +61,8 @@ def location_rows(committed: Ints, batch: Batch, shown: Ints) -> pa.Table:
 def unconfirmed_locations(unconfirmed: UnconfirmedValues) -> Batch:
     """Returns a row for each offset at which an unconfirmed value is certainly in the log.
 
-    A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged. A
-    row has the key, offset and value, and an operation that proves this offset of the value. The
-    rows are ordered by key, offset and value.
+    A row has the key, offset and value, and an operation that proves them. The rows are ordered by
+    key, offset and value.
     """
 
     def made(_: Batch) -> Batch:
@@ -92,8 +88,7 @@ def total(counts: pa.Table) -> int:
 def grouped_in_lists(table: pa.Table, by: tuple[str, ...], lists: tuple[str, ...]) -> pa.Table:
     """Returns one row for each combination of values in the columns `by`.
 
-    Each column in `lists` then has, in each row, a list of its values in the rows of this
-    combination.
+    Each column in `lists` becomes a list of its values in the rows of this combination.
     """
     made = table.group_by(list(by), use_threads=False).aggregate([(name, "list") for name in lists])
     return made.rename_columns([*by, *lists])

@@ -4,16 +4,12 @@
     p2 txn k=b  -> fail
     c1 poll     -> ok k=b@1 k=c@2     a is unseen, b an aborted read, c a value nobody sent
 
-A value is confirmed if a send of it was acknowledged at an offset, and no poll returned it at
-another offset. In the example, a is confirmed. The Spark task that has the records near this offset
-decides the value.
+If no poll returned a value at another offset than the acknowledged one, the value is confirmed,
+such as a. The Spark task that has the records near this offset decides it.
 
-A value is unconfirmed if it was polled at an offset where no send of it was acknowledged. In the
-example, b and c are unconfirmed. Such values are few, so the Spark driver collects their rows and
-decides them.
-
-If a value was sent ok without an offset, and never polled, it is unseen. No offset is needed to
-decide that.
+The other polled values are unconfirmed, such as b and c. They are few, so the Spark driver collects
+their rows and decides them. If a value was sent ok without an offset, and never polled, it is
+unseen.
 
 The plan also finds duplicates across keys: see `duplicates_across_keys`.
 

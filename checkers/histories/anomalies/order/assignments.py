@@ -9,8 +9,7 @@ assignment between the two operations lacks the key.
     c1 assign k j -> ok
     c1 poll       -> ok k=c@2     one assignment before this poll lacks k: no step from a to c
 
-So the two operations of a step have the same number of earlier assignments that lack the key. Here
-these numbers are 0 and 1.
+So the two operations of a step have the same number of earlier assignments that lack the key.
 
 Source: `properties.anomalies.order.steps`.
 """
@@ -38,11 +37,7 @@ ASSIGNMENTS: Final = pa.schema([("process", pa.int64()), ("op", pa.int64()), ("k
 
 
 def assignments(batch: Batch) -> pa.Table:
-    """Returns the keys (topic partitions) of the assignments that did not fail.
-
-    The table has one row per assignment and key. Each assignment also has one row with the key
-    NULL, which serves to count the assignments.
-    """
+    """Returns one row per key of each assignment that did not fail, and one with the key NULL."""
     rows = np.flatnonzero(batch.is_in("f", *ASSIGNING) & ~batch.is_in("outcome", "fail"))
     process, op = batch.ints("process")[rows], batch.ints("op")[rows]
     key = np.where(batch.is_in("kind", "none")[rows], NULL, batch.fingerprints("key")[rows])
@@ -57,10 +52,8 @@ def assignments(batch: Batch) -> pa.Table:
 
 
 def assignments_without(assigned: Batch, process: Ints, key: Ints, op: Ints) -> Ints:
-    """Returns, for each operation, the number of earlier assignments that lack its topic partition.
-
-    The topic partition of operation i is `key[i]`. Only the assignments of the process that
-    executed the operation count.
+    """Returns, for each operation, the number of earlier assignments of its process that lack
+    its key.
     """
     if not len(assigned):
         return np.zeros(len(op), dtype=np.int64)
@@ -89,9 +82,6 @@ def processes_of(batch: Batch) -> pa.Table:
 
 
 def in_several_batches(observed: Batch) -> NumberSet:
-    """Returns the processes that have operations in more than one batch of the history.
-
-    A batch is a part of the history. `observed` has one row for each process and batch.
-    """
+    """Returns the processes that have operations in more than one batch (a part) of the history."""
     process, batches = np.unique(observed.ints("process"), return_counts=True)
     return NumberSet(process[batches > 1])

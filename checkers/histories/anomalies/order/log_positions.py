@@ -6,10 +6,9 @@
     c1 poll     -> ok k=a@0
     c1 poll     -> ok k=c@2       a step from offset 0 to offset 2: it skips one record, b
 
-A step is two records of a key that a process polled (or sent) one directly after the other. The
-offset of a record is the offset at which this process polled or sent it. Records without an offset
-get one from the module `value_offsets`. With the option `--jepsen`, `value_offsets` decides the
-offsets of all records.
+A step is two records of a key that a process polled (or sent) one directly after the other. Records
+without an offset get one from the module `value_offsets`. With the option `--jepsen`,
+`value_offsets` decides the offsets of all records.
 
 Source: `properties.anomalies.order.steps`.
 """
@@ -37,7 +36,10 @@ from model.histories import Isolation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPositions:
-    """The offsets of polled and sent records, and the number of records between two offsets."""
+    """The offsets of polled and sent records, and the number of records between two offsets.
+
+    A step is two records of a log that a process polled (or sent) one directly after the other.
+    """
 
     isolation: Isolation
     committed: Ints  # operations that ended info and took effect
@@ -51,9 +53,8 @@ class LogPositions:
         """Returns the offset of each poll and send in `rows`; UNKNOWN_OFFSET if none is known.
 
         `role` has the kind and outcome of each poll and send, `offset` its recorded offset. The
-        recorded offset of a send counts only if the send took effect. If a recorded offset is
-        missing, the result has the offset that `self.values` has for the polled or sent value, if
-        any. With the option `--jepsen`, the offsets in `self.values` also replace recorded offsets.
+        recorded offset of a send counts only if the send took effect. `self.values` fills in
+        missing offsets, and with the option `--jepsen` replaces recorded ones.
         """
         took = np.flatnonzero(role == SEND_INFO)
         took = took[member(batch.ints("op")[rows[took]], self.committed)]
@@ -64,10 +65,8 @@ class LogPositions:
     def first_skippable(self, kind: int, key: Ints, first: Ints) -> Ints:
         """Returns, for each step, the lowest offset that the step can skip.
 
-        A step is a pair of records that a process polled (or sent) one directly after the other.
-        The step skips the records between the two. `first` has the offset of the first record. For
-        sends the result is `first + 1`. A poll skips nothing below the log start: if `first` is 3
-        and the log starts at 10, the result is 10.
+        For sends this is `first + 1`. A poll skips nothing below the log start: if `first` is 3 and
+        the log starts at 10, the result is 10.
         """
         # Retention has removed the records below the start of the log, so no poll can skip them.
         return first + 1 if kind == SENDS else np.maximum(first + 1, self.log_starts.of(key))
@@ -75,10 +74,8 @@ class LogPositions:
     def skipped_count(self, kind: int, key: Ints, first: Ints, second: Ints, dirty: Mask) -> Ints:
         """Returns, for each step, the number of records between its offsets `first` and `second`.
 
-        A step is two records that a process polled (or sent) one directly after the other. A poll
-        at read_committed may skip aborted records, so only records that were surely not aborted
-        count for this poll. `dirty` is True for each step of a poll at read_uncommitted, for which
-        all records count.
+        For a poll at read_committed, only records that were surely not aborted count. `dirty` is
+        True for polls at read_uncommitted, for which all records count.
         """
         low, everything = self.first_skippable(kind, key, first), self.log.everything
         all_of_them = everything.between(key, low, second)

@@ -87,8 +87,6 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
     """Returns the findings about steps that skip records or go back, and about the anomaly G1b.
 
     A step is two records of one log that a process polled (or sent) one directly after the other.
-    G1b means that the process polled a part of a transaction, but never the transaction's last
-    record.
     """
     words, outranked, parts, assigned, worked = yield from in_parallel(
         collect(occupied_offsets.occupied_offsets(context.unconfirmed.committed, context.aborted)),
@@ -150,8 +148,8 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
 def _outranked(context: Context) -> Plan[Batch | None]:
     """Returns the values that Jepsen's rules ignore at offsets with several observed values.
 
-    If several values were observed at one offset, Jepsen chooses one value as the record, and
-    ignores the others. Returns None if Jepsen's rules do not apply to the history.
+    Jepsen chooses one value of an offset as the record. Returns None if Jepsen's rules do not
+    apply.
     """
     if not context.declared.jepsen:
         return None

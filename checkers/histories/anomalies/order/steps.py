@@ -9,14 +9,12 @@
     BETWEEN   op 3 to op 4, offset 0 to 2: it skips one record, b          poll-skip
     WITHIN    op 4, offset 2 to 1: it goes back                            int-nonmonotonic-poll
 
-A step is two records of one key that a process polled (or sent) one directly after the other. Both
-may be in one operation (`WITHIN`), or in two (`BETWEEN`). In the second case, the first operation
-is a poll that ended ok, or a send that did not fail. There is no step if, between the two
-operations, the process was assigned keys without this key.
+A step is two records of one key that a process polled (or sent) one directly after the other.
+Between two operations, the first one is a poll that ended ok, or a send that did not fail. There is
+no step if, between the two operations, the process was assigned keys without this key.
 
-A process may occur in several batches. So for each process and key, the result of a batch also has
-the first and the last record in this batch, as `HEAD` and `TAIL`. The module `steps_across_batches`
-connects them.
+A process may occur in several batches. So the result also has its first and last record of each key
+in this batch, as `HEAD` and `TAIL`. The module `steps_across_batches` connects them.
 
 Source: `properties.anomalies.order.steps`.
 """
@@ -72,11 +70,10 @@ _KINDS: Final = {POLLS: "poll", SENDS: "send"}
 
 
 def steps(positions: LogPositions, batch: Batch) -> pa.Table:
-    """Returns the steps that skip records or go back, and the number of all steps.
+    """Returns the steps in this batch that skip records or go back, and the number of all steps.
 
-    A step is two records of one log that a process polled (or sent) one directly after the other.
-    The table covers this batch of the history only. If a process occurs in other batches too, the
-    table also has the process's first and last record of each log in this batch (`HEAD`, `TAIL`).
+    If a process occurs in other batches too, the table also has the process's first and last record
+    of each log in this batch (`HEAD`, `TAIL`).
     """
     assigned = Batch(assignments(batch))
     tables_of_kinds = [_steps_of_kind(kind, positions, assigned, batch) for kind in (POLLS, SENDS)]
@@ -167,13 +164,9 @@ def wrong_steps(
 ) -> list[pa.Table]:
     """Returns a table of the wrong steps, and tables that count all steps.
 
-    A step is two records of one log that a process polled (or sent) one directly after the other.
-    A step is wrong if the offset does not grow. A step is also wrong if it skips records, unless it
-    consists of sends of two operations. Steps with an unknown offset are left out.
-
-    `kind` is POLLS or SENDS. `row_type` is WITHIN for steps inside one operation, BETWEEN for steps
-    from one operation to another. `first` and `second` have the indexes in `records` of the two
-    records of each step.
+    A step is wrong if the offset does not grow, or if it skips records, unless it consists of sends
+    of two operations. Steps with an unknown offset are left out. `first` and `second` have the
+    indexes in `records` of the two records of each step.
     """
     begin, end = records.offset.take(first), records.offset.take(second)
     known = (begin != UNKNOWN_OFFSET) & (end != UNKNOWN_OFFSET)

@@ -39,10 +39,8 @@ def steps_across_batches(
 ) -> pa.Table:
     """Returns the steps between batches that skip records or go back, and the number of all steps.
 
-    A step is two records of one log that a process polled (or sent) one directly after the other.
     `observed` has the first and the last record of each process and log in each batch (`HEAD` and
-    `TAIL`). `assigned` has the assignments of keys (topic partitions) to processes. In the result,
-    rows of the type `COUNTED` have the number of all steps between batches, correct or wrong.
+    `TAIL`).
     """
     made = [STEPS.empty_table()]
     step_rows = Batch(observed)

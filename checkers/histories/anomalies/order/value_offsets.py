@@ -4,9 +4,8 @@
     c1 poll     -> ok k=a@3 k=b@4      a was observed only at 3: the send has this offset
     c2 poll     -> ok k=b@9            b was observed at 4 and 9: each poll keeps its own offset
 
-Without the option `--jepsen`, a poll or send keeps the offset that it returned. A poll or send that
-returned no offset gets the offset of its value. If the value was observed at several offsets, or at
-none, the poll or send stays without an offset (`properties.anomalies.order.own_offsets`).
+Without the option `--jepsen`, a poll or send that returned no offset gets the offset of its value,
+if the value was observed at exactly one offset (`properties.anomalies.order.own_offsets`).
 
 With the option `--jepsen`, all polls and sends of a value have the same offset. If several values
 were observed at one offset, Jepsen chooses one of them as the record at this offset. A value that
@@ -32,9 +31,8 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 class ValueOffsets:
     """Maps values to offsets; each value has one offset at most.
 
-    If a poll, or a send that did not fail, was recorded without an offset, it gets the offset of
-    its value. If `of_all` is true (Jepsen's rules), every poll and send of these values gets the
-    offset of its value, even if another offset was recorded.
+    A poll, or a send that did not fail, gets the offset of its value if it has no recorded offset.
+    If `of_all` is true (Jepsen's rules), it gets this offset always.
     """
 
     pairs: NumberSet  # key and value in one number
@@ -46,8 +44,7 @@ class ValueOffsets:
     def only(cls, unconfirmed: UnconfirmedValues) -> Self:
         """Returns the offset of each unconfirmed value that was observed at exactly one offset.
 
-        The offset of any other unconfirmed value is unknown. A value is unconfirmed if it was
-        polled at an offset where no send of it was acknowledged.
+        The offset of any other unconfirmed value is unknown.
         """
         pairs = NumberSet.of(hash_of_pair(unconfirmed.keys, unconfirmed.values))
         pair, offset = _pairs_and_offsets(unconfirmed.locations())
@@ -63,9 +60,9 @@ class ValueOffsets:
     def last(cls, unconfirmed: UnconfirmedValues, outranked: Batch) -> Self:
         """Returns the highest offset of each value, under Jepsen's rule of one value per offset.
 
-        If several values were observed at an offset, the rule chooses one of them; `outranked` has
-        the others. Example: a was observed at 3 and 7, and b at 7. If the rule chooses b at 7, a
-        gets 3. A value that is not chosen at any offset gets UNKNOWN_OFFSET.
+        `outranked` has the values that the rule did not choose. Example: a was observed at 3 and 7,
+        and b at 7. If the rule chooses b at 7, a gets 3. A value that is not chosen at any offset
+        gets UNKNOWN_OFFSET.
         """
         lower, resent = _pairs_and_offsets(outranked), _pairs_and_offsets(unconfirmed.resent)
         # Outranked values, and values sent again after a failed send, are treated like unconfirmed
@@ -84,10 +81,9 @@ class ValueOffsets:
         return cls(pairs, values, last, of_all=True)
 
     def applied(self, batch: Batch, rows: Ints, role: Ints, located: Ints) -> Ints:
-        """Returns `located`, in which missing offsets of polls and sends are filled in.
+        """Returns `located`, changed in place: missing offsets become the offsets of the values.
 
-        `located[i]` is the offset of the poll or send in row `rows[i]` of the batch; the array is
-        changed in place. A missing offset becomes the offset of the value polled or sent. If
+        `located[i]` is the offset of the poll or send in row `rows[i]` of the batch. If
         `self.of_all` is true, recorded offsets are replaced too.
         """
         key, value = batch.fingerprints("key"), batch.fingerprints("value")

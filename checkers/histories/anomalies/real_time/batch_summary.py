@@ -6,8 +6,7 @@
 
 A batch has operations in the order of their completion. An *observation* is a log end that a client
 observed. A *check* is an offset that an operation returned: the offset of a send, or an end offset.
-An observation contradicts a check if it is higher, and was made before the operation of the check
-was invoked. Most checks are decided inside their batch.
+Most checks are decided inside their batch.
 
 The tables of a summary:
 
@@ -94,8 +93,8 @@ class _Summary:
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
     """Returns the query-plan stages that collect the summaries of all batches, one stage per table.
 
-    An additional stage, the last one, collects the topic partitions to which transactions send.
-    Rows without an isolation level count as rows at the level `isolation`.
+    The last stage collects the topic partitions to which transactions send. Rows without an
+    isolation level count as rows at the level `isolation`.
     """
     parts = (
         ("spans", _SPANS),
@@ -120,10 +119,10 @@ def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
 def offsets_stage(
     title: str, schema: pa.Schema, run: partial[pa.Table], partitions: frozenset[int] | None = None
 ) -> Stage[pa.Table]:
-    """Returns a query-plan stage that calls `run` with each batch (part) of the history.
+    """Returns a query-plan stage that calls `run` with the observed offsets of each batch of the
+    history.
 
-    The stage reads only the columns about observed offsets. `partitions` has the numbers of the
-    history's partitions to read; None reads all of them.
+    `partitions` has the numbers of the history's partitions to read; None reads all of them.
     """
     return Stage(Source.OPERATIONS, Kernel(title, COLUMNS, schema, run, partitions=partitions))
 
@@ -254,8 +253,7 @@ def _first_rows_of_maximum(starts: Ints, end: Ints) -> Ints:
 def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]:
     """Returns two arrays: the kind and the operation number of each chosen observation.
 
-    `fact` has the indices of the chosen observations in `of`. Their kinds are codes for a send, a
-    poll or a look-up of the end offset. Operations are numbered through the whole history.
+    `fact` has the indices of the chosen observations in `of`.
     """
     return of.kind[fact], batch.ints("op")[of.row[fact]]
 
@@ -279,10 +277,8 @@ def _limits(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Tab
 
 
 def check_rows(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Table:
-    """Returns a table of checks: one for each offset in `of` whose index is in `rows`.
-
-    A check compares the offset of an operation with the log ends that were observed before the
-    operation was invoked. The offset must not be lower.
+    """Returns a table of checks: offsets in `of` that must not be below the log ends observed
+    before.
     """
     at = of.row[rows]
     return table_from(

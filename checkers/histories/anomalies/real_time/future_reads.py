@@ -3,13 +3,9 @@
     c1 poll     -> ok k=a@0       op 0     the log of k ends at 1 or higher
     p1 send k=a -> ok @0          op 1     invoked after op 0 completed; 0 is below this end
 
-The poll of offset 0 proves that the log ends at 1 or higher. A later send got offset 0, below this
-end. The plan `linearizable_offsets` finds such sends. This plan examines the polls of the records
-of these sends.
-
-This plan also examines unconfirmed values. A value is unconfirmed if it was polled at an offset
-where no send of it was acknowledged. Unconfirmed values are few, so the Spark driver has all their
-sends and polls.
+The plan `linearizable_offsets` finds sends that got an offset below a log end observed before. This
+plan examines the polls of the records of these sends, and all polls of unconfirmed values (polled
+at an offset where no send of them was acknowledged).
 
 Source: `properties.anomalies.real_time.future_read`.
 """
@@ -90,10 +86,8 @@ def future_reads(
 ) -> Plan[pa.Table]:
     """Returns the polls that returned a record before the send of the record was invoked.
 
-    The plan examines all polls of unconfirmed values, and the additional polls in the argument
-    `polls`. A value is unconfirmed if it was polled at an offset where no send of it was
-    acknowledged. `unconfirmed_times` has the times of the operations that sent or polled
-    unconfirmed values.
+    The plan examines all polls of unconfirmed values, and those in `polls`. `unconfirmed_times` has
+    the times of the operations that sent or polled unconfirmed values.
     """
     confirmed = polls.where(~unconfirmed.among(polls.ints("key"), polls.ints("value")))
     keys, values = confirmed.ints("key"), confirmed.ints("value")

@@ -3,22 +3,15 @@
     c1 end_offset k -> ok @5      op 0     observation: the log of k ends at 5 or higher
     p1 send k=a     -> ok @3      op 1     check: 3 is below 5, so it is an offset-order-inversion
 
-An *observation* is a log end that a client observed. A *check* is the offset of a send, or an end
-offset that a client read. An observation contradicts a check of the same key if its log end is
-higher, and it was made before the operation of the check was invoked.
-
 If transactions send to a key, an end offset read at `read_committed` is the last stable offset.
 Then only observations at `read_committed` can contradict the check of this end offset.
 
-A batch is a part of the history's rows, in the order of completion; it is no record batch.
-
 1. Each batch compares its checks with its own observations, and returns a summary
-   (`batch_summary`).
-2. The driver compares the lowest offset of each key with the log ends of earlier batches
-   (`log_ends`). A batch with an offset below an earlier log end is read again.
-3. A send without an acknowledged offset gets the lowest offset at which its record was polled. This
-   poll may be in another batch than the send.
-4. For each contradicted check, the plan finds the highest observation that contradicts it.
+(`batch_summary`). 2. The driver compares the lowest offset of each key with the log ends of earlier
+batches (`log_ends`). A batch with an offset below an earlier log end is read again. 3. A send
+without an acknowledged offset gets the lowest offset at which its record was polled. This poll may
+be in another batch than the send. 4. For each contradicted check, the plan finds the highest
+observation that contradicts it.
 
 Source: Herlihy and Wing, `properties.anomalies.real_time`.
 """
@@ -101,11 +94,8 @@ _SENDS: Final = pa.schema(
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
     """Returns the checks in this batch whose offset is lower than a log end in an earlier batch.
 
-    A batch is a part of the history. A check compares the offset of an operation with the log ends
-    that were observed before the operation was invoked. The offset must not be lower than any of
-    them. `carried_limits` has the highest log end of each key in earlier batches. Operations that
-    were invoked no later than the first completion in this batch are left out: the plan compares
-    their checks one by one (`early` in `batch_summary`).
+    `carried_limits` has the highest log end of each key in earlier batches. The checks in `early`
+    (see `batch_summary`) are left out: the plan compares them one by one.
     """
     of = observed_offsets(batch, isolation)
     own = carried_limits.filter(compute.equal(carried_limits["batch"], batch.number)).to_pylist()
@@ -122,11 +112,9 @@ def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) 
 
 
 def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
-    """Returns a check for each send that has no acknowledged offset, but whose record was polled.
+    """Returns a check for each send without an acknowledged offset whose record was polled.
 
-    A check compares the offset of an operation with the log ends that were observed before the
-    operation was invoked. Such a send has no offset, so the check has the lowest offset at which
-    the record was polled.
+    The check has the lowest offset at which the record was polled.
     """
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")

@@ -1,12 +1,9 @@
 """The log ends that clients observed in all batches, built from the summaries of the batches.
 
-A batch is a part of the history's rows, in the order of completion. Its summary is a small table.
+A batch is a part of the history's rows, in the order of completion.
 
     batch 0   c1 end_offset k -> ok @5      the log of k ends at 5 or higher
     batch 1   p1 send k=a     -> ok @3      below 5: contradicted by an earlier batch
-
-A check compares the offset of a send, or an end offset, with the log ends that were observed before
-the operation began. A higher log end contradicts the offset.
 
 An operation that began after batch 0 ended is compared with the highest log end of batch 0, which
 is in the summary. But an operation of batch 1 may also begin before batch 0 ends. Then a log end
@@ -54,8 +51,8 @@ _FACTS: Final = int64_schema("suspect", "reach", "completed_ns", *WITNESS, "posi
 class LogEnds:
     """The log ends that clients observed, in all batches of the history.
 
-    One index finds the highest log end observed before a time. Another one finds the highest log
-    end observed in earlier batches.
+    A check is an offset of an operation. A log end contradicts the check if it is above this offset
+    and was observed before the operation was invoked.
     """
 
     logs: Ints  # each log with an observation, as one number, ascending
@@ -71,13 +68,11 @@ class LogEnds:
 
     @classmethod
     def of(cls, spans: Batch, steps: Batch, held_back: Ints) -> Self:
-        """Returns the log ends that clients observed in all batches, and builds two indexes for
-        searches.
+        """Returns the log ends in the summaries of all batches: their tables `spans` and `steps`.
 
-        `spans` and `steps` come from the summaries of the batches, in which two tables have these
-        names (`batch_summary`). `held_back` has the keys (topic partitions) to which transactions
-        send. An open transaction holds back the last stable offset of such a key. For these keys,
-        an end offset at `read_committed` is compared only with observations at `read_committed`.
+        `held_back` has the keys (topic partitions) to which transactions send. An open transaction
+        holds back the last stable offset of such a key. So an end offset at `read_committed` is
+        compared only with observations at `read_committed`.
         """
         began_ns, ended_ns = spans.ints("began_ns"), spans.ints("ended_ns")
         order = np.lexsort([ended_ns, began_ns])
@@ -106,9 +101,8 @@ class LogEnds:
     def applicable(self, checks: Batch) -> Mask:
         """Returns a mask: True for each check that counts.
 
-        A check compares an offset with the log ends that were observed before. An end offset read
-        at `read_committed` has two checks, of which one counts. If transactions send to the key
-        (topic partition), `STABLE_END` counts, which uses only observations at `read_committed`. If
+        An end offset read at `read_committed` has two checks, of which one counts. If transactions
+        send to the key, `STABLE_END` counts, which uses only observations at `read_committed`. If
         not, `COMMITTED_END` counts, which uses all observations.
         """
         check, stable_apart = checks.ints("check"), member(checks.ints("key"), self.held_back)
@@ -116,11 +110,7 @@ class LogEnds:
         return applies
 
     def may_be_contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask: True for each check that a log end observed earlier may contradict.
-
-        A check compares the offset of an operation with log ends. If the mask is False, certainly
-        no higher log end was observed before the operation was invoked.
-        """
+        """Returns a mask: False for each check that certainly no log end contradicts."""
         group, some = self._log_of_each(checks)
         offset, invoked_ns = (checks.ints(name)[some] for name in ("offset", "invoked_ns"))
         is_contradicted = np.zeros(len(checks), dtype=np.bool_)
@@ -130,12 +120,11 @@ class LogEnds:
         return is_contradicted
 
     def contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask: False for each check that no earlier log end contradicts.
+        """Returns a mask: False for each check that no log end contradicts.
 
-        A check compares the offset of an operation with log ends that were observed before the
-        operation was invoked. True means that a log end may contradict the check. If batches do not
-        overlap in time, and the operation was invoked between the first and the last observation of
-        its batch, True means that a log end surely contradicts the check.
+        True means that a log end may contradict the check. It is certain if batches do not overlap
+        in time, and the operation was invoked between the first and the last observation of its
+        batch.
         """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")
@@ -152,12 +141,11 @@ class LogEnds:
         return decided
 
     def carried_limits(self, limits: Batch) -> pa.Table:
-        """Returns the rows of `limits` whose offset is below a log end that an earlier batch has
-        for the same key.
+        """Returns the rows of `limits` whose offset is below a log end of the same key in an
+        earlier batch.
 
-        A batch is a part of the history. A row of `limits` names a batch, a key, and the lowest
-        offset of the key to check in this batch. The new column `reach` has the highest log end of
-        the key in earlier batches.
+        A row of `limits` has the lowest offset of a key to check in a batch. The new column `reach`
+        has the highest log end of the key in earlier batches.
         """
         group, some = self._log_of_each(limits)
         before = self.rank[limits.ints("batch")]
@@ -173,9 +161,7 @@ class LogEnds:
     def contradicting_partitions(self, checks: Batch) -> frozenset[int]:
         """Returns the numbers of the history's partitions whose rows may contradict a check.
 
-        These are not topic partitions. A check states that an operation's offset is not below the
-        log end. A row contradicts the check if its log end is above that offset and was observed
-        before the operation was invoked.
+        These are not topic partitions.
         """
         group, some = self._log_of_each(checks)
         least, latest = np.full((2, len(self.logs)), [[NEVER_NS], [UNKNOWN_OFFSET]])
@@ -188,12 +174,8 @@ class LogEnds:
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
         """Returns the contradicted checks, each with the highest log end that contradicts it.
 
-        A check is an offset of an operation. A log end contradicts the check if it is above this
-        offset and was observed before the operation was invoked.
-
-        In `contradicted`, each check has the highest log end of the batch that contains the check.
-        If the earlier batches have a log end that is at least as high, the result has the highest
-        log end of the earlier batches instead. Batches must not overlap in time.
+        In `contradicted`, each check has the highest log end of its own batch. A log end of earlier
+        batches replaces it if it is at least as high. Batches must not overlap in time.
         """
         group, some = self._log_of_each(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])
@@ -215,24 +197,13 @@ class LogEnds:
 
 @dataclass(frozen=True, slots=True)
 class FirstObservations:
-    """For each log, the earliest time at which an operation had observed the end of the log.
-
-    A check compares the offset of an operation with the log ends that were observed before the
-    operation began. If the operation began before the first observation of its log, there is
-    nothing to compare.
-    """
+    """For each log, the earliest time at which an operation had observed the end of the log."""
 
     logs: Ints  # each observed log, as one number, ascending
     completed_ns: Ints
 
     @classmethod
     def of(cls, firsts: Batch) -> Self:
-        """Returns, for each log, the earliest time at which an operation observed the end of the
-        log.
-
-        `firsts` has, for each batch of the history and each log, the earliest observation in the
-        batch.
-        """
         logs, group = np.unique(
             hash_of_pair(firsts.ints("key"), firsts.ints("log")), return_inverse=True
         )
@@ -241,11 +212,10 @@ class FirstObservations:
         return cls(logs, completed_ns)
 
     def precede(self, checks: Batch) -> Mask:
-        """Returns a mask of the checks whose log end was observed before the operation of the check
+        """Returns a mask of the checks whose log was observed before the operation of the check
         began.
 
-        A check compares the offset of an operation with the end of a log. Without an earlier
-        observation of this end, the check has nothing to compare.
+        Any other check has nothing to compare.
         """
         log = hash_of_pair(checks.ints("key"), LOG_OF[checks.ints("check")])
         observed: Mask = member(log, self.logs)
@@ -268,9 +238,7 @@ def find_contradictions(
 ) -> Plan[pa.Table]:
     """Returns the checks that some log end contradicts, each with the highest such log end.
 
-    A check is the offset of a send, or an end offset that an operation returned. A log end
-    contradicts the check if it is above this offset and was observed before the operation was
-    invoked. Only the history's partitions with a number in `contradicting_partitions` are searched.
+    Only the history's partitions with a number in `contradicting_partitions` are searched.
     """
     if not contradicting_partitions:
         return CONTRADICTED.empty_table()
@@ -292,11 +260,8 @@ def find_contradictions(
 
 
 def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
-    """Returns, for each operation in `suspects`, the highest log end that contradicts its offset.
-
-    A log end contradicts a lower offset if it was observed before the operation was invoked. Only
-    log ends in `batch`, a part of the history, count. An operation without such a log end has no
-    row.
+    """Returns, for each check in `suspects`, the highest log end in the batch that contradicts
+    it, if any.
     """
     batch = _of_keys(batch, suspects.ints("key"))
     of = observed_offsets(batch, isolation)

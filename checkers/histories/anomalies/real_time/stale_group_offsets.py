@@ -8,10 +8,9 @@ A register is the committed offset of one group and key. Commit B hides commit A
 began after A ended, and B ended before the fetch began. A fetch cannot return the offset of a
 hidden commit.
 
-1. The first stage collects the fetches, which are few.
-2. The second stage collects the commits that are visible to at least one fetch.
-3. For each register, the driver searches for a linearization of its commits and fetches. A fetch
-   that fits into no linearization is stale.
+1. The first stage collects the fetches, which are few. 2. The second stage collects the commits
+that are visible to at least one fetch. 3. For each register, the driver searches for a
+linearization of its commits and fetches. A fetch that fits into no linearization is stale.
 
 Most registers need no search: each fetch could return only one offset, and returned it.
 
@@ -223,10 +222,9 @@ def _count_before(
 
 
 def _later_fetches(commits: Batch, fetches: Batch) -> int:
-    """Returns the number of fetches that are not the first operation on their register.
+    """Returns the number of fetches that are not the first completed operation on their register.
 
-    A register is the committed offset of one group and topic partition; commits and fetches are its
-    operations. The first one is the one that completed first.
+    A register is the committed offset of one group and topic partition.
     """
     calls = Batch(pa.concat_tables([commits.table, fetches.table]))
     ended = calls.where(calls.ints("completed_ns") != NEVER_NS)
@@ -260,10 +258,8 @@ def _call(row: dict[str, Any]) -> Call[RegisterAction]:
 
 
 def stale_group_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the stale fetches of committed group offsets.
-
-    A fetch is stale if it fits into no linearization of the commits and fetches of its group and
-    topic partition.
+    """Returns the fetches that fit into no linearization of the commits and fetches of their
+    group and topic partition.
     """
     fetch = partial(_fetches, context.declared.isolation)
     title, names = "fetched offsets", ("f", "kind", "key", "group")

@@ -45,7 +45,6 @@ OFFSET_ALONE: Final = offset_without_output.ANOMALY.id
 def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
     """Returns the offset fetches that miss the commit of a transaction whose output had been read.
 
-    Such a fetch returned a lower offset than the offset that the transaction had committed.
     Example: a transaction sends a record and commits offset 5. A reader receives the record. Then a
     fetch returns offset 3.
     """

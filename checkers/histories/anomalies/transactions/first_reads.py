@@ -1,5 +1,3 @@
-"""Finds each transaction's first reader at read_committed, and a record that the reader polled."""
-
 from __future__ import annotations
 
 from collections import defaultdict
@@ -24,11 +22,8 @@ _READERS: Final = int64_schema("key", "value", "op")
 
 
 def first_reads(ops: Ints) -> Plan[dict[int, tuple[int, Record]]]:
-    """Returns the first reader of each transaction, and a record of the transaction that this
-    reader polled.
-
-    The first reader is the operation with the lowest number that polled a record of the transaction
-    at read_committed.
+    """Returns, for each transaction, the first operation that polled a record of it at
+    read_committed, and this record.
     """
     columns = ("op", "kind", "key", "value")
     run = partial(_sent, ops)

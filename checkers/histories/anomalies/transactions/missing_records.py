@@ -4,9 +4,8 @@
     p2 send j=c          -> ok @4         op 1
     c1 poll              -> ok k=a@0 j=c@4         b is below 4: it is missing
 
-A candidate is a record of a committed transaction that no reader received. Its offset is unknown,
-or below the highest offset that readers reached. For an unknown offset, the plan looks up an upper
-bound: the lowest offset of a later acknowledged send, or the lowest later log end.
+For an unknown offset, the plan looks up an upper bound: the lowest offset of a later acknowledged
+send, or the lowest later log end.
 
 Source: `properties.anomalies.transactions.missing`.
 """
@@ -75,10 +74,7 @@ class MissingRecord:
 
 
 def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> list[Candidate]:
-    """Returns the records of the transactions `wanted` that no reader polled.
-
-    If `wanted` is None, all transactions count.
-    """
+    """Returns the records of the transactions `wanted` (None: of all) that no reader polled."""
     found: list[Candidate] = []
     far = set(of.progress.ints("key").tolist())
     rows = (of.unread.ints(name).tolist() for name in of.unread.table.column_names)
@@ -106,9 +102,8 @@ def missing(
 ) -> Plan[list[MissingRecord]]:
     """Returns the candidates in `some` that no reader received, although readers read past them.
 
-    They read past a candidate if they polled its offset or a higher one of its log. `of` has the
-    highest polled offset of each log. Records that retention may have deleted are left out.
-    `in_log_ns` maps each transaction to a time at which its records were in the log.
+    Records that retention may have deleted are left out. `in_log_ns` maps each transaction to a
+    time at which its records were in the log.
     """
     if not some:
         return []
@@ -157,10 +152,7 @@ def missing(
 
 
 def missing_columns(gone: list[MissingRecord]) -> Plan[dict[str, pa.Array]]:
-    """Returns the missing records as table columns by name; entry i of a column describes record i.
-
-    The tables of several anomalies begin with these columns.
-    """
+    """Returns the missing records as table columns by name."""
     keys, values = (
         np.array([getattr(it, name) for it in gone], dtype=np.int64) for name in ("key", "value")
     )

@@ -2,8 +2,7 @@
 
     p1 txn{id=x,end=30} k=a j=b -> ok @0 @0       op 0: ended ok, 2 records
 
-In this example, the client requested commit or abort at 30 ns (`end=30`). The two records have
-offset 0 in the keys k and j (`@0 @0`).
+In this example, the client requested commit or abort at 30 ns (`end=30`).
 """
 
 from __future__ import annotations
@@ -33,10 +32,7 @@ _SPANS: Final = int64_schema("first_ns", "last_ns", "ascending")
 
 
 def operation_details(ops: Ints) -> Stage[pa.Table]:
-    """Returns a query-plan stage that collects details of the operations `ops`.
-
-    These are the outcome, the times and the number of sends.
-    """
+    """Returns a query-plan stage that collects the outcome, the times and the number of sends."""
     ops = distinct(ops)
     run = partial(_details, ops)
     return Stage(

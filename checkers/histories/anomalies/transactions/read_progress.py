@@ -25,10 +25,7 @@ _FURTHEST: Final = int64_schema("key", "offset", "op")
 
 
 def progress_in(isolation: Isolation, batch: Batch) -> pa.Table:
-    """Returns, for each log, the highest polled offset, and the first operation that polled it.
-
-    Only successful polls at read_committed count.
-    """
+    """Returns, for each log, the highest polled offset, and the first operation that polled it."""
     polls = batch.is_in("outcome", "ok") & batch.is_in("kind", "poll") & batch.is_valid("offset")
     rows = np.flatnonzero(polls & ~reads_uncommitted(batch, isolation))
     numbers, texts = batch.codes("key")
@@ -50,10 +47,8 @@ def merged_progress(key: Ints, offset: Ints, op: Ints) -> pa.Table:
 
 
 def progress_of(of: Batch, key: Ints) -> Ints:
-    """Returns, for each requested log, the highest offset that any reader polled.
-
-    If no reader polled a record of the log, the result is UNKNOWN_OFFSET, which is below every
-    offset.
+    """Returns, for each log, the highest offset that a reader polled, or UNKNOWN_OFFSET (below
+    all).
     """
     keys = of.ints("key")
     at = np.searchsorted(keys, key)

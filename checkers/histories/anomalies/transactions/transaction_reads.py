@@ -14,8 +14,8 @@ The first stages read the history, and collect three things:
 - the progress of readers in each log;
 - the records that transactions sent without an acknowledged offset.
 
-The next stages read the records by offset. They find the records of these transactions that are
-below the progress, and that no reader polled. A correct history has no such record.
+The next stages find the records of these transactions that are below the progress, and that no
+reader polled. A correct history has no such record.
 
 Source: `properties.anomalies.transactions.missing`, `properties.anomalies.transactions.visible`.
 """
@@ -121,9 +121,8 @@ def _unseen_without_offset(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.T
 
 @dataclass(frozen=True, slots=True)
 class BlockContext:
-    """The facts about the whole history that a search for unread records in one block needs.
-
-    A block is a range of 65,536 offsets of one log.
+    """What a search for unread records in one block of 65,536 offsets needs from the whole
+    history.
     """
 
     unconfirmed: UnconfirmedValues
@@ -224,11 +223,7 @@ class TransactionReads:
 
 
 def transaction_reads(context: Context) -> Plan[TransactionReads]:
-    """Returns the records of transactions that readers at read_committed polled or skipped.
-
-    A record is skipped if no reader polled it, although some reader polled a later record of the
-    same log.
-    """
+    """Returns the records of transactions that readers at read_committed polled or skipped."""
     sending, several, reached, unreported, operations, spans = yield from collect_all(
         _history_stages(context)
     )

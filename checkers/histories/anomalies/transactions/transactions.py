@@ -1,7 +1,4 @@
-"""The query plans of transaction anomalies, for example transactions that are read only in part.
-
-Other examples are transactions that are read before their end, and zombie writes. A producer makes
-a zombie write if a newer producer has already fenced it.
+"""The query plans of transaction anomalies: open reads, torn transactions, fenced writes.
 
 Source: `properties.anomalies.transactions`.
 """
@@ -110,9 +107,7 @@ def _unconfirmed_reads(of: TransactionReads) -> Counter[int]:
     """Counts, for each transaction, the unconfirmed values that the transaction sent and readers
     polled.
 
-    A value is unconfirmed if it was polled at an offset where no send of the value was
-    acknowledged. The keys of the result are operation numbers. Only transactions that have several
-    sends and did not fail are counted.
+    Only transactions that have several sends and did not fail are counted.
     """
     return Counter(
         entry.writer

@@ -26,11 +26,7 @@ Record = tuple[int, int]  # key, value
 
 @dataclass(slots=True)
 class UnconfirmedRecord:
-    """The operations that sent or polled an unconfirmed value, and the offsets of the value.
-
-    A value is unconfirmed if it was polled at an offset where no send of the value was
-    acknowledged.
-    """
+    """The operations that sent or polled an unconfirmed value, and the offsets of the value."""
 
     sent_by: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # op, role
     readers: list[int] = field(default_factory=list[int])  # at read_committed, ended ok
@@ -38,18 +34,14 @@ class UnconfirmedRecord:
 
     @property
     def writer(self) -> int:
-        """Returns the first operation that sent the value and did not fail.
-
-        If all operations that sent it failed, the result is the first of them.
+        """Returns the first operation that sent the value and did not fail, or the first that
+        failed.
         """
         return min(self.sent_by, key=lambda it: (it[1] == SEND_FAIL, it[0]))[0]
 
     def place(self) -> tuple[int, int] | None:
-        """Returns the highest offset at which the value was observed, and the first operation that
-        observed the value there.
-
-        The first operation is the one with the lowest number. Returns None if no operation observed
-        the value at an offset.
+        """Returns the highest offset at which the value was observed, and the lowest operation
+        that observed it there; None without an offset.
         """
         if not self.located_at:
             return None
@@ -60,7 +52,6 @@ class UnconfirmedRecord:
 def unconfirmed_records(unconfirmed: UnconfirmedValues) -> dict[Record, UnconfirmedRecord]:
     """Returns an `UnconfirmedRecord` for each unconfirmed value, by topic partition and value.
 
-    A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
     Callers share the dictionary and must not change it.
     """
     return unconfirmed.observations.derived(("records",), lambda _: _collect_records(unconfirmed))

@@ -4,8 +4,7 @@
     p2 init_producer{id=x} -> ok          replaces the producer of p1
     p1 txn{id=x} k=a       -> ok @0       a zombie write
 
-A producer is replaced when a newer producer with its transactional id is initialized. Two kinds of
-write are zombie writes of the old producer:
+Two kinds of write are zombie writes of the old producer:
 
 - a send outside a transaction, if the send is invoked after the replacement;
 - a transaction, if its commit or abort is requested after the replacement. The transaction itself
@@ -69,10 +68,7 @@ _WROTE: Final = (*_WORKING, "kind")
 
 
 def zombies(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the finding of `zombie-write`: writes of producers that had been replaced before.
-
-    A write counts only if it took effect: its operation ended ok, or one of its records was polled.
-    """
+    """Returns the finding of `zombie-write`: writes of producers that had been replaced before."""
     observed, worked = yield from in_parallel(
         collect(Stage(Source.OPERATIONS, Kernel("initialised producers", _MAKING, _MADE, _made))),
         collect(
