@@ -1,5 +1,5 @@
 """The reference broker: a deterministic Kafka without I/O in its core, independent of the specs.
 
-The folders have an order: protocol, node and log; then partition, transactions and groups; then
-broker and controller. Each folder uses only folders before it. simulation/ and wire/ run the nodes.
+Each folder uses only folders before it: protocol, node and log; partition, transactions and groups;
+broker and controller. The folders simulation and wire run the nodes.
 """

@@ -4,13 +4,8 @@
       ^                                                                          |
       +----------------  what the crash left on the disk  -----------------------+
 
-A broker ignores metadata images that are older than its own registration. An old image could make
-it leader in a leader epoch of its earlier incarnation. That incarnation may have written records in
-this epoch, and the crash may have lost them.
-
-A consumer's fetch names one topic partition, and waits in the broker for up to `max_wait_ms`. A
-Fetch request over TCP names many partitions. So the TCP server makes one fetch for each partition,
-with `max_wait_ms` 0, and fetches again when the effect `Readable` announces new data.
+A broker ignores metadata images that are older than its own registration. Such an image could make
+it leader in an epoch whose records the crash has lost.
 
 Source: docs/kafka-rules.md A1 to B10.
 Simplified: producer ids are made from the broker epoch, not from a block assigned by the
@@ -121,7 +116,7 @@ class Broker:
 
     @property
     def broker_epoch(self) -> BrokerEpoch:
-        """The broker epoch of this incarnation; -1 until the broker is registered."""
+        """-1 until the broker is registered."""
         return self.channel.broker_epoch
 
     @classmethod
@@ -134,9 +129,7 @@ class Broker:
         disk: Disk | None = None,
         previous_broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH,
     ) -> StepResult[Broker]:
-        """Returns a broker that starts with the logs on `disk`, and the first messages and timers.
-
-        `incarnation` must be larger at each start. `previous_broker_epoch` is the broker epoch
+        """`incarnation` must be larger at each start. `previous_broker_epoch` is the broker epoch
         before the start if the last shutdown was clean, otherwise -1.
         """
         broker = cls(
@@ -154,7 +147,6 @@ class Broker:
         return broker, (*broker._call_controller(now_ms), *timers)
 
     def step(self, now_ms: int, event: Input) -> StepResult[Broker]:
-        """Returns the broker after one input, and the effects of the step."""
         broker, effects = self._step(now_ms, event)
         me = NodeId(self.config.broker_id)
         outward: list[Effect] = []

@@ -1,4 +1,4 @@
-"""The settings of one broker of a cluster."""
+"""The settings of one broker."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from reference_impl.protocol.truncation import Truncation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerConfig:
-    """The settings of a broker, including the seeded bugs that are switched on."""
-
     broker_id: BrokerId
     broker_settings: BrokerSettings = KAFKA_SETTINGS
     bugs: Bugs = NO_BUGS

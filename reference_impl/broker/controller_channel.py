@@ -2,15 +2,9 @@
 
     start -> RegisterBroker, repeated -> a broker epoch -> BrokerHeartbeat, repeated
 
-The response to the registration has the broker epoch. The broker keeps this epoch until it stops,
-and ignores later responses to registrations.
-
-A broker forwards the requests of administrators to the controller, and sends the controller's
-response to the client.
-
 Source: KIP-590 (forwarding), KIP-631 (registration, heartbeats).
-Simplified: a forwarded request is sent once. If it or its response is lost, the client gets no
-response, and must send its request again. Only the newest 1,000 forwarded requests are remembered.
+Simplified: a forwarded request is sent once. If the request or its response is lost, the client
+gets no response. Only the newest 1,000 forwarded requests are remembered.
 """
 
 from __future__ import annotations
@@ -36,8 +30,6 @@ FORWARDED_AT_MOST: Final = 1_000  # requests whose answers are remembered
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerChannel:
-    """The state of the channel to the controller, for one incarnation of a broker."""
-
     broker_id: BrokerId
     incarnation: int  # unique to this start of the broker
     previous_broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH  # -1: no clean shutdown before this
@@ -50,10 +42,7 @@ class ControllerChannel:
         return self.broker_epoch != UNKNOWN_BROKER_EPOCH
 
     def call(self, correlation: int, metadata_version: int) -> Send:
-        """Returns the next request to the controller.
-
-        The request is a registration until the broker is registered, and then always a heartbeat.
-        """
+        """The next registration or heartbeat. The broker sends heartbeats once it is registered."""
         if self.is_registered:
             return self.heartbeat(correlation, metadata_version)
         register = RegisterBroker(
@@ -75,8 +64,7 @@ class ControllerChannel:
     def with_registration(self, answer: RegisteredBroker) -> ControllerChannel:
         """Returns the channel with the broker epoch of a registration response.
 
-        The channel is unchanged if the response is an error, or if the broker is registered
-        already.
+        An error, or a response after the registration, changes nothing.
         """
         if answer.error is not ErrorCode.NONE or self.is_registered:
             # After an error the heartbeat timer repeats the registration.
@@ -86,16 +74,14 @@ class ControllerChannel:
     def forward(
         self, correlation: int, requester: Requester, request: AdministrationRequest
     ) -> StepResult[ControllerChannel]:
-        """Forwards a client's request to the controller and remembers who sent it."""
         forwarded = (*self.forwarded, (correlation, requester))[-FORWARDED_AT_MOST:]
         return replace(self, forwarded=forwarded), (Send(CONTROLLER, correlation, request),)
 
     def on_response(
         self, correlation: int, answer: AdministrationResponse
     ) -> StepResult[ControllerChannel]:
-        """Sends the controller's response to the client whose request was forwarded.
-
-        There is no effect if no forwarded request has this correlation id.
+        """Sends the controller's response to the client, if the correlation id is that of a
+        forwarded request.
         """
         owed = [requester for sent, requester in self.forwarded if sent == correlation]
         rest = tuple(entry for entry in self.forwarded if entry[0] != correlation)

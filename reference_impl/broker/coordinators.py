@@ -4,14 +4,12 @@
                                    |
                                    +-> requests get COORDINATOR_LOAD_IN_PROGRESS
 
-A request goes to the coordinator of its group id or transactional id. If that coordinator is on
-another broker, the error is NOT_COORDINATOR, and the client sends FindCoordinator. The first
-FindCoordinator request creates the internal topic.
+The first FindCoordinator request creates the internal topic.
 
 Source: KIP-98; docs/kafka-rules.md D6; GroupCoordinatorService, TransactionStateManager of Apache
 Kafka.
 Simplified: a log is loaded within one step, after the time `coordinator_load_ms`. By default this
-time is 0, so no request meets a transaction coordinator that loads.
+time is 0.
 """
 
 from __future__ import annotations
@@ -63,7 +61,7 @@ MIN_INSYNC: Final = 2  # transaction.state.log.min.isr; here for both internal t
 
 
 class Loading(NamedTuple):
-    """A coordinator that cannot serve requests yet, because it loads its log until `until_ms`."""
+    """A coordinator that loads its log until `until_ms`."""
 
     coordinator_epoch: LeaderEpoch
     until_ms: int
@@ -71,10 +69,7 @@ class Loading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LocalCoordinators:
-    """The coordinators on this broker.
-
-    The key of each coordinator is the topic partition that stores its state.
-    """
+    """The coordinators on this broker, by the topic partition that stores their state."""
 
     roles: Mapping[TopicPartition, Coordinator] = field(
         default_factory=dict[TopicPartition, Coordinator]
@@ -82,9 +77,10 @@ class LocalCoordinators:
     loading: Mapping[TopicPartition, Loading] = field(default_factory=dict[TopicPartition, Loading])
 
     def apply_roles(self, replicas: Replicas, context: Context) -> StepResult[LocalCoordinators]:
-        """Starts a coordinator for each internal topic partition that this broker now leads.
+        """Starts a coordinator for each internal topic partition that this broker now leads, and
+        stops the others.
 
-        Stops the other coordinators, with error responses to their waiting requests.
+        Requests that wait at a stopped coordinator get error responses.
         """
         roles: dict[TopicPartition, Coordinator] = {}
         loading: dict[TopicPartition, Loading] = {}
@@ -117,9 +113,8 @@ class LocalCoordinators:
     def forget_offsets(
         self, deleted: frozenset[TopicPartition], context: Context, replicas: Replicas
     ) -> tuple[Send, ...]:
-        """Returns requests that delete the groups' offsets in the partitions `deleted`.
-
-        The broker sends these requests to itself.
+        """Returns requests of the broker to itself, which delete the groups' offsets in the
+        partitions `deleted`.
 
         Kafka: GroupCoordinatorService.onMetadataUpdate, OffsetMetadataManager.onTopicsDeleted.
         """
@@ -141,12 +136,7 @@ class LocalCoordinators:
     def on_request(
         self, context: Context, requester: Requester, request: CoordinatorRequest
     ) -> StepResult[LocalCoordinators]:
-        """Passes a request to the coordinator of its transactional id.
-
-        Responds with NOT_COORDINATOR if the coordinator is on another broker.
-
-        Kafka: TransactionCoordinator.handleInitProducerId.
-        """
+        """Kafka: TransactionCoordinator.handleInitProducerId."""
         # Every broker rejects an empty transactional id.
         if not request.transactional_id:
             error = ErrorCode.INVALID_REQUEST
@@ -166,10 +156,6 @@ class LocalCoordinators:
     def on_group_request(
         self, context: Context, requester: Requester, request: GroupRequest, replicas: Replicas
     ) -> StepResult[LocalCoordinators]:
-        """Passes a request to the coordinator of its group.
-
-        Responds with NOT_COORDINATOR if the coordinator is on another broker.
-        """
         # Every broker rejects a malformed request.
         malformed = request_error(request, context.broker_settings)
         if malformed is not ErrorCode.NONE:
@@ -192,8 +178,7 @@ class LocalCoordinators:
     def refuses_marker(self, request: object) -> bool:
         """True for a transaction marker to a group coordinator that still loads its log.
 
-        The transaction coordinator sends the marker again. Kafka:
-        KafkaApis.handleWriteTxnMarkersRequest.
+        Kafka: KafkaApis.handleWriteTxnMarkersRequest.
         """
         match request:
             case transactions.WriteTxnMarker():
@@ -202,9 +187,8 @@ class LocalCoordinators:
                 return False
 
     def list_groups(self, context: Context, requester: Requester, replicas: Replicas) -> Effects:
-        """Returns a response with all groups of this broker's coordinators.
-
-        The response is an error while one of the coordinators loads its log.
+        """Responds with the groups of this broker's coordinators, or an error while one of them
+        loads its log.
 
         Kafka: GroupCoordinatorService.listGroups.
         """
@@ -221,7 +205,6 @@ class LocalCoordinators:
         return (requester.reply(ListedGroups(groups=tuple(groups))),)
 
     def is_loading_any(self, topic: str) -> bool:
-        """Returns True if a coordinator of this internal topic is loading on this broker."""
         return any(place.topic == topic for place in self.loading)
 
     def on_append_response(
@@ -236,9 +219,8 @@ class LocalCoordinators:
     def append_error(
         self, topic_partition: TopicPartition, correlation: int, bugs: Bugs
     ) -> ErrorCode:
-        """Returns the error that rejects a coordinator's batch just before its append, or NONE.
-
-        Only an offset commit in a transaction can be rejected here.
+        """The error that rejects a coordinator's batch just before its append: only an offset
+        commit in a transaction can be rejected here.
         """
         role = self.roles.get(topic_partition)
         if not isinstance(role, GroupCoordinator):
@@ -259,11 +241,7 @@ class LocalCoordinators:
     def on_timer(
         self, context: Context, topic_partition: TopicPartition, replicas: Replicas
     ) -> StepResult[LocalCoordinators]:
-        """Passes a timer to the coordinator of this partition; a coordinator that is still loading
-        continues to load its log.
-
-        A timer is ignored if the broker does not coordinate this partition any more.
-        """
+        """Passes the timer to this partition's coordinator, if the broker still has one."""
         begun = self.loading.get(topic_partition)
         if begun is not None:
             log = replicas[topic_partition].log
@@ -298,10 +276,7 @@ def _load(
 def find_coordinator(
     context: Context, requester: Requester, request: FindCoordinator, topic_partitions: int
 ) -> Effects:
-    """Responds with the coordinator of a group id or transactional id.
-
-    If the internal topic of such coordinators does not exist, the broker requests its creation.
-    """
+    """Creates the internal topic of such coordinators first, if it does not exist."""
     topic = TRANSACTION_STATE if request.is_transactional else CONSUMER_OFFSETS
     leader = context.coordinators.leader(topic, request.key)
     if leader is not None:

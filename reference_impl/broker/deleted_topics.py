@@ -1,8 +1,7 @@
 """Deletes a broker's replicas of deleted topics, and replicas that a reassignment moved elsewhere.
 
-A topic may be deleted and created again while a broker is down. So each log stores the incarnation
-of its topic: how often a topic of this name was deleted before. A log of an earlier incarnation is
-deleted too.
+A topic may be deleted and created again while a broker is down, so each log stores the incarnation
+of its topic. A log of an earlier incarnation is deleted too.
 
 Source: KIP-455, KIP-516; ReplicaManager.applyDelta, LogManager.isStrayReplica of Apache Kafka.
 Simplified: Kafka renames the directory of a deleted log, and removes it after file.delete.delay.ms;
@@ -23,12 +22,10 @@ from reference_impl.protocol.controller import MetadataImage
 
 
 class Remaining(NamedTuple):
-    """What is left of a broker's replicas and logs after it has applied a metadata image.
+    """`unassigned` has logs that were on disk at the broker's start, and that no image has assigned
+    to the broker.
 
-    `replicas` has the partitions that the broker leads or follows. `unassigned` has logs that were
-    on disk at the broker's start, and that no metadata image has assigned to it yet. `stopped` has
-    the messages for clients that waited at a deleted partition: an error response to a request, or
-    a wake-up of a waiting fetch.
+    `stopped` has error responses and wake-ups for clients that waited at a deleted partition.
     """
 
     replicas: Mapping[TopicPartition, Replica]
@@ -42,10 +39,6 @@ def remaining(
     image: MetadataImage,
     broker_id: BrokerId,
 ) -> Remaining:
-    """Returns the replicas and logs that a broker keeps when it applies a metadata image.
-
-    `unassigned` has logs that were on disk at the broker's start, and belong to no replica yet.
-    """
     existing = {
         place: state.incarnation
         for place, state in image.topic_partitions
@@ -71,7 +64,7 @@ def remaining(
 
 
 def deleted(before: MetadataImage, after: MetadataImage) -> frozenset[TopicPartition]:
-    """Returns the topic partitions that were deleted between two metadata images.
+    """The topic partitions that were deleted between two metadata images.
 
     A deleted partition may be in both images, if its topic was created again.
     """

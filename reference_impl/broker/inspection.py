@@ -42,10 +42,6 @@ def answer(
     replicas: Replicas,
     coordinators: LocalCoordinators,
 ) -> InspectionResponse:
-    """Returns the response to a request for producers, log sizes or transactions.
-
-    Such a request changes nothing in the broker.
-    """
     match request:
         case DescribeProducers(topic_partition=place):
             return _producers(place, context, replicas)

@@ -1,7 +1,6 @@
 """Applies the changes between two metadata images to the replicas of a broker.
 
-Only the topic partitions that differ are handled. If the new image assigns such a topic partition
-to the broker, the broker leads or follows it; otherwise the broker deletes its log (module
+A partition that the new image does not assign to the broker loses its log (module
 `deleted_topics`).
 
 Source: ReplicaManager.applyDelta of Apache Kafka.
@@ -22,10 +21,8 @@ from reference_impl.protocol.controller import MetadataImage
 
 
 class Applied(NamedTuple):
-    """A broker's replicas and logs after it has applied a metadata image.
-
-    `unassigned` has logs that were on disk at the broker's start, and that no metadata image has
-    assigned to it yet.
+    """`unassigned` has logs that were on disk at the broker's start, and that no image has assigned
+    to the broker.
     """
 
     replicas: Mapping[TopicPartition, Replica]
@@ -40,11 +37,6 @@ def applied(
     after: MetadataImage,
     context: Context,
 ) -> Applied:
-    """Returns the broker's replicas and logs after a change of the metadata, and the effects.
-
-    `before` is the image that the broker had applied, `after` the image that it applies now.
-    `unassigned` has the logs on disk that no image has assigned to the broker yet.
-    """
     me = context.broker_id
     kept, stored_logs, stopped = remaining(replicas, unassigned, after, me)
     replicas, unassigned, effects = dict(kept), dict(stored_logs), [*stopped]

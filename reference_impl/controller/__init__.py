@@ -1,1 +1,1 @@
-"""The controller: broker registration and fencing, leader elections, and topics."""
+"""Broker registration and fencing, leader elections, and topics."""

@@ -1,6 +1,6 @@
 """Checks a leader's request to change the ISR of its topic partition (KIP-497, KIP-841, KIP-903).
 
-The checks have the order that they have in Kafka.
+The checks have Kafka's order.
 
 Source: ReplicationControlManager.validateAlterPartitionData of Apache Kafka.
 """
@@ -17,7 +17,6 @@ from reference_impl.protocol.messages import UNKNOWN_BROKER_EPOCH, ErrorCode
 def alter_error(
     request: AlterPartition, state: PartitionState | None, brokers: Mapping[BrokerId, BrokerState]
 ) -> ErrorCode:
-    """Returns the error that rejects the AlterPartition request, or NONE."""
     leader = brokers.get(request.broker_id)
     members = [member for member, _ in request.isr]
     if leader is None or leader.broker_epoch != request.broker_epoch:

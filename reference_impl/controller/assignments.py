@@ -6,8 +6,7 @@
 
 A reassignment completes when all added replicas are in the ISR. The ISR must then have a member
 that is not removed. If the reassignment removes more replicas than it adds, all remaining replicas
-must be in the ISR. A cancelled reassignment keeps the replicas that it was to remove, and drops
-those that it has added.
+must be in the ISR.
 
 Source: KIP-455; PartitionReassignmentReplicas, PartitionReassignmentRevert,
 PartitionChangeBuilder.completeReassignmentIfNeeded of Apache Kafka 4.3.
@@ -26,8 +25,6 @@ Members = tuple[BrokerId, ...]
 
 
 class Assignment(NamedTuple):
-    """The new ISR and replicas of a partition, and the replicas that a reassignment changes."""
-
     isr: Members
     replicas: Members
     adding: Members = ()
@@ -35,15 +32,11 @@ class Assignment(NamedTuple):
 
 
 def kept(state: PartitionState, isr: Members) -> Assignment:
-    """Returns the assignment with a new ISR; the replicas of the partition stay as they are."""
     return Assignment(isr, state.replicas, state.adding, state.removing)
 
 
 def reassigned(state: PartitionState, target: Members, bugs: Bugs = NO_BUGS) -> Assignment:
-    """Returns the assignment at the start of a reassignment to the target replicas.
-
-    Kafka: ReplicationControlManager.changePartitionReassignment.
-    """
+    """Kafka: ReplicationControlManager.changePartitionReassignment."""
     removing = tuple(sorted(set(state.replicas) - set(target)))
     adding = tuple(sorted(set(target) - set(state.replicas)))
     isr = (*state.isr, *adding) if Bug.ADDED_REPLICA_COUNTS in bugs else state.isr
@@ -53,11 +46,7 @@ def reassigned(state: PartitionState, target: Members, bugs: Bugs = NO_BUGS) -> 
 
 
 def completed(wanted: Assignment) -> Assignment:
-    """Returns the assignment without the replicas to remove, if the reassignment can complete now.
-
-    If it cannot, returns `wanted` unchanged. The docstring of this module describes when a
-    reassignment completes.
-    """
+    """Completes the reassignment if it can complete now; otherwise returns `wanted` unchanged."""
     if not (wanted.adding or wanted.removing):
         return wanted
     isr = _without(wanted.isr, wanted.removing)
@@ -69,9 +58,9 @@ def completed(wanted: Assignment) -> Assignment:
 
 
 def reverted(state: PartitionState) -> tuple[Assignment, bool]:
-    """Returns the assignment that undoes a reassignment, and whether the undo elects uncleanly.
+    """Returns the assignment that undoes a reassignment, and whether it elects uncleanly.
 
-    An unclean election is needed if only added replicas are in the ISR.
+    It does if only added replicas are in the ISR.
     """
     replicas = _without(state.replicas, state.adding)
     isr = _without(state.isr, state.adding)
@@ -80,10 +69,8 @@ def reverted(state: PartitionState) -> tuple[Assignment, bool]:
 
 
 def assigned(state: PartitionState, assignment: Assignment) -> PartitionState:
-    """Returns the partition's registration with the replicas and the ISR of the assignment.
-
-    Members of the ISR that are no replicas are left out. The other members are in the order of the
-    replicas.
+    """Returns the registration with the replicas and the ISR of the assignment, the ISR in the
+    order of the replicas.
     """
     isr, replicas, adding, removing = assignment
     in_order = tuple(broker for broker in replicas if broker in isr)

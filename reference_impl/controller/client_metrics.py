@@ -45,9 +45,9 @@ Refusal = tuple[ErrorCode, str]
 def alter_client_metrics(
     before: Subscriptions, request: AlterClientMetrics
 ) -> tuple[Subscriptions, AlteredClientMetrics]:
-    """Returns the client metrics subscriptions after the request, and the response.
+    """Returns the subscriptions after the request, and the response.
 
-    A rejected request changes nothing. A request with `validate_only` changes nothing either.
+    A rejected request changes nothing, and so does one with `validate_only`.
     """
     known = dict(before)
     settings = {} if request.replaces_all else dict(known.get(request.name, ()))

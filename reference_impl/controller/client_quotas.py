@@ -3,8 +3,7 @@
     entity   empty, of an unknown type, or an IP with a user or client id   INVALID_REQUEST
     change   an unknown key, or a value that is not valid for the key       INVALID_REQUEST
 
-If one change of an entity is refused, none of its changes is applied. The changes of other entities
-are still applied.
+If one change of an entity is refused, so are its other changes, but not those of other entities.
 
 Source: KIP-546, KIP-612 (IP addresses), KIP-599 (controller_mutation_rate);
 ClientQuotaControlManager of Apache Kafka.
@@ -40,10 +39,6 @@ _FRACTION: Final = 1e-6
 
 
 def alter_quotas(before: Quotas, request: AlterQuotas) -> tuple[Quotas, AlteredQuotas]:
-    """Returns the quotas after the request, and the response.
-
-    If the request only validates, or all its changes are refused, the quotas stay the same.
-    """
     quotas = {entity: dict(values) for entity, values in before}
     results: dict[Entity, str] = {}
     for one in request.alterations:

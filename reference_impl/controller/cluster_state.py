@@ -18,8 +18,6 @@ Reason = tuple[bool, ErrorCode, str]  # whether it applies, and the response tha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterState:
-    """The cluster metadata and live brokers that the topic requests need."""
-
     states: States
     alive: Sequence[BrokerId]  # in order; replicas are placed on them
     registered: frozenset[BrokerId] = frozenset()  # also those that are fenced
@@ -33,13 +31,11 @@ class ClusterState:
 
 
 def first_reason(*reasons: Reason) -> tuple[ErrorCode, str] | None:
-    """Returns the error and message of the first reason that applies; None if none does."""
     return next(((error, why) for applies, error, why in reasons if applies), None)
 
 
 def unknown_topic(topic: str, known: States) -> Reason:
-    """Returns a reason to reject a request on a topic: UNKNOWN_TOPIC_OR_PARTITION.
-
-    The reason applies if `known`, the registrations of the topic's partitions, is empty.
+    """UNKNOWN_TOPIC_OR_PARTITION, if `known`, the registrations of the topic's partitions, is
+    empty.
     """
     return not known, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic} does not exist"

@@ -1,18 +1,15 @@
 """The controller: registers and fences brokers, and sets the leader and the ISR of each partition.
 
-Its state is the metadata image and the sessions of the brokers. After each change the controller
-sends a new version of the image to all registered brokers. If a broker's heartbeat shows that it
-has missed the newest version, the controller sends this version to it again. A broker epoch is the
-image version that contains the registration, so it increases with each start of the broker.
+After each change, all registered brokers get a new version of the image; a broker whose heartbeat
+shows an older one gets it again. A broker epoch is the image version that contains the
+registration.
 
-A broker is fenced until it has applied an image with its own registration. Fencing removes it from
-each ISR; the module `elections` decides the new leaders. A broker that registers after an unclean
-shutdown may have lost the end of its logs, so it is removed from each ELR.
+A broker that registers after an unclean shutdown is removed from each ELR.
 
 Source: KIP-497, KIP-500, KIP-631, KIP-903, KIP-966; docs/kafka-rules.md B1 to B6.
 Simplified: one controller, which continues with its stored metadata after a crash; a broker that
-wants to shut down is fenced at once, whereas Kafka waits until the broker leads nothing any more; a
-preferred leader is elected only on request, not at an interval.
+wants to shut down is fenced at once, in Kafka when it leads nothing any more; a preferred leader is
+elected only on request, not at an interval.
 """
 
 from __future__ import annotations
@@ -81,16 +78,12 @@ _HANDLERS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """The incarnation number of a registered broker, and the time of its most recent heartbeat."""
-
     incarnation: int
     last_heartbeat_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Controller:
-    """The state of the controller: the cluster metadata, and the sessions of registered brokers."""
-
     broker_settings: BrokerSettings = KAFKA_SETTINGS
     elr: bool = True  # eligible.leader.replicas.version >= 1, as in every new cluster since 4.1
     bugs: Bugs = NO_BUGS
@@ -116,11 +109,10 @@ class Controller:
         bugs: Bugs = NO_BUGS,
         image: MetadataImage = NO_METADATA,
     ) -> StepResult[Controller]:
-        """Returns a controller with the stored metadata, and the timer of its first session check.
+        """Returns a controller with the stored metadata; its first session check fences stored
+        brokers that stay silent for a session timeout.
 
-        This check fences the stored brokers that have neither sent a heartbeat nor registered
-        again within a session timeout. The topic defaults in `broker_settings` replace the topic
-        defaults that an earlier start has set.
+        The topic defaults in `broker_settings` replace those that an earlier start has set.
         """
         expired_ms = now_ms - broker_settings.session_timeout_ms
         known = {state.broker_id: state for state in image.brokers}

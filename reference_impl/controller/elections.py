@@ -9,20 +9,19 @@ The first row with a live candidate decides:
     when the ELR is empty too: the last known leader           only the leader  yes
     where unclean election is allowed: every replica           only the leader  yes
 
-After an unclean election a partition is *recovering*. This state ends when the new leader reports
-to the controller that it has recovered.
+After an unclean election a partition is *recovering*, until its leader reports that it has
+recovered.
 
 A replica that leaves the ISR enters the ELR if the ISR is then smaller than min.insync.replicas.
-The high watermark does not advance while the ISR is so small. So the replicas in the ELR have all
-records below it. A replica leaves the ELR after an unclean shutdown. The ELR becomes empty when the
-ISR is large enough again. Without the ELR feature, the last member of the ISR never leaves the ISR.
-So this member may become leader even if it has lost the end of its log.
+The high watermark does not advance while the ISR is so small, so the ELR has all records below it.
+Without the ELR feature, the last member never leaves the ISR, and may become leader even if it has
+lost the end of its log.
 
-Every change also completes the reassignment in progress, if it can complete (module `assignments`).
-A change that removes a replica begins a leader epoch.
+Every change also completes a reassignment that can complete (module `assignments`). A change that
+removes a replica begins a leader epoch.
 
-Two bugs of Kafka 4.3 are kept (docs/findings). A broker that is no replica any more stays in the
-ELR (stale-elr-member). And min.insync.replicas is limited by the number of replicas of partition 0
+Two bugs of Kafka 4.3 are kept (docs/findings): a broker that is no replica any more stays in the
+ELR (stale-elr-member), and min.insync.replicas is limited by the number of replicas of partition 0
 (min-isr-of-partition-0).
 
 Source: KIP-966 as shipped in Kafka 4.0 and 4.1, KIP-455, KAFKA-18635, KAFKA-19522;
@@ -46,8 +45,6 @@ Alive = Callable[[BrokerId], bool]
 
 
 class Elected(NamedTuple):
-    """The result of an election: the leader, the ISR, and whether the election is unclean."""
-
     leader: BrokerId
     isr: Members
     is_unclean: bool = False
@@ -63,12 +60,11 @@ def partition_change(
     unclean_shutdown: Members = (),
     bugs: Bugs = NO_BUGS,
 ) -> PartitionState:
-    """Returns the partition's registration with a new ISR, after an election of the leader.
+    """Returns the registration with a new ISR and partition epoch, after an election that may keep
+    the leader or choose none.
 
-    The partition epoch increases. The election may keep the present leader, or choose none. The
-    brokers in `unclean_shutdown` leave the ELR, because they may have lost records. `min_isr` is
-    the effective min.insync.replicas. By default it is the partition's own setting, but at most its
-    number of replicas.
+    Brokers in `unclean_shutdown` leave the ELR. `min_isr` is by default the partition's own
+    setting, at most its number of replicas.
     """
     return _changed(
         state,
@@ -91,10 +87,7 @@ def reassigned_partition(
     min_isr: int,
     allows_unclean: bool = False,
 ) -> PartitionState:
-    """Returns the partition's registration after its replicas change to those of `assignment`.
-
-    If nothing changes, this is `state` itself, with the same partition epoch.
-    """
+    """If nothing changes, returns `state` itself, with the same partition epoch."""
     after = _changed(
         state, assignment, alive, elr=elr, min_isr=min_isr, allows_unclean=allows_unclean
     )
@@ -105,7 +98,7 @@ def reassigned_partition(
 def effective_min_isr(
     states: Mapping[TopicPartition, PartitionState], place: TopicPartition
 ) -> int:
-    """Returns the minimal size of the ISR that the controller uses for a partition's ELR.
+    """The minimal ISR size that decides a partition's ELR.
 
     Kafka: ReplicationControlManager.getTopicEffectiveMinIsr.
     """
@@ -159,10 +152,10 @@ def change_without(
     min_isr: int | None = None,
     bugs: Bugs = NO_BUGS,
 ) -> PartitionState:
-    """Returns the registration without `broker` in the ISR, with a new leader if needed.
+    """Returns the registration without `broker` in the ISR, and after `unclean_shutdown` also
+    without it in the ELR.
 
-    Without the ELR feature (`elr`), the last member of the ISR stays. After an `unclean_shutdown`,
-    `broker` also leaves the ELR.
+    Without the ELR feature (`elr`), the last member of the ISR stays.
     """
     isr = tuple(member for member in state.isr if member != broker)
     if not isr and not elr:
@@ -177,12 +170,10 @@ def change_without(
 def with_leader(
     state: PartitionState, broker: BrokerId | None, alive: Alive
 ) -> PartitionState | None:
-    """Returns the partition's state with another live ISR member as leader, or None if there is
-    none.
+    """Returns the registration with `broker` as leader, or None if it is not a live ISR member.
 
-    The new leader is `broker`. If `broker` is None, the new leader is the first live member after
-    the present leader in the order of the ISR. After its last member, the order continues with its
-    first.
+    Without `broker`, the new leader is the next live member after the present leader, in the cyclic
+    order of the ISR.
     """
     after = state.isr.index(state.leader) + 1 if state.leader in state.isr else 0
     members = (*state.isr[after:], *state.isr[:after])

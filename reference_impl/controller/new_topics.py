@@ -1,4 +1,4 @@
-"""The settings of a new topic: a setting in the request, or else the default for all topics."""
+"""The settings of a new topic: those of the request, else the defaults of all topics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from reference_impl.protocol.topic_settings import BUILT_IN, parted, value_of
 
 
 def with_defaults(request: CreateTopic, defaults: TopicDefaults) -> CreateTopic:
-    """Returns the CreateTopic request, with the defaults for the settings that it lacks."""
     of_topic, of_log = parted(
         {
             name: value

@@ -40,7 +40,6 @@ _Altered = tuple[States, AlteredReassignment]
 
 
 def alter_reassignment(cluster: ClusterState, request: AlterReassignment) -> _Altered:
-    """Returns the partition's registration after the request, and the response."""
     place = request.topic_partition
     state = cluster.states.get(place)
     if state is None:
@@ -87,9 +86,9 @@ class _NotAssigned(Exception):
 def list_reassignments(
     cluster: ClusterState, request: ListReassignments
 ) -> tuple[Changes, ListedReassignments]:
-    """Returns an empty dict of changes, and the list of reassignments in progress.
+    """Returns no changes, and the list of reassignments in progress.
 
-    Requested partitions that are unknown or not being reassigned are left out of the list.
+    Partitions that are unknown or not being reassigned are left out.
     """
     wanted = request.topic_partitions
     found = {

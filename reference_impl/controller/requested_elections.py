@@ -17,12 +17,7 @@ from reference_impl.protocol.messages import NO_BROKER, ErrorCode
 
 
 def hold_election(cluster: ClusterState, request: HoldElection) -> tuple[States, HeldElection]:
-    """Returns the partition's registration with the requested leader, and the response.
-
-    If the election fails, there is no registration, and the response has the error.
-
-    Kafka: ReplicationControlManager.electLeader.
-    """
+    """Returns the changed registration, none if the election fails, and the response."""
     place = request.topic_partition
     state = cluster.states.get(place)
     if state is None:

@@ -3,16 +3,14 @@
     AlterConfigs    changes some settings in each partition registration of one topic
     AlterDefaults   a topic that does not have the setting itself gets the new default
 
-A changed configuration alone does not change the epochs. Setting `min.insync.replicas` clears the
-ELR, which was computed for the old minimum. Allowing unclean election elects a leader for each
-partition without one. A new default does not change cleanup.policy, segment.bytes and
-min.insync.replicas of an internal topic.
+Setting `min.insync.replicas` clears the ELR, which was computed for the old minimum. Allowing
+unclean election elects a leader for each partition without one. A new default does not change
+cleanup.policy, segment.bytes and min.insync.replicas of an internal topic.
 
 Source: KIP-226, KIP-339, KIP-966, KAFKA-16540; docs/kafka-rules.md B4, B10;
 ConfigurationControlManager.createClearElrRecordsAsNeeded of Apache Kafka.
-Simplified: brokers receive a configuration with the whole image, so it changes for all topic
-partitions at the same moment; the unclean election happens at once, not within
-unclean.leader.election.interval.ms.
+Simplified: a configuration changes for all topic partitions at once, as part of the image; the
+unclean election too, not within unclean.leader.election.interval.ms.
 """
 
 from __future__ import annotations
@@ -40,10 +38,6 @@ _OF_INTERNAL: Final = frozenset({"cleanup_policy", "segment_bytes", "min_insync_
 
 
 def alter_configs(cluster: ClusterState, request: AlterConfigs) -> tuple[States, AlteredConfigs]:
-    """Returns the topic's partition registrations with the new configuration, and the response.
-
-    If the request contains no setting, no registration is returned.
-    """
     known = cluster.of_topic(request.topic)
     refused = first_reason(unknown_topic(request.topic, known))
     if refused is not None:
@@ -83,10 +77,8 @@ def _present(states: States, name: str) -> Any:
 def alter_defaults(
     cluster: ClusterState, request: AlterDefaults
 ) -> tuple[Changes, AlteredDefaults]:
-    """Changes the default settings of topics; returns the partition registrations that change.
-
-    The second result is the response. A partition registration here includes the settings of the
-    topic.
+    """Changes the default settings of topics; returns the partition registrations that change, and
+    the response.
     """
     if request.validate_only:
         return {}, AlteredDefaults()
@@ -95,7 +87,6 @@ def alter_defaults(
 
 
 def with_defaults(cluster: ClusterState, defaults: TopicDefaults, names: Iterable[str]) -> Changes:
-    """Returns the partition registrations that change if the settings `names` get new defaults."""
     after = {name: defaults.value(name) for name in names}
     changes: dict[Any, Any] = {}
     for place, state in cluster.states.items():
@@ -116,10 +107,10 @@ def reconfigured(
     *,
     clears_elr: bool,
 ) -> PartitionState:
-    """Returns the partition's registration with new values for some settings.
+    """Returns the registration with new values; if these enable unclean elections, a partition
+    without leader gets one.
 
-    `configured` replaces the set of settings that the topic sets itself; None keeps this set. If
-    unclean elections are now enabled, a partition without a leader gets one.
+    `configured` replaces the set of settings that the topic sets itself; None keeps this set.
     """
     state = cluster.states[place]
     of_topic, of_log = parted(settings)

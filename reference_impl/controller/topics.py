@@ -4,9 +4,8 @@
     DeleteTopic        removes all partitions of a topic
     CreatePartitions   adds partitions up to the new count; none is ever removed
 
-Each function returns the partition registrations that change, and the response. The value None
-stands for a partition that is removed. No registration is returned if the request is rejected or
-has `validate_only`.
+Each function returns the registrations that change, None for a removed partition, and the response.
+Nothing changes if the request is rejected or has `validate_only`.
 
 Source: ReplicationControlManager.createTopics, deleteTopic, createPartitions; KIP-195.
 Simplified: the controller places replicas round-robin.
@@ -55,10 +54,6 @@ Assignments = Sequence[tuple[BrokerId, ...]]
 
 
 def create_topic(cluster: ClusterState, request: CreateTopic) -> tuple[States, CreatedTopic]:
-    """Returns the partition registrations of a new topic, and the response.
-
-    The replicas are placed round-robin over the live brokers, unless the request assigns them.
-    """
     name, replicas, alive = request.topic, request.replication_factor, len(cluster.alive)
     is_assigned = bool(request.assignments)
     others = {place.topic for place in cluster.states}
@@ -110,10 +105,6 @@ def create_topic(cluster: ClusterState, request: CreateTopic) -> tuple[States, C
 
 
 def delete_topic(cluster: ClusterState, request: DeleteTopic) -> tuple[Changes, DeletedTopic]:
-    """Returns the change that removes every partition of the topic, and the response.
-
-    The new registration of each partition is None. Kafka: ReplicationControlManager.deleteTopic.
-    """
     known = cluster.of_topic(request.topic)
     found = {state.incarnation for state in known.values()}
     if request.incarnation is not None and request.incarnation not in found:
@@ -128,11 +119,7 @@ def delete_topic(cluster: ClusterState, request: DeleteTopic) -> tuple[Changes, 
 def create_partitions(
     cluster: ClusterState, request: CreatePartitions
 ) -> tuple[States, CreatedPartitions]:
-    """Returns the registrations of the new partitions, and the response.
-
-    A new partition has the configuration of partition 0. There are no registrations if the request
-    is rejected or only validated.
-    """
+    """A new partition has the configuration of partition 0."""
     name, count = request.topic, request.topic_partitions
     known = cluster.of_topic(name)
     replicas = max((len(state.replicas) for state in known.values()), default=0)

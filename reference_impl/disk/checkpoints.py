@@ -45,10 +45,7 @@ def write_offsets(file: Path, offsets: Mapping[TopicPartition, Offset]) -> None:
 
 
 def read_offsets(file: Path) -> dict[TopicPartition, Offset]:
-    """Returns the offset of each partition in the file; {} if the file does not exist.
-
-    Raises BadDataDir if the file is no checkpoint.
-    """
+    """The offset of each partition; {} if the file does not exist. Raises BadDataDir."""
     found: dict[TopicPartition, Offset] = {}
     for line in _lines(file):
         try:
@@ -66,9 +63,8 @@ def write_leader_epochs(file: Path, epochs: Iterable[EpochStart]) -> None:
 
 
 def read_leader_epochs(file: Path) -> tuple[EpochStart, ...]:
-    """Returns the leader epochs in the file with their first offsets; none if there is no file.
-
-    Raises BadDataDir if the file is malformed.
+    """The leader epochs in the file with their first offsets; none if there is no file. Raises
+    BadDataDir.
     """
     found: list[EpochStart] = []
     for line in _lines(file):
@@ -85,7 +81,7 @@ def write_partition_metadata(file: Path, topic_id: UUID) -> None:
 
 
 def read_topic_id(file: Path) -> UUID | None:
-    """Returns the topic id of a partition folder; None if the file does not exist or is empty."""
+    """None if the file does not exist or is empty."""
     text = file.read_text(encoding="utf-8") if file.exists() else ""
     fields = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
     if "topic_id" not in fields:
@@ -107,10 +103,7 @@ def write_meta_properties(file: Path, cluster_id: str, node_id: BrokerId, direct
 
 
 def check_meta_properties(file: Path, cluster_id: str, node_id: BrokerId) -> bool:
-    """Returns True if meta.properties names this broker, False if the file does not exist.
-
-    Raises BadDataDir if the file names another broker or cluster.
-    """
+    """False if the file does not exist; raises BadDataDir if it names another broker or cluster."""
     if not file.exists():
         return False
     lines = file.read_text(encoding="utf-8").splitlines()
@@ -130,10 +123,7 @@ def write_clean_shutdown(folder: Path, broker_epoch: BrokerEpoch) -> None:
 
 
 def take_clean_shutdown(folder: Path) -> BrokerEpoch:
-    """Deletes the file that a clean shutdown left.
-
-    Returns the broker epoch in the file; -1 if there is no file.
-    """
+    """Deletes the file of a clean shutdown; returns its broker epoch, or -1 if there is no file."""
     file = folder / CLEAN_SHUTDOWN
     if not file.exists():
         return UNKNOWN_BROKER_EPOCH

@@ -1,13 +1,11 @@
-"""The cluster metadata on disk: a log of the changes of the controller's image.
+"""The cluster metadata on disk: one JSON line for each version of the controller's image.
 
     {"version": 7, "starts": 3, "brokers": [...], "changed": [[topic, partition, state], ...],
      "deleted": [[topic, partition], ...]}
 
-The image is the metadata of the whole cluster. One line is one version of the image. A line has
-only the parts that differ from the previous version. The line is written and flushed before any
-broker receives this version. So a line that is incomplete, after a kill or a power loss, can be
-removed: no broker has received its version. When the cluster starts, one line with the whole image
-replaces all lines of the file.
+A line has only the parts that differ from the previous version. It is flushed before any broker
+receives this version, so an incomplete last line can be removed. When the cluster starts, one line
+with the whole image replaces all lines.
 
 Source: KIP-631. This file replaces Kafka's log of metadata records.
 Simplified: JSON, not Kafka's `__cluster_metadata-0`, so Kafka's tools do not read it.
@@ -27,7 +25,7 @@ from reference_impl.protocol.controller import MetadataImage
 
 @dataclass(slots=True)
 class ClusterMetadata:
-    """The metadata log of one cluster; `starts` counts the starts of brokers."""
+    """`starts` counts the starts of brokers."""
 
     file: Path
     starts: int = 0
@@ -39,17 +37,14 @@ class ClusterMetadata:
 
     @classmethod
     def of(cls, image: MetadataImage) -> ClusterMetadata:
-        """Returns the metadata of `image`, which another process stores on disk."""
+        """The metadata of `image`, which another process stores on disk."""
         changes = MetadataChanges()
         changes.to(image)
         return cls(Path(), _changes=changes)
 
     @classmethod
     def open(cls, file: Path) -> ClusterMetadata:
-        """Returns the cluster metadata in the file; empty metadata if there is no file.
-
-        Raises BadDataDir if the file is malformed.
-        """
+        """Empty metadata if there is no file; raises BadDataDir if the file is malformed."""
         metadata = cls(file)
         whole, _, torn = (file.read_bytes() if file.exists() else b"").rpartition(b"\n")
         for number, line in enumerate(whole.split(b"\n") if whole else (), 1):
@@ -65,7 +60,7 @@ class ClusterMetadata:
         return metadata
 
     def keep(self, image: MetadataImage, starts: int) -> None:
-        """Appends a new image to the file; does nothing if this image was the last one written.
+        """Appends a new image to the file, if it is not the last one written.
 
         `starts` is the number of starts of brokers so far.
         """

@@ -4,17 +4,14 @@
     DIR/cluster-metadata.ndjson    topics, partition registrations, broker epochs
     DIR/broker-1/                  a log directory like that of Kafka's broker 1
 
-A broker in a process of its own opens only its own folder, and holds DIR/broker-1/.lock while it
-runs. The controller's process opens the other files.
+A broker in a process of its own opens only its folder, and holds DIR/broker-1/.lock.
 
-The nodes themselves do not use files. After each step of a node, its host (the program that runs
-it) calls `keep_broker` or `keep_metadata` with the node's new state. These methods write the
-difference to the files. Only then does the host deliver the messages of the step. So each record is
-written before it is acknowledged or counted as replicated, and each partition registration before a
-broker acts on it. A write is flushed only if flush.messages or flush.ms requires it. As with Kafka,
-unflushed records survive a killed process, but not a power loss: all replicas of a record may lose
-it, although its producer has an acknowledgement with acks=all. The cluster metadata, the
-checkpoints and the segments that a compaction wrote are always flushed.
+The host of a node (the program that runs it) writes the node's new state after each step, and only
+then delivers the messages of the step. So each record is written before it is acknowledged or
+counted as replicated, and each partition registration before a broker acts on it. A write is
+flushed only if flush.messages or flush.ms requires it. As with Kafka, unflushed records survive a
+killed process, but not a power loss, even with acks=all. The cluster metadata, the checkpoints and
+the segments that a compaction wrote are always flushed.
 
 Source: LogManager, UnifiedLog.append of Kafka.
 Simplified: one log directory for each broker. A closed segment is not flushed. A flush waits in the
@@ -51,7 +48,7 @@ _DIRECTORY_IDS: Final = UUID("6f0a0f3e-0c0e-4d4e-8d57-75727465696c")
 
 @dataclass(slots=True)
 class LogDirectory:
-    """The log directory of one broker, with the logs and offsets that its files contain now."""
+    """Remembers the logs and offsets that its files contain."""
 
     folder: Path
     topic_id: Callable[[str, int], UUID]
@@ -62,7 +59,6 @@ class LogDirectory:
     _deletion: DeferredDeletion = field(default_factory=DeferredDeletion)
 
     def load(self, note: Note) -> None:
-        """Reads and repairs all logs of the folder."""
         offsets = {
             name: checkpoints.read_offsets(self.folder / name)
             for name in (
@@ -93,10 +89,9 @@ class LogDirectory:
         return now if kept in {None, self.topic_id(place.topic, now)} else DELETED
 
     def keep(self, broker: Broker, now_ms: int) -> Broker:
-        """Writes the changed logs to disk, and returns the broker.
+        """Writes the changed logs, deletes files whose deletion is due, and returns the broker.
 
-        In the returned broker, closed segments may be on disk only. Files whose deletion is due are
-        deleted.
+        In the returned broker, closed segments may be on disk only.
         """
         self._deletion.run(now_ms)
         if broker.replicas is self._seen:
@@ -142,7 +137,7 @@ class LogDirectory:
         self._checkpoint()
 
     def close(self, broker: Broker, now_ms: int) -> None:
-        """Flushes all logs of the broker, and marks its shutdown as clean."""
+        """Flushes all logs, and marks the broker's shutdown as clean."""
         broker = self.keep(broker, now_ms)
         for place, replica in broker.replicas.items():
             self.logs[place] = replica.log.on_disk()
@@ -220,8 +215,6 @@ _CHECKPOINTED: Final = {
 
 @dataclass(slots=True)
 class DataDir:
-    """The data directory of a running cluster."""
-
     folder: Path
     note: Note
     metadata: ClusterMetadata
@@ -250,18 +243,18 @@ class DataDir:
         topic_id: Callable[[str, int], UUID],
         note: Note,
     ) -> DataDir:
-        """Opens the folder of one broker in the data directory, or creates it.
+        """Opens or creates the folder of one broker; raises BadDataDir if it cannot be used.
 
-        `image` is the metadata of the controller. Raises BadDataDir if the folder cannot be used.
+        `image` is the metadata of the controller.
         """
         lock = _locked(folder / f"broker-{broker_id}")
         return cls(folder, note, ClusterMetadata.of(image), cluster_id, topic_id, lock)
 
     def start_broker(self, broker_id: BrokerId) -> tuple[Disk, BrokerEpoch]:
-        """Returns the broker's logs, and the broker epoch that its clean shutdown recorded.
+        """Returns the broker's logs, and the broker epoch of its clean shutdown; -1 after an
+        unclean one.
 
-        The epoch is -1 if the broker did not shut down cleanly. Raises BadDataDir for an unreadable
-        file.
+        Raises BadDataDir for an unreadable file.
         """
         folder = self.folder / f"broker-{broker_id}"
         make_folder(folder)
@@ -279,17 +272,12 @@ class DataDir:
         return dict(kept.logs), epoch
 
     def keep_broker(self, broker_id: BrokerId, broker: Broker, now_ms: int) -> Broker:
-        """Writes the changed logs to disk, and returns the broker.
-
-        In the returned broker, closed segments may be on disk only. Raises OSError if the disk
-        fails.
-        """
+        """As `LogDirectory.keep`; raises OSError if the disk fails."""
         return self._brokers[broker_id].keep(broker, now_ms)
 
     def keep_metadata(self, image: MetadataImage, starts: int) -> None:
-        """Writes the changes of the cluster metadata; raises OSError if the disk fails.
-
-        `starts` is the number of starts of brokers so far.
+        """Writes the changes of the metadata; raises OSError if the disk fails. `starts` counts the
+        starts of brokers.
         """
         self.metadata.keep(image, starts)
 
@@ -297,7 +285,6 @@ class DataDir:
         self._brokers[broker_id].keep_logs(logs)
 
     def stop_broker(self, broker_id: BrokerId, broker: Broker, now_ms: int) -> None:
-        """Flushes all logs of the broker, and marks its shutdown as clean."""
         self._brokers[broker_id].close(broker, now_ms)
 
     def close(self, running: Mapping[BrokerId, Broker], now_ms: int) -> None:

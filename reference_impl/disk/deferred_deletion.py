@@ -3,7 +3,7 @@
     00000000000000000042.log    00000000000000000042.log.deleted
     orders-0                    orders-0.6f0a0f3e0c0e4d4e8d5775727465696c-delete
 
-A start of the broker deletes all of them, whatever is left of their delay.
+A start of the broker deletes all of them at once.
 
 Source: LocalLog.deleteSegmentFiles, LogManager.asyncDelete and UnifiedLog.logDeleteDirName of
 Apache Kafka.
@@ -26,19 +26,13 @@ LONGEST: Final = 255  # bytes of a name in common file systems
 
 
 def mark_file(path: Path) -> tuple[Path, ...]:
-    """Renames the file to mark it as deleted.
-
-    Returns its new path, or () if the file does not exist.
-    """
+    """Renames the file to mark it as deleted; returns its new path, or () if it does not exist."""
     gone = path.with_name(path.name + DELETED)
     return (gone,) if rename_file(path, gone) else ()
 
 
 def mark_folder(path: Path) -> Path:
-    """Renames the folder to mark it as deleted, so that nothing sees a half-deleted one.
-
-    Returns its new path.
-    """
+    """Renames the folder to mark it as deleted, so that nothing sees a half-deleted one."""
     suffix = f".{uuid4().hex}{OF_FOLDER}"
     gone = path.with_name(path.name[: LONGEST - len(suffix)] + suffix)
     rename_folder(path, gone)
@@ -47,8 +41,6 @@ def mark_folder(path: Path) -> Path:
 
 @dataclass(slots=True)
 class DeferredDeletion:
-    """The renamed files and folders of one broker, each with the time of its deletion."""
-
     _due: list[tuple[int, Path]] = field(default_factory=list[tuple[int, Path]])
 
     def add(self, paths: Iterable[Path], at_ms: int) -> None:
@@ -56,7 +48,6 @@ class DeferredDeletion:
             heapq.heappush(self._due, (at_ms, path))
 
     def run(self, now_ms: int) -> None:
-        """Deletes the files and folders whose deletion is due."""
         while self._due and self._due[0][0] <= now_ms:
             _, path = heapq.heappop(self._due)
             if path.is_dir():

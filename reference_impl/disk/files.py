@@ -1,10 +1,10 @@
-"""Every change of a file or folder in a data directory, and the error of an unusable directory.
+"""Every change of a file or folder in a data directory.
 
-A small file is replaced as a whole: a killed process leaves either the old file or the new one. An
-append may be cut short; the next reader of the file removes the torn end.
+A killed process leaves either the old or the new version of a small file. An append may be cut
+short; the next reader removes the torn end.
 
-A power loss may undo any change that was not flushed. A file's content is flushed by `flush`, and
-names in a folder by `flush_folder`. `replace_file` flushes both, unless `flushes` is false.
+A power loss may undo any change that was not flushed: content by `flush` or `replace_file`, names
+in a folder by `flush_folder`.
 
 Source: Utils.atomicMoveWithFallback, Utils.flushDir and CheckpointFile of Kafka.
 """
@@ -18,16 +18,13 @@ from model.faults import InputFault
 
 
 class BadDataDir(InputFault):
-    """The error for a data directory that cannot be used.
-
-    The message names the file and what the user can do next.
-    """
+    """A data directory that cannot be used; the message names the file and the user's next move."""
 
 
 def replace_file(path: Path, data: bytes, *, flushes: bool = True) -> None:
-    """Replaces the file's content at once: a reader sees the old content or the new one.
+    """Replaces the content at once: a reader sees the old content or the new one.
 
-    Without `flushes`, a power loss may leave the old content, or a part of the new one.
+    Without `flushes`, a power loss may leave a part of the new one.
     """
     new = path.with_name(path.name + ".tmp")
     file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
@@ -43,9 +40,8 @@ def replace_file(path: Path, data: bytes, *, flushes: bool = True) -> None:
 
 
 def append(path: Path, data: bytes, *, flushes: bool = False) -> None:
-    """Appends the bytes with write(), and creates the file if it does not exist.
-
-    With `flushes`, waits until the bytes are on the disk.
+    """Appends by one write(), and creates a missing file; `flushes` waits until the bytes are on
+    the disk.
     """
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
@@ -61,7 +57,7 @@ def truncate(path: Path, size: int) -> None:
 
 
 def delete(path: Path) -> None:
-    """Deletes the file; does nothing if it does not exist."""
+    """Does nothing if the file does not exist."""
     try:
         os.unlink(path)
     except FileNotFoundError:
@@ -69,10 +65,7 @@ def delete(path: Path) -> None:
 
 
 def rename_file(path: Path, new: Path) -> bool:
-    """Renames the file, and replaces any file with the new name.
-
-    Returns False if there is no file to rename.
-    """
+    """Renames the file over any other; False if there is no file to rename."""
     try:
         os.replace(path, new)
     except FileNotFoundError:
@@ -87,20 +80,19 @@ def rename_folder(path: Path, new: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Creates the folder, if it does not exist; its parent must exist."""
+    """The parent must exist; an existing folder stays."""
     if not path.exists():
         os.mkdir(path)
 
 
 def delete_files(folder: Path) -> None:
-    """Deletes the folder with its files."""
     for file in folder.iterdir():
         os.unlink(file)
     os.rmdir(folder)
 
 
 def flush(path: Path) -> None:
-    """Waits until the operating system has written the content of the file to the disk."""
+    """Waits until the content of the file is on the disk."""
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fdatasync(file)

@@ -3,8 +3,8 @@
     written(BrokerState(...))            {"broker_id": 1, "broker_epoch": 7, "fenced": false}
     read(BrokerState, {...})             the same value
 
-A dataclass is an object, a tuple or frozenset an array, an Enum its value. If the JSON object lacks
-a field, the field gets its default. So metadata that an older version has written stays readable.
+A dataclass is an object, a tuple or frozenset an array, an Enum its value. A missing field gets its
+default, so metadata of an older version stays readable.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from uuid import UUID
 
 
 def written(value: Any) -> Any:
-    """Returns the value as objects that the module `json` can write."""
+    """The value as objects that the module `json` can write."""
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value):
@@ -34,9 +34,8 @@ def written(value: Any) -> Any:
 
 
 def read(of: Any, value: Any) -> Any:
-    """Returns a value of the type `of` from parsed JSON, the reverse of `written`.
-
-    Raises ValueError, TypeError or KeyError for unsuitable JSON.
+    """A value of the type `of`, the reverse of `written`; raises ValueError, TypeError or KeyError
+    for unsuitable JSON.
     """
     while hasattr(of, "__supertype__"):  # a NewType
         of = of.__supertype__

@@ -7,10 +7,9 @@
       leader-epoch-checkpoint
       partition.metadata
 
-A change is written as the difference between the old and the new log. Most changes append to the
-last segment, by one write(). Truncated segments are deleted from the end, and a compacted segment
-replaces its file as a whole. So the folder stays readable if the process is killed during a change.
-The module `deferred_deletion` deletes files.
+A change writes the difference between two versions of the log, mostly one write() at the end of the
+last segment. Truncated segments are deleted from the end, and a compacted segment replaces its file
+as a whole, so a kill leaves a readable folder.
 
 Source: LogSegment, UnifiedLog, LogFileUtils of Kafka.
 """
@@ -45,17 +44,15 @@ def snapshot_path(folder: Path, offset: int) -> Path:
 
 
 def create(folder: Path, log: PartitionLog) -> None:
-    """Writes the folder of a partition that is new on this broker."""
     make_folder(folder)
     append(segment_path(folder, 0), b"")
     write(folder, NEVER_WRITTEN, log)
 
 
 def write(folder: Path, before: PartitionLog, after: PartitionLog) -> list[Path]:
-    """Writes the difference between two versions of the log to its folder.
+    """Writes the difference between the version in the folder and the next one.
 
-    The folder must contain the older version. Returns the files that were renamed because the newer
-    version does not have them; the caller deletes them.
+    Returns the renamed files, which the caller deletes.
     """
     gone: list[Path] = []
     if after.snapshots is not before.snapshots:
@@ -106,11 +103,11 @@ def _write_open_index(folder: Path, log: PartitionLog) -> None:
 def index_aborts(
     folder: Path, before: PartitionLog, after: PartitionLog, known: PartitionTransactions
 ) -> None:
-    """Adds the newly aborted transactions to the transaction index (.txnindex) of the last segment.
+    """Adds transactions whose abort marker is new in the last segment to its transaction index
+    (.txnindex).
 
-    `before` and `after` are the log before and after a change. A transaction is newly aborted if
-    its abort marker is in the last segment of `after`, but not in `before`. `known` has the aborted
-    and the open transactions of `after`. The segments of `after` are already on disk.
+    `known` has the aborted and the open transactions of `after`, whose segments are already on
+    disk.
     """
     if not _only_grew(before, after):
         return  # `write` has written the whole index
@@ -122,10 +119,9 @@ def index_aborts(
 
 
 def restore_indexes(folder: Path, log: PartitionLog) -> None:
-    """Writes the missing or wrong index files of all segments of the log.
+    """Writes the missing or wrong index files of all segments, whose files must exist.
 
-    The active segment gets only a `.txnindex`. Index files of segments that the log does not have
-    are deleted. The files of the segments must exist before the call.
+    The active segment gets only a `.txnindex`; index files without a segment are deleted.
     """
     known = {segment_path(folder, base_offset).stem for base_offset in _files(log)}
     for suffix in segment_index.SUFFIXES:
@@ -137,9 +133,8 @@ def restore_indexes(folder: Path, log: PartitionLog) -> None:
 
 
 def close(folder: Path, log: PartitionLog) -> list[Path]:
-    """Writes the index files of the active segment at a clean shutdown.
-
-    Returns the index files of all segments.
+    """Writes the index files of the active segment at a clean shutdown; returns those of all
+    segments.
     """
     last, segment = max(_files(log).items())
     segment_index.write(segment_path(folder, last), segment, _open_before(log, last))
@@ -155,7 +150,6 @@ def _open_before(log: PartitionLog, offset: int) -> Mapping[ProducerId, Offset]:
 
 
 def files_from(folder: Path, log: PartitionLog, start: Offset) -> list[Path]:
-    """Returns the segment files that contain records from the offset on."""
     return [
         segment_path(folder, segment.base_offset)
         for segment in log.segments

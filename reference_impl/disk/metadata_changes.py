@@ -3,9 +3,8 @@
     {"version": 7, "brokers": [...], "changed": [[topic, partition, state], ...],
      "deleted": [[topic, partition], ...]}
 
-The object has only the parts that differ from the previous image. The receiver applies it to its
-own previous image. A topic partition that has not changed keeps its `PartitionState` object. So the
-broker finds the changed partitions by a comparison of objects.
+The object has only the parts that differ from the receiver's previous image. An unchanged topic
+partition keeps its `PartitionState` object, so the broker finds changed ones by `is`.
 """
 
 from __future__ import annotations
@@ -23,11 +22,7 @@ _HINTS: Final = get_type_hints(MetadataImage)
 
 @dataclass(slots=True)
 class MetadataChanges:
-    """The current metadata image of one sender or receiver of changes.
-
-    A sender calls `to`, which returns the change to the next image. A receiver calls `apply` with
-    this change. Both then have the same image.
-    """
+    """The current image of a sender, which calls `to`, or of a receiver, which calls `apply`."""
 
     _image: MetadataImage = NO_METADATA
     _known: dict[TopicPartition, PartitionState] = field(default_factory=dict)
@@ -42,7 +37,7 @@ class MetadataChanges:
         return self._image
 
     def to(self, image: MetadataImage) -> dict[str, Any]:
-        """Returns the change from the current image to `image`, which becomes the current one."""
+        """The change from the current image to `image`, which becomes the current one."""
         before, partitions = self.image, dict(image.topic_partitions)
         change: dict[str, Any] = {
             name: json_values.written(getattr(image, name))
@@ -61,10 +56,8 @@ class MetadataChanges:
         return change
 
     def apply(self, change: dict[str, Any]) -> None:
-        """Applies a change (a decoded JSON object) to the current metadata image.
-
-        Raises ValueError, TypeError or KeyError if the object does not describe a change of this
-        image.
+        """Applies a decoded change; raises ValueError, TypeError or KeyError if it is no change of
+        this image.
         """
         parts = {**change}
         for topic, partition in parts.pop("deleted"):

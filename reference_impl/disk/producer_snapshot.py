@@ -39,10 +39,7 @@ def encoded(states: ProducerStates) -> bytes:
 
 
 def decoded(data: bytes) -> ProducerStates | None:
-    """Returns the producer state in the file.
-
-    Returns None if the file is incomplete or has another version of the format.
-    """
+    """None if the file is incomplete or has another version of the format."""
     if len(data) < _HEADER.size:
         return None
     version, crc, count = _HEADER.unpack_from(data)

@@ -6,12 +6,9 @@
            the segment is truncated here, later segments are deleted
 
 Batches below the recovery point were flushed, so their checksums are not computed again. Batches
-may be newer than the last checkpoint, so the leader-epoch cache and the producer state are
-completed from them.
+after the last checkpoint complete the leader-epoch cache and the producer state.
 
-An interrupted compaction leaves a segment whose records are also in the segment before it. Such a
-segment is deleted. Index files that are missing, or do not belong to their segment, are written
-again.
+An interrupted compaction leaves a segment whose records are also in the one before; it is deleted.
 
 Source: LogLoader.recoverLog, LogSegment.recover, ProducerStateManager.truncateAndReload.
 Simplified: the aborted-transaction index is computed from all batches.
@@ -44,8 +41,6 @@ Note = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpointed:
-    """The offsets of one partition in the checkpoints of its broker."""
-
     high_watermark: Offset = FIRST_OFFSET
     log_start: Offset = FIRST_OFFSET
     recovery_point: Offset = FIRST_OFFSET
@@ -56,10 +51,8 @@ NOTHING = Checkpointed()
 
 
 def recovered(folder: Path, known: Checkpointed, note: Note) -> PartitionLog:
-    """Repairs the files of a log folder, and returns the log.
-
-    `known` has the offsets in the checkpoints of the broker. Calls `note` with a sentence for each
-    truncated or deleted file.
+    """Repairs a log folder, and returns the log; `note` gets a sentence for each truncated or
+    deleted file.
     """
     files = sorted(folder.glob("*.log"))
     segments: list[Segment] = []
@@ -108,9 +101,8 @@ def recovered(folder: Path, known: Checkpointed, note: Note) -> PartitionLog:
 
 
 def _readable(file: Path, end: Offset, recovery_point: Offset) -> tuple[list[Batch], str]:
-    """Returns the valid batches at the start of the file, and why the batch after them is invalid.
-
-    The text is empty if all batches of the file are valid.
+    """The valid batches at the start of the file, and why the next one is invalid; "" if all are
+    valid.
     """
     found: list[Batch] = []
     try:
@@ -141,10 +133,9 @@ class _Replay:
 
     @classmethod
     def of(cls, folder: Path, note: Note) -> _Replay:
-        """Returns a replay of the log folder, before the replay has read a segment.
+        """A replay that has read no segment yet.
 
-        If the file of the leader epochs is damaged, `note` gets a message. The replay then reads
-        the leader epochs from the records.
+        Without readable leader epochs, `note` gets a message, and the epochs come from the records.
         """
         files = sorted(folder.glob("*.snapshot"))
         try:
@@ -166,10 +157,10 @@ class _Replay:
             found = found[len(below) :]
 
     def take_up_to(self, offset: Offset) -> None:
-        """Applies the pending producer snapshot files whose offset is at most `offset`.
+        """Applies the pending producer snapshot files up to `offset`: the complete file with the
+        largest offset wins.
 
-        The complete file with the largest offset becomes the producer state. If there is no such
-        file, nothing changes. Deletes snapshot files that a killed process left incomplete.
+        Deletes incomplete files.
         """
         while self.pending and self.pending[0] <= offset:
             at = self.pending.popleft()

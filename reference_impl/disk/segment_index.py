@@ -9,9 +9,8 @@ The first two files get an entry for a batch that begins more than 4096 bytes af
 previous entry. The last file has an entry for each aborted transaction whose marker is in the
 segment; without such a transaction there is no file.
 
-Every closed segment has its index files, and the open segment has them after a clean stop. The
-`.txnindex` of the open segment grows with each marker of an abort. Kafka and its tools read the
-files. This broker does not: it searches the offsets of the segments in memory.
+Every closed segment has its index files, and the open segment has them after a clean stop. Kafka
+and its tools read these files; this broker searches in memory.
 
 Source: LogSegment.recover, OffsetIndex, TimeIndex.maybeAppend, TransactionIndex and AbortedTxn of
 Kafka; ProducerStateManager.lastStableOffset.
@@ -45,7 +44,7 @@ Open = Mapping[ProducerId, Offset]  # the first offset of each open transaction
 
 
 def write(path: Path, segment: Segment, open_before: Open) -> None:
-    """Writes the index files of a segment file, unless they are already on disk and up to date.
+    """Writes the index files of a segment file, unless they are up to date.
 
     `open_before` has the transactions that are open where the segment begins.
     """
@@ -54,20 +53,17 @@ def write(path: Path, segment: Segment, open_before: Open) -> None:
 
 
 def write_open(path: Path, segment: Segment, open_before: Open) -> None:
-    """Writes the `.txnindex` of the active segment, and deletes its other index files.
-
-    `open_before` has the transactions that are open at the start of the segment.
-    """
+    """Writes the `.txnindex` of the active segment, and deletes its other index files."""
     delete_file(path.with_suffix(OFFSETS))
     delete_file(path.with_suffix(TIMES))
     _replace(path, TRANSACTIONS, _aborted(segment.batches, open_before))
 
 
 def append_aborted(path: Path, ended: Iterable[Ended], open_after: Open) -> None:
-    """Appends the entries of aborted transactions to the `.txnindex` of the segment file `path`.
+    """Adds aborted transactions to the `.txnindex` of a segment file.
 
-    `ended` has the transactions whose abort markers are in the newly appended batches. `open_after`
-    has the transactions that are open after these batches.
+    `ended` has those whose abort markers were just appended, `open_after` those open after these
+    batches.
     """
     entries = (
         _entry(one, (first for first in open_after.values() if first < one.marker_offset))
@@ -91,21 +87,17 @@ def _entry(ended: Ended, still_open: Iterable[Offset]) -> bytes:
 
 
 def delete(path: Path) -> None:
-    """Deletes the index files of a segment file, if there are any."""
     for file in files(path):
         delete_file(file)
 
 
 def files(path: Path) -> tuple[Path, ...]:
-    """Returns the paths of the index files of a segment file; some may not exist."""
+    """The paths of the index files; some may not exist."""
     return tuple(path.with_suffix(suffix) for suffix in SUFFIXES)
 
 
 def indexes(segment: Segment, open_before: Open) -> dict[str, bytes]:
-    """Returns the content of each index file of the segment, by the suffix of the file.
-
-    `open_before` has the transactions that are open at the start of the segment.
-    """
+    """The content of each index file, by its suffix."""
     offsets, times = bytearray(), bytearray()
     newest_ms, offset_of_newest, written_ms = NEVER_MS, segment.base_offset, NEVER_MS
     position = last_entry = 0

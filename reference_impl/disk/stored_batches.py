@@ -1,8 +1,6 @@
-"""The batches of a closed segment, which are not kept in memory, but read from their file.
+"""The batches of a closed segment, read from their file when needed, not kept in memory.
 
-A closed segment never changes in place on disk. So its batches can be read from the file when a
-slow consumer, a compaction or a truncation needs them. The offsets and the size of the segment stay
-in memory, so a search and retention read no file.
+The segment's offsets and size stay in memory, so a search and retention read no file.
 
 Source: LogSegment, FileRecords of Kafka.
 Simplified: a segment is read as a whole. A cache of at most 32 MiB keeps the most recently read
@@ -34,10 +32,7 @@ _NUMBERS: Final = count()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredBatches(Sequence[Batch]):
-    """A read-only sequence of batches, which reads them from a segment file at each access.
-
-    A cache keeps the most recently read segments.
-    """
+    """A sequence of batches that reads them from a segment file at each access."""
 
     folder: Path
     base_offset: int
@@ -62,10 +57,7 @@ class StoredBatches(Sequence[Batch]):
 
 
 def stored(segment: Segment, folder: Path) -> Segment:
-    """Returns the segment without batches in memory; they are read from its file if needed.
-
-    The file must already contain the whole segment.
-    """
+    """Returns the segment without batches in memory; the file must contain the whole segment."""
     if isinstance(segment.batches, StoredBatches):
         return segment
     batches = StoredBatches(folder, segment.base_offset, len(segment.batches), next(_NUMBERS))
@@ -73,11 +65,10 @@ def stored(segment: Segment, folder: Path) -> Segment:
 
 
 def with_stored_segments(log: PartitionLog, folder: Path, *, most: int = IN_MEMORY) -> PartitionLog:
-    """Returns the log with fewer batches in memory, if its closed segments need much memory.
+    """Drops the batches of closed segments from memory, once `most` of these segments or 4 MiB of
+    them are there.
 
-    This happens when `most` closed segments, or 4 MiB of them, are in memory. Then the batches of
-    all closed segments are only in their files. Of the producer snapshots, only the newest stays in
-    memory. The last segment is not closed, and stays in memory.
+    Of the producer snapshots, only the newest stays in memory.
     """
     closed = first = max(0, len(log.segments) - 1)
     size = 0
@@ -96,9 +87,8 @@ def with_stored_segments(log: PartitionLog, folder: Path, *, most: int = IN_MEMO
 
 @dataclass(slots=True)
 class _LastRead:
-    """A cache of decoded segments, shared by all logs of the process.
-
-    If the segments have more than READ_BYTES bytes, the least recently read ones are dropped.
+    """A cache of decoded segments for all logs of the process, with at most READ_BYTES bytes; it
+    drops the least recently read ones.
     """
 
     _found: OrderedDict[int, tuple[Batch, ...]] = field(default_factory=OrderedDict)

@@ -1,8 +1,4 @@
-"""The producers of an old snapshot: they are not in memory, but are read from the snapshot's file.
-
-Each segment begins with a snapshot of the producer state. After a truncation or a restart, the
-producer state continues from the newest snapshot. Older snapshots are rarely read, so their
-producers are only in the snapshots' files.
+"""The producers of an old snapshot, read from the snapshot's file when needed, not kept in memory.
 
 Source: ProducerStateManager of Kafka, which keeps no earlier snapshot in memory.
 """
@@ -28,7 +24,7 @@ _NUMBERS: Final = count()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredProducers(Mapping[ProducerId, Producer]):
-    """A read-only map from producer ids to producers, read from a snapshot file at each access."""
+    """Reads the producers from a snapshot file at each access."""
 
     folder: Path
     offset: int
@@ -45,10 +41,8 @@ class StoredProducers(Mapping[ProducerId, Producer]):
 
 
 def without_producers(snapshot: Snapshot, folder: Path) -> Snapshot:
-    """Returns a copy of the snapshot whose producers are not in memory.
-
-    At each access, the copy reads the producers from the snapshot's file, which must exist already.
-    A snapshot that has no producers needs no file, and is returned as it is.
+    """Returns a copy of the snapshot without producers in memory; a snapshot with producers must be
+    in its file already.
     """
     known = snapshot.producers.producers
     if isinstance(known, StoredProducers) or not known:

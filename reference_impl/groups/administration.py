@@ -1,7 +1,6 @@
 """The requests of administrators to a group coordinator: describe and delete groups and offsets.
 
-A group that has only committed offsets counts as an empty classic group. A group with members is
-not deleted, and offsets of a topic to which members subscribe are not deleted either.
+A group with only committed offsets counts as an empty classic group.
 
 Source: KIP-222, KIP-229, KIP-496; Apache Kafka, GroupMetadataManager.describeGroups,
 GroupMetadataManager.listGroups, ClassicGroup.validateDeleteGroup,
@@ -49,7 +48,6 @@ def on_request(
     requester: Requester,
     request: GroupAdministration,
 ) -> StepResult[GroupCoordinator]:
-    """Handles a request of an administrator about one group."""
     match request:
         case DescribeGroup(group=group):
             is_classic = coordinator.exists(group) and group not in coordinator.consumers.groups
@@ -109,7 +107,7 @@ def _delete_offsets(
 def listed(
     coordinator: GroupCoordinator, log: PartitionLog, context: Context
 ) -> tuple[ListedGroup, ...] | None:
-    """Returns all groups of a coordinator; None while it still loads them."""
+    """All groups of a coordinator; None while it still loads them."""
     if log.high_watermark < coordinator.loaded_at:
         return None
     known = coordinator.caught_up(log, context)
@@ -127,10 +125,8 @@ def offsets_in(
     log: PartitionLog,
     context: Context,
 ) -> dict[str, tuple[TopicPartition, ...]]:
-    """Returns, for each group, those of `topic_partitions` in which the group has an offset.
-
-    An offset that is not replicated yet counts too. The result has no entry for a group without an
-    offset in `topic_partitions`.
+    """The topic partitions in which each group has an offset, replicated or not; no entry for other
+    groups.
     """
     whole = log.with_high_watermark(log.end_offset)
     return coordinator.offsets.caught_up(whole, context.bugs).in_partitions(topic_partitions)
@@ -140,7 +136,6 @@ def offsets_in(
 
 
 def describe(group: ClassicGroup) -> DescribedGroup:
-    """Returns the description of a classic group."""
     is_stable = group.state is GroupState.STABLE
     return DescribedGroup(
         state=group.state.value,
@@ -175,7 +170,6 @@ def listed_consumer(group: ConsumerGroup) -> ListedGroup:
 
 
 def deletion_error(classic: ClassicGroup, consumer: ConsumerGroup, *, exists: bool) -> ErrorCode:
-    """Returns the error that rejects the deletion of a group, or NONE."""
     if not exists:
         return ErrorCode.GROUP_ID_NOT_FOUND
     is_empty = classic.state is GroupState.EMPTY and not consumer.members
@@ -183,11 +177,11 @@ def deletion_error(classic: ClassicGroup, consumer: ConsumerGroup, *, exists: bo
 
 
 def offset_deletion_error(classic: ClassicGroup, *, exists: bool) -> ErrorCode:
-    """Returns the error that rejects a deletion of offsets in the group, or NONE.
+    """The error that rejects a deletion of offsets, or NONE; GROUP_ID_NOT_FOUND unless the group
+    `exists`.
 
-    If the group's protocol type is not `consumer`, the subscriptions of its members are unknown.
-    Such a group must have no members; otherwise the error is NON_EMPTY_GROUP. `exists` is false for
-    an unknown group, which gets GROUP_ID_NOT_FOUND.
+    Members with another protocol type than `consumer` have unknown subscriptions, so the error is
+    NON_EMPTY_GROUP.
     """
     if not exists:
         return ErrorCode.GROUP_ID_NOT_FOUND
@@ -198,9 +192,8 @@ def offset_deletion_error(classic: ClassicGroup, *, exists: bool) -> ErrorCode:
 
 
 def is_read(place: TopicPartition, classic: ClassicGroup, consumer: ConsumerGroup) -> bool:
-    """Returns True if a member of the group subscribes to the topic of `place`.
-
-    Returns True also if a subscription is unreadable, or if the members have no protocol yet.
+    """True if a member subscribes to the topic, or if a subscription is unreadable or no protocol
+    is chosen yet.
 
     Kafka: ClassicGroup.computeSubscribedTopics.
     """

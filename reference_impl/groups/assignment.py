@@ -1,4 +1,4 @@
-"""SyncGroup of classic groups: the group leader assigns, and each member receives its assignment.
+"""SyncGroup of classic groups.
 
     SyncGroup of any member       waits for the assignment; in a stable group, gets it at once
     SyncGroup of the leader       also appends the assignment to the log, once per generation
@@ -22,7 +22,7 @@ from reference_impl.protocol.messages import ErrorCode
 
 
 class SyncResult(NamedTuple):
-    """The result of a SyncGroup: the group, the responses, and whether to log the assignment."""
+    """The group, the responses, and whether to log the assignment."""
 
     group: ClassicGroup
     effects: Effects = ()
@@ -37,10 +37,9 @@ def sync(
     *,
     is_written: bool,
 ) -> SyncResult:
-    """Handles a SyncGroup: returns the assignment, lets the member wait, or rejects the request.
+    """Returns the assignment, lets the member wait until it is in the log, or rejects the request.
 
-    The request of the group's leader has the assignment. All members wait until the assignment is
-    in the log. If `is_written` is true, the append of the assignment has begun already.
+    `is_written` is true once the append of the assignment has begun.
     """
     error = membership.member_error(group, request)
     if error is ErrorCode.NONE and not _is_consistent(group, request):
@@ -77,10 +76,7 @@ def _is_consistent(group: ClassicGroup, request: SyncGroup) -> bool:
 def on_assignment_appended(
     group: ClassicGroup, context: Context, generation: int, error: ErrorCode
 ) -> StepResult[ClassicGroup]:
-    """Handles the response to the append of an assignment.
-
-    Each waiting member gets its assignment; if the append failed, it gets the error instead.
-    """
+    """Each waiting member gets its assignment, or the error of the append."""
     if group.generation != generation or group.state is not GroupState.COMPLETING:
         return group, ()  # the next rebalance has begun, and the members have its error
     answered = replace(

@@ -1,7 +1,7 @@
 """The server-side assignors of KIP-848, as pure functions.
 
-An assignor gives every partition of a subscribed topic to exactly one subscriber. The result does
-not depend on the order of the members.
+An assignor gives every partition of a subscribed topic to exactly one subscriber, whatever the
+order of the members.
 
 - *range*: for each topic, the members in the order of their ids get consecutive partitions. If the
   division has a remainder, each of the first members gets one partition more.

@@ -8,10 +8,6 @@
                                        |                                         v
                                        +-------------------------------------- Stable
 
-Between two generations all members join again. One member, the group leader, receives the list of
-members and assigns partitions to them. A static member (KIP-345) is identified by its instance id.
-A new process with the same instance id replaces the old process, which is fenced.
-
 Source: KIP-62, KIP-134, KIP-345, KIP-394; KAFKA-8500; docs/kafka-rules.md E1.
 Simplified: no state Dead: an expired group is created again.
 """
@@ -45,8 +41,6 @@ PREDECESSORS: Final[Mapping[GroupState, frozenset[GroupState]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A member of a classic group: its protocols, its assignment, and its waiting request."""
-
     member_id: str
     instance_id: str | None
     session_timeout_ms: int
@@ -61,8 +55,6 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassicGroup:
-    """The state of a classic group, an immutable value."""
-
     group: str
     state: GroupState = GroupState.EMPTY
     generation: int = 0
@@ -80,9 +72,8 @@ class ClassicGroup:
     sync_deadline_ms: int = 0  # the awaited members are then removed
 
     def in_state(self, state: GroupState, **changes: Any) -> ClassicGroup:
-        """Returns the group in the state `state`; `changes` has new values of other fields.
-
-        Raises ValueError if the state machine does not allow this transition.
+        """Returns the group in another state, with `changes` of other fields; raises ValueError if
+        the state machine does not allow it.
         """
         if self.state not in PREDECESSORS[state]:
             raise ValueError(f"group {self.group}: {self.state.value} -> {state.value}")
@@ -106,10 +97,7 @@ class ClassicGroup:
         return None if instance_id is None else next(found, None)
 
     def replaced(self, old: Member, member_id: str) -> ClassicGroup:
-        """Returns the group after a new process of a static member has replaced the old process.
-
-        The new process has the member id `member_id`; the member `old` is the old process.
-        """
+        """Returns the group with a new process `member_id` of the static member `old`."""
         members = {
             (member_id if id_ == old.member_id else id_): (
                 replace(old, member_id=member_id, joining=None, syncing=None)
@@ -122,10 +110,8 @@ class ClassicGroup:
         return replace(self, members=members, leader=leader)
 
     def admits(self, request: JoinGroup) -> bool:
-        """Returns True if the sender of `request` shares an assignment protocol with all members.
-
-        The client must also have the protocol type of the group. An empty group admits any protocol
-        and type.
+        """True if the client has the group's protocol type, and a protocol of all members; an empty
+        group admits anybody.
 
         Kafka: ClassicGroup.supportsProtocols.
         """
@@ -144,10 +130,8 @@ class ClassicGroup:
 
     @property
     def is_waited_for(self) -> bool:
-        """True if the group has members, all of them are static, and none has rejoined.
-
-        In this case, the coordinator extends the rebalance when the time for the rebalance has
-        passed.
+        """True if there are only static members, and none has rejoined: the coordinator then
+        extends the rebalance.
         """
         members = self.members.values()
         return bool(members) and all(
@@ -164,19 +148,15 @@ class ClassicGroup:
 
     @property
     def all_joined(self) -> bool:
-        """True if the rebalance need not wait for another JoinGroup.
-
-        This is so when all members have rejoined, and all pending members have joined. A pending
-        member is a client that got a new member id with the error MEMBER_ID_REQUIRED.
+        """True if all members have rejoined, and no client that got MEMBER_ID_REQUIRED is
+        missing.
         """
         return not self.pending_members and all(
             m.joining is not None for m in self.members.values()
         )
 
     def completed(self, now_ms: int) -> ClassicGroup:
-        """Returns the group's next generation, with the rejoined and the static members.
-
-        If there are no such members, the group is empty.
+        """Returns the next generation, with the rejoined and the static members; empty without any.
 
         Kafka: ClassicGroup.maybeElectNewJoinedLeader.
         """
@@ -228,7 +208,7 @@ class ClassicGroup:
         )
 
     def entry(self, now_ms: int) -> Entry:
-        """Returns the record of `__consumer_offsets` that stores the group.
+        """The record of `__consumer_offsets` that stores the group.
 
         Kafka: GroupCoordinatorRecordHelpers.newGroupMetadataRecord.
         """
@@ -262,10 +242,8 @@ class ClassicGroup:
 
     @classmethod
     def of(cls, entry: Entry, now_ms: int) -> ClassicGroup:
-        """Returns the group that is stored in a record.
-
-        The session of each member starts at `now_ms`. Each member gets only the protocol of the
-        group, because the record has no other protocols.
+        """The group in a record, with only its chosen protocol; the members' sessions start at
+        `now_ms`.
         """
         key: Any = entry.key
         value: Any = entry.value

@@ -1,10 +1,8 @@
 """Validation of offset commits and offset fetches.
 
-A member of a classic group commits with its generation, a member of a KIP-848 group with its member
-epoch. A client without a generation may commit while the group has no members. If the group does
-not exist, such a commit creates it. A transactional commit may have no generation, no member id and
-no instance id. Such a commit comes from a client older than KIP-447, and is not fenced. A KIP-848
-group also checks the member that fetches offsets; a classic group does not.
+A client without a generation may commit while the group has no members; this creates the group if
+necessary. A transactional commit without generation, member id and instance id, from a client older
+than KIP-447, is not fenced. Only a KIP-848 group also checks the member that fetches offsets.
 
 Source: KIP-98, KIP-447, KIP-848, KIP-1251; OffsetMetadataManager.validateOffsetCommit,
 ClassicGroup.validateOffsetCommit, ConsumerGroup.validateOffsetCommit and
@@ -35,10 +33,6 @@ def commit_error(
     *,
     exists: bool,
 ) -> ErrorCode:
-    """Returns the error that rejects an offset commit, or NONE.
-
-    The group may have the classic or the KIP-848 protocol, or may not exist yet.
-    """
     is_txn = request.transactional_id is not None
     is_anonymous = request.generation < 0 and not request.member_id and request.instance_id is None
     if is_txn and (is_anonymous or Bug.GENERATION_NOT_CHECKED in bugs):
@@ -60,7 +54,7 @@ def commit_error(
 
 
 def with_too_large_metadata(request: CommitOffsets) -> frozenset[TopicPartition]:
-    """Returns each topic partition whose metadata string in the commit is too large.
+    """The topic partitions whose metadata string is too large.
 
     Kafka: OffsetMetadataManager.isMetadataInvalid.
     """
@@ -89,11 +83,7 @@ def _classic_error(
 def fetch_offsets(
     request: FetchOffsets, offsets: GroupOffsets, classic: ClassicGroup, consumer: ConsumerGroup
 ) -> FetchedOffsets:
-    """Returns the response with the group's committed offsets.
-
-    With `require_stable` a topic partition gets an error if an open transaction may still change
-    its offset.
-    """
+    """With `require_stable`, an offset that an open transaction may still change gives an error."""
     error = ErrorCode.NONE
     if not _is_classic(classic, consumer):
         error = consumer.fetch_error(request.member_id, request.member_epoch)

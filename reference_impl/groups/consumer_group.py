@@ -7,9 +7,6 @@ Three epochs follow each other:
                        because two computations are at least an interval apart
     member epoch       the assignment epoch that a member has reached (module `reconciliation`)
 
-A partition has at most one owner, and the owner's member epoch is its *partition epoch*. Another
-member gets the partition only after the owner has reported its revocation, or has left the group.
-
 Source: KIP-848, KIP-1251 (the epoch in which each partition was assigned); Apache Kafka,
 ConsumerGroup; docs/kafka-rules.md E4.
 Simplified: a group never changes its protocol while it has members.
@@ -41,8 +38,6 @@ class MemberState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerMember:
-    """A member of a KIP-848 group: its subscription, its epochs and its partitions."""
-
     member_id: str
     instance_id: str | None = None
     client_id: str = ""  # of its last full heartbeat
@@ -66,18 +61,15 @@ class ConsumerMember:
 
     @property
     def owned(self) -> Epochs:
-        """Maps each partition that the member owns to the epoch in which it was assigned.
+        """The partitions that no other member may own: the assigned ones and those not revoked yet.
 
-        The member owns its assigned partitions, and the partitions that it has not revoked yet. No
-        other member may own them.
+        The value is the epoch in which the partition was assigned.
         """
         return {**self.assigned, **self.revoking}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroup:
-    """The state of a KIP-848 group, an immutable value."""
-
     group: str
     epoch: int = 0
     topics: Mapping[str, int] = field(default_factory=dict[str, int])  # partitions, in this epoch
@@ -90,7 +82,7 @@ class ConsumerGroup:
 
     @property
     def state(self) -> str:
-        """The name of the group's state, as Kafka reports it."""
+        """The state's name as Kafka reports it."""
         if not self.members:
             return "Empty"
         if self.epoch > self.assignment_epoch:
@@ -103,9 +95,8 @@ class ConsumerGroup:
 
     @property
     def assignor(self) -> str:
-        """The assignor that most members prefer, or the default assignor.
-
-        The default is used on a tie, or if no member prefers an assignor.
+        """The assignor that most members prefer; the default assignor on a tie or without a
+        preference.
 
         Kafka: ConsumerGroup.computePreferredServerAssignor.
         """
@@ -117,10 +108,8 @@ class ConsumerGroup:
         return None if instance_id is None else next(found, None)
 
     def with_member(self, member: ConsumerMember, *, instead_of: str = "") -> ConsumerGroup:
-        """Returns the group with a member added or changed.
-
-        If the group has a member with the id `instead_of`, the new member replaces that member, and
-        gets the same target assignment.
+        """Adds or changes a member; it gets the target assignment of the member `instead_of`, which
+        it replaces.
         """
         group = self
         if instead_of in self.members and instead_of != member.member_id:
@@ -140,7 +129,7 @@ class ConsumerGroup:
 
     @property
     def started(self) -> ConsumerGroup:
-        """Returns the group; if it was just created, its group epoch and assignment epoch become 1.
+        """A new group gets the group epoch and assignment epoch 1.
 
         Kafka: ModernGroup and TargetAssignmentMetadata.
         """
@@ -149,13 +138,11 @@ class ConsumerGroup:
         return replace(self, epoch=FIRST_EPOCH, assignment_epoch=FIRST_EPOCH)
 
     def with_due_target(self, now_ms: int, interval_ms: int) -> ConsumerGroup:
-        """Returns the group with a target assignment for the current group epoch, if it may be
-        computed.
+        """Computes the target assignment for the group epoch, if the last computation was
+        `interval_ms` ago.
 
-        At least `interval_ms` must pass between two computations of a target assignment. Otherwise
-        the result is the unchanged group, and a later heartbeat computes the assignment.
-
-        Kafka: GroupMetadataManager.canComputeNextTargetAssignment.
+        Otherwise a later heartbeat does. Kafka:
+        GroupMetadataManager.canComputeNextTargetAssignment.
         """
         is_due = self.assigned_ms == NEVER or now_ms >= self.assigned_ms + interval_ms
         if self.epoch == self.assignment_epoch or not is_due:
@@ -171,7 +158,6 @@ class ConsumerGroup:
     def commit_error(
         self, member_id: str, epoch: int, places: Iterable[TopicPartition], bugs: Bugs
     ) -> ErrorCode:
-        """Returns the error that rejects an offset commit of a member, or NONE."""
         member = self.members.get(member_id)
         if epoch < 0 and not self.members:
             return ErrorCode.NONE
@@ -187,7 +173,6 @@ class ConsumerGroup:
         return ErrorCode.NONE if is_accepted else ErrorCode.STALE_MEMBER_EPOCH
 
     def fetch_error(self, member_id: str | None, epoch: int) -> ErrorCode:
-        """Returns the error that rejects an offset fetch, or NONE."""
         # A client without a member id and epoch may always fetch.
         if member_id is None and epoch < 0:
             return ErrorCode.NONE

@@ -1,15 +1,14 @@
 """KIP-848 groups as records: each change of a group appends only the records that differ.
 
-To change a group, the coordinator appends records to the log; it computes the groups by a replay of
-the log. So a new coordinator gets the same groups, and an append that fails changes no group. As in
-Kafka, the replay includes records that are not yet replicated. A response that depends on these
-records waits for their replication.
+The groups are computed by a replay of the log. So a new coordinator gets the same groups, and an
+append that fails changes nothing. As in Kafka, the replay includes records that are not yet
+replicated; a response that depends on them waits.
 
 Source: KIP-848 (the types of the records); Apache Kafka, CoordinatorRuntime; KAFKA-16147 (partition
 epochs).
-Simplified: a record has the names of topics in addition to their ids, and a group's record has the
-numbers of partitions of its topics instead of their hash. Members have no rack and no host. A
-member's record has the topics that match its regular expression; Kafka has another record for them.
+Simplified: a record has the names of topics besides their ids, and a group's record the numbers of
+partitions instead of a hash. Members have no rack and no host. A member's record has the topics of
+its regular expression; Kafka has another record for them.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ Records = dict[tuple[str, ...], dict[str, Plain]]
 
 
 def entries(before: ConsumerGroup, after: ConsumerGroup) -> list[Entry]:
-    """Returns the records whose replay changes the group from `before` to `after`."""
+    """The records whose replay changes the group from `before` to `after`."""
     if before is after:
         return []
     old, new = _records(before), _records(after)
@@ -133,7 +132,6 @@ def _epochs(value: Any) -> Epochs:
 
 
 def replayed(group: ConsumerGroup, entry: Entry, bugs: Bugs = NO_BUGS) -> ConsumerGroup:
-    """Returns the group after the replay of one more record."""
     key: Any = entry.key
     kind, _, *rest = key
     return _REPLAY[kind](group, (*rest, "")[0], entry.value, bugs)
@@ -232,17 +230,13 @@ _REPLAY: Final[Mapping[str, Callable[[ConsumerGroup, str, Any, Bugs], ConsumerGr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroups:
-    """The KIP-848 groups, as stored in the log below the offset `read_to`."""
+    """The KIP-848 groups in the log below the offset `read_to`."""
 
     groups: Mapping[str, ConsumerGroup] = field(default_factory=dict[str, ConsumerGroup])
     read_to: Offset = FIRST_OFFSET
 
     def caught_up(self, log: PartitionLog, bugs: Bugs) -> ConsumerGroups:
-        """Returns the groups after a replay of the log's records, from the offset `read_to` to the
-        end.
-
-        Records that are not replicated yet are replayed too.
-        """
+        """Replays the log from `read_to` to its end, also records that are not replicated yet."""
         if self.read_to >= log.end_offset:
             return self
         groups = dict(self.groups)

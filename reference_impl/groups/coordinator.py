@@ -1,10 +1,9 @@
 """A group coordinator: the leader of a partition of `__consumer_offsets`, in one leader epoch.
 
-Classic groups (`membership`) are kept in memory. When a generation has its assignment
-(`assignment`), the coordinator writes the group to the log. So a new coordinator continues with the
-same generation. KIP-848 groups (`consumer_group_log`) and offsets (`offsets`) are computed from the
-log alone. A group id belongs to one protocol until the group is empty. The module `requests`
-handles the requests.
+Classic groups (`membership`) are in memory; with each assignment (`assignment`) the group goes to
+the log, so a new coordinator continues with the same generation. KIP-848 groups
+(`consumer_group_log`) and offsets (`offsets`) are computed from the log alone. A group id belongs
+to one protocol until the group is empty.
 
 Source: KIP-62, KIP-98, KIP-134, KIP-345, KIP-447, KIP-848; docs/kafka-rules.md E1 to E5.
 """
@@ -49,7 +48,7 @@ from reference_impl.protocol.requests import Response
 
 
 class PendingResponse(NamedTuple):
-    """A response that the coordinator sends once the group's records are replicated."""
+    """A response that waits until the group's records are replicated."""
 
     requester: Requester
     request: GroupRequest
@@ -60,9 +59,7 @@ class PendingResponse(NamedTuple):
 
 
 class PendingAppend(NamedTuple):
-    """An append to the coordinator's log, and the responses to send when its records are
-    replicated.
-    """
+    """An append to the coordinator's log, and the responses that wait for its replication."""
 
     group: str = ""
     owed: tuple[PendingResponse, ...] = ()
@@ -72,8 +69,6 @@ class PendingAppend(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCoordinator:
-    """The state of the coordinator for the groups of one partition of `__consumer_offsets`."""
-
     topic_partition: TopicPartition
     coordinator_epoch: LeaderEpoch
     loaded_at: Offset  # the log end when this coordinator was elected
@@ -112,7 +107,7 @@ class GroupCoordinator:
         return coordinator.caught_up(log, context), (coordinator._timer(context),)
 
     def resign(self) -> Effects:
-        """Returns error responses to all waiting requests when the coordinator changes."""
+        """Returns error responses to all waiting requests."""
         error = ErrorCode.NOT_COORDINATOR
         waiting: Effects = ()
         for group in self.groups.values():
@@ -127,10 +122,9 @@ class GroupCoordinator:
     def once_written(
         self, context: Context, group: str, entries: list[Entry], owed: PendingResponse
     ) -> StepResult[GroupCoordinator]:
-        """Appends `entries`, and sends the response `owed` once the entries are replicated.
+        """Appends `entries`, and sends the response `owed` once they are replicated.
 
-        If there are no entries, the response waits until the group's newest append is replicated.
-        If no append of the group is in flight, the response is sent at once.
+        Without entries, it waits for the group's newest append, if one is in flight.
         """
         if entries:
             return self.append(context, entries, PendingAppend(group, (owed,)))
@@ -144,22 +138,20 @@ class GroupCoordinator:
     def append(
         self, context: Context, entries: list[Entry], written: PendingAppend, **transaction: Any
     ) -> StepResult[GroupCoordinator]:
-        """Appends the entries to the coordinator's log.
+        """Appends to the coordinator's log; the responses in `written` follow replication or
+        failure.
 
-        The responses in `written` are sent when the entries are replicated, or when the append
-        fails. `transaction` has the arguments of `coordinator_log.append` for a transaction.
+        `transaction` has the arguments of `coordinator_log.append` for a transaction.
         """
         send = coordinator_log.append(context, self.topic_partition, entries, **transaction)
         return replace(self, changes={**self.changes, context.correlation: written}), (send,)
 
     def append_error(self, correlation: int, bugs: Bugs) -> ErrorCode:
-        """Returns the error that rejects an offset commit when its batch is appended, or NONE.
+        """The error that rejects an offset commit when its batch is appended, or NONE.
 
-        This check comes after the verification of the commit's transaction. So a member that was
-        removed during the verification commits nothing. The verification may have added the group's
-        partition to the transaction even if the commit is rejected.
-
-        Kafka: GroupCoordinatorService.commitTransactionalOffsets.
+        A member that was removed during the verification of the transaction commits nothing, but
+        the verification may have added the group's partition. Kafka:
+        GroupCoordinatorService.commitTransactionalOffsets.
         """
         written = self.changes.get(correlation)
         commits = () if written is None else (owed.request for owed in written.owed)
@@ -167,7 +159,6 @@ class GroupCoordinator:
         return next(errors, ErrorCode.NONE)
 
     def commit_error(self, request: CommitOffsets, bugs: Bugs) -> ErrorCode:
-        """Returns the error that rejects an offset commit in the group's present state, or NONE."""
         return group_commits.commit_error(
             request,
             self.classic(request.group),
@@ -177,7 +168,7 @@ class GroupCoordinator:
         )
 
     def exists(self, group: str) -> bool:
-        """True if there is a classic or KIP-848 group with this id, or the group has offsets."""
+        """True also for a group that has only offsets."""
         return (
             group in self.groups or group in self.consumers.groups or self.offsets.has_group(group)
         )
@@ -185,7 +176,7 @@ class GroupCoordinator:
     # ------------------------------------------------------------ the log and time
 
     def caught_up(self, log: PartitionLog, context: Context) -> GroupCoordinator:
-        """Returns the coordinator after it has read the new records of its log."""
+        """Reads the new records of the coordinator's log."""
         consumers = self.consumers.caught_up(log, context.bugs)
         return replace(
             self,
@@ -255,18 +246,17 @@ class GroupCoordinator:
         return SetTimer(timer, context.now_ms + context.broker_settings.coordinator_ms)
 
     def classic(self, group: str) -> ClassicGroup:
-        """Returns the classic group with this id; for an unknown id, an empty group."""
+        """An empty group for an unknown id."""
         return self.groups.get(group, ClassicGroup(group=group))
 
     def consumer(self, group: str) -> ConsumerGroup:
-        """Returns the KIP-848 group with this id; for an unknown id, an empty group."""
+        """An empty group for an unknown id."""
         return self.consumers.groups.get(group, ConsumerGroup(group=group))
 
     def appends_of(self, group: ClassicGroup) -> list[PendingAppend]:
         return [written for written in self.changes.values() if written.group == group.group]
 
     def with_classic(self, group: ClassicGroup) -> GroupCoordinator:
-        """Returns the coordinator with a changed classic group."""
         if self.groups.get(group.group) is group or (
             group.group not in self.groups and group == ClassicGroup(group=group.group)
         ):

@@ -2,10 +2,8 @@
 
     members -> empty -> after offsets.retention.minutes: the offsets, then the group
 
-While a group has members, it keeps its offsets, however old they are. The only exception is a
-KIP-848 group with a topic to which no member subscribes any more: the offsets of this topic expire.
-If a group never had members, the retention time of an offset begins with its commit. An offset does
-not expire while an open transaction may replace it.
+A group with members keeps its offsets; a KIP-848 group loses those of topics to which no member
+subscribes. An offset does not expire while an open transaction may replace it.
 
 Source: KIP-211; KAFKA-13636, KAFKA-8069; Kafka documentation, offsets.retention.minutes.
 Simplified: classic groups keep the offsets of topics that they no longer read. Deviates: in an
@@ -34,10 +32,7 @@ def expired_offsets(
     busy: frozenset[str],
     context: Context,
 ) -> list[Entry]:
-    """Returns a tombstone for each expired offset.
-
-    The offsets of the groups in `busy` do not expire: these groups have an append in flight.
-    """
+    """A tombstone for each expired offset, except in the groups `busy` with an append."""
     gone: list[Entry] = []
     for place, at in offsets.committed.items():
         group, topic_partition = place
@@ -62,9 +57,8 @@ def forgotten_groups(
     classic: Mapping[str, ClassicGroup],
     consumers: Mapping[str, ConsumerGroup],
 ) -> tuple[list[Entry], list[str]]:
-    """Returns tombstones for each group that has neither members nor offsets.
-
-    The second result has the ids of the classic groups that are deleted.
+    """Tombstones for each group with neither members nor offsets, and the ids of the deleted
+    classic groups.
     """
     with_offsets = {place.group for place in offsets.committed}
     with_offsets |= {place.group for places in offsets.pending.values() for place in places}

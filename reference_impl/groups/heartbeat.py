@@ -3,11 +3,7 @@
     rejected <- valid? -> new or existing member -> group changed? -> new target assignment, if due
                                                                    -> the member reconciles
 
-A member that gets FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID drops its partitions and joins again
-with epoch 0. If the last response to a member was lost, the member sends its previous epoch again,
-which is accepted. A static member may leave temporarily. Its assignment then waits for a new
-process with the same instance id. While the old process is still in the group, the new process is
-rejected.
+A member that sends its previous epoch again, because a response was lost, is accepted.
 
 Source: KIP-848; KAFKA-19233, KAFKA-20442; Apache Kafka, GroupMetadataManager.
 Simplified: a member that lost two responses in a row is still accepted, whereas Kafka fences it;
@@ -49,10 +45,7 @@ NO_EPOCH: Final = -1
 def heartbeat(
     group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat
 ) -> HeartbeatResult:
-    """Returns the group after the heartbeat, and the response.
-
-    The caller sends the response once the change of the group is replicated in the log.
-    """
+    """The group after the heartbeat, and the response, to be sent once the change is replicated."""
     error = heartbeat_error(
         group, request, context.bugs, context.broker_settings.consumer_group_max_size
     )
@@ -83,7 +76,7 @@ def heartbeat(
 
 
 def without_members(group: ConsumerGroup, context: Context, *member_ids: str) -> ConsumerGroup:
-    """Returns the group without the members `member_ids`, in a new group epoch."""
+    """The group without these members, in a new group epoch."""
     group = _with_changes(group.without(*member_ids), context, is_changed=True)
     if group.members:
         return group
@@ -97,10 +90,9 @@ def without_members(group: ConsumerGroup, context: Context, *member_ids: str) ->
 def heartbeat_error(
     group: ConsumerGroup, request: ConsumerGroupHeartbeat, bugs: Bugs, most_members: int
 ) -> ErrorCode:
-    """Returns the error that rejects a heartbeat, or NONE.
+    """The error that rejects a heartbeat, or NONE.
 
-    A group of `most_members` members admits no new member, not even a new process of a static
-    member.
+    A group of `most_members` admits nobody, not even a new process of a static member.
     """
     epoch = request.member_epoch
     malformed = malformed_error(request)
@@ -132,14 +124,12 @@ def heartbeat_error(
 
 
 def subscribes(request: ConsumerGroupHeartbeat) -> bool:
-    """Returns True if the heartbeat carries a subscription, even an empty one."""
+    """True if the heartbeat carries a subscription, even an empty one."""
     return request.topics is not None or request.topic_regex is not None
 
 
 def malformed_error(request: ConsumerGroupHeartbeat) -> ErrorCode:
-    """Returns the error that rejects a malformed heartbeat; NONE if the heartbeat is well-formed.
-
-    The state of the group does not matter.
+    """The error that rejects a heartbeat whatever the group's state, or NONE.
 
     Kafka: GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid.
     """
@@ -163,10 +153,7 @@ def malformed_error(request: ConsumerGroupHeartbeat) -> ErrorCode:
 def _joined(
     group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat
 ) -> tuple[ConsumerMember, ConsumerMember]:
-    """Returns the member as it was before its heartbeat, and as it is after its heartbeat.
-
-    A new member has no epoch before its first heartbeat.
-    """
+    """The member before and after its heartbeat; a new member has no epoch before."""
     member_id = request.member_id or f"member-{context.new_producer_id:x}"
     # the old process of a static member, which a new one replaces
     static = group.of_instance(request.instance_id)

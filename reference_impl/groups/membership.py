@@ -1,9 +1,7 @@
 """The membership of classic groups: join, leave, session expiry, and the rebalances that follow.
 
-A rebalance ends once every member has joined, or when its time is up. The first rebalance of a
-group also waits for group.initial.rebalance.delay.ms. So members that join shortly afterwards need
-no second rebalance. A member that has joined must send SyncGroup in time; the time limit is the
-longest rebalance timeout of all members. Otherwise the coordinator removes this member.
+The first rebalance also waits for group.initial.rebalance.delay.ms. A member that joined but sends
+no SyncGroup within the longest rebalance timeout is removed.
 
 Source: KIP-62, KIP-134, KIP-345, KIP-394; KAFKA-8500; docs/kafka-rules.md E1.
 """
@@ -37,7 +35,7 @@ NONE: Final = ErrorCode.NONE
 def join(
     group: ClassicGroup, context: Context, requester: Requester, request: JoinGroup
 ) -> StepResult[ClassicGroup]:
-    """Handles a JoinGroup: the member waits for the next generation, or is rejected."""
+    """The member waits for the next generation, or is rejected."""
     member_id = request.member_id
     if not _has_room(group, member_id, context.broker_settings.group_max_size):
         full = JoinedGroup(error=ErrorCode.GROUP_MAX_SIZE_REACHED)
@@ -201,7 +199,6 @@ def _ended(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
 def leave(
     group: ClassicGroup, context: Context, requester: Requester, request: LeaveGroup
 ) -> StepResult[ClassicGroup]:
-    """Handles a LeaveGroup: removes the members and starts a rebalance."""
     results: list[tuple[str, str | None, ErrorCode]] = []
     left = group
     for member_id, instance_id in request.members:
@@ -264,9 +261,8 @@ def heartbeat(
 def member_error(
     group: ClassicGroup, request: SyncGroup | HeartbeatGroup | CommitOffsets
 ) -> ErrorCode:
-    """Returns the error that rejects the request, or NONE.
-
-    The sender must be a member, and the request must have the group's current generation.
+    """The error if the sender is no member, or the generation is not the current one; otherwise
+    NONE.
     """
     error = identity_error(group, request.member_id, request.instance_id)
     if error is ErrorCode.NONE and request.generation != group.generation:
@@ -275,7 +271,7 @@ def member_error(
 
 
 def identity_error(group: ClassicGroup, member_id: str, instance_id: str | None) -> ErrorCode:
-    """Returns the error that rejects a request with this member id and instance id, or NONE.
+    """The error for this member id and instance id, or NONE.
 
     Kafka: ClassicGroup.validateMember.
     """
@@ -289,10 +285,8 @@ def identity_error(group: ClassicGroup, member_id: str, instance_id: str | None)
 
 
 def must_be_logged(before: ClassicGroup, after: ClassicGroup, bugs: Bugs) -> bool:
-    """Returns True if the coordinator must log the changed group now, before its next assignment.
-
-    The coordinator must do so if the last member has left, or if a new process has replaced a
-    static member.
+    """True if the group must be logged before its next assignment: the last member left, or a
+    static member's process changed.
     """
     is_emptied = after.state is GroupState.EMPTY and before.state is not GroupState.EMPTY
     is_replaced = after.state is GroupState.STABLE and after.members.keys() != before.members.keys()

@@ -1,9 +1,8 @@
 """The committed offsets of groups, computed from the replicated part of the log.
 
-A commit is visible once the high watermark has passed its record. A commit in a transaction is
-pending until the transaction's marker: COMMIT applies the offset, ABORT drops it. Of two commits,
-the commit whose record is later in the log wins; the order of their markers does not matter. A
-tombstone deletes both the committed offset and a pending one.
+A commit is visible once the high watermark has passed its record. Of two commits, the one whose
+record is later in the log wins, whatever the order of the markers. A tombstone deletes both the
+committed offset and a pending one.
 
 Source: KIP-98, KIP-447; KAFKA-4704; docs/kafka-rules.md D3, E3.
 """
@@ -25,14 +24,12 @@ from reference_impl.protocol.transactions import TxnResult
 
 
 class GroupPartition(NamedTuple):
-    """The key of a committed offset: a group and a topic partition."""
-
     group: str
     topic_partition: TopicPartition
 
 
 class OffsetRecord(NamedTuple):
-    """A committed offset, and the log offset of the record that stores it."""
+    """A committed offset, and the log offset of its record."""
 
     record_offset: int
     committed: CommittedOffset
@@ -58,7 +55,7 @@ class GroupOffsets:
         return cls(skipped=_skipped(log, bugs)).caught_up(log, bugs)
 
     def caught_up(self, log: PartitionLog, bugs: Bugs) -> GroupOffsets:
-        """Returns the committed and pending offsets, read from the log up to the high watermark."""
+        """Reads the log up to the high watermark."""
         if self.read_to >= log.high_watermark:
             return self
         committed, pending, groups = dict(self.committed), dict(self.pending), set(self.groups)
@@ -99,7 +96,7 @@ class GroupOffsets:
         }
 
     def places_of(self, group: str) -> tuple[TopicPartition, ...]:
-        """Returns the topic partitions in which the group has a committed or a pending offset."""
+        """The topic partitions in which the group has a committed or a pending offset."""
         pending = (place for places in self.pending.values() for place in places)
         places = dict.fromkeys((*self.committed, *pending))
         return tuple(place.topic_partition for place in places if place.group == group)
@@ -107,10 +104,8 @@ class GroupOffsets:
     def in_partitions(
         self, topic_partitions: frozenset[TopicPartition]
     ) -> dict[str, tuple[TopicPartition, ...]]:
-        """Returns, for each group, those of `topic_partitions` in which the group has an offset.
-
-        The offset may be committed, or pending in a transaction. The result has no entry for a
-        group without an offset in `topic_partitions`.
+        """The topic partitions in which each group has a committed or pending offset; no entry for
+        other groups.
         """
         found: dict[str, tuple[TopicPartition, ...]] = {}
         pending = (place for places in self.pending.values() for place in places)
@@ -120,7 +115,7 @@ class GroupOffsets:
         return found
 
     def has_group(self, group: str) -> bool:
-        """True if an offset commit has created the group, and the group was not removed afterwards.
+        """True if an offset commit has created the group, and the group was not removed since.
 
         Kafka: OffsetMetadataManager.replay, GroupMetadataManager.maybeDeleteGroup.
         """
@@ -134,12 +129,12 @@ class GroupOffsets:
         return replace(self, groups=self.groups - {group})
 
     def with_groups_of_offsets(self) -> GroupOffsets:
-        """Returns the state with only the groups that have a committed or pending offset."""
+        """Drops groups without a committed or pending offset."""
         places = (*self.committed, *(place for known in self.pending.values() for place in known))
         return replace(self, groups=frozenset(place.group for place in places))
 
     def is_unstable(self, group: str, topic_partition: TopicPartition) -> bool:
-        """Returns True if an open transaction may still change the group's committed offset."""
+        """True if an open transaction may still change the group's committed offset."""
         place = GroupPartition(group, topic_partition)
         return any(place in places for places in self.pending.values())
 

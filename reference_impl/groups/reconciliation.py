@@ -5,9 +5,8 @@
     some partitions of its target still have other owners     unreleased
     all partitions of its target are free, or are its own     stable
 
-When a member has nothing left to revoke, its member epoch becomes the epoch of the target
-assignment. It then gets each partition of its target as soon as the earlier owner has released the
-partition.
+A member with nothing to revoke takes the epoch of the target assignment, and each partition of it
+once its earlier owner has released it.
 
 Source: KIP-848, KAFKA-16147, KIP-1251; Apache Kafka, CurrentAssignmentBuilder.
 """
@@ -24,9 +23,8 @@ from reference_impl.groups.consumer_group import NOTHING, ConsumerGroup, Consume
 
 
 class Finding(Enum):
-    """The difference between a member's partitions and its target assignment, at a heartbeat.
-
-    If several findings apply, the one that this class lists first decides the next state.
+    """A difference between a member's partitions and its target assignment; the first that applies
+    decides.
     """
 
     SETTLED = "the member has its target assignment"
@@ -37,10 +35,7 @@ class Finding(Enum):
 
 
 class Next(NamedTuple):
-    """A member's state after a heartbeat.
-
-    If `advances` is true, the member epoch becomes the epoch of the target assignment.
-    """
+    """A member's next state; with `advances`, it takes the epoch of the target assignment."""
 
     state: MemberState
     advances: bool
@@ -69,12 +64,11 @@ TRANSITIONS: Final[Mapping[tuple[MemberState, Finding], Next]] = {
 def reconciled(
     member: ConsumerMember, group: ConsumerGroup, owned: tuple[TopicPartition, ...] | None
 ) -> ConsumerMember:
-    """Returns the member in its next state after a heartbeat.
+    """Returns the member after a heartbeat that reports `owned`; None means unchanged since the
+    last report.
 
-    `owned` has the partitions that the member reports. It is None if the heartbeat has no list of
-    partitions, because the list has not changed since the member's previous report.
-    The target assignment may be older than the member's subscription. So the member gets no
-    partition of a topic to which it no longer subscribes, and must revoke such partitions.
+    The target may be older than the subscription: the member must revoke partitions of other
+    topics, and gets none.
     """
     subscribed = member.subscribed
     wanted = frozenset(

@@ -3,7 +3,7 @@
     request -> an error, or no group changes -> response at once
             -> a group changes               -> append to the log -> replicated: response
 
-The response to a JoinGroup or SyncGroup of a classic group waits for requests of other members.
+JoinGroup and SyncGroup also wait for requests of other members.
 
 Source: KIP-62, KIP-98, KIP-345, KIP-447, KIP-848; docs/kafka-rules.md E1 to E5.
 Simplified: a coordinator whose high watermark is below its log end at election responds
@@ -61,11 +61,6 @@ def on_request(
     request: GroupRequest,
     log: PartitionLog,
 ) -> StepResult[GroupCoordinator]:
-    """Handles a request to the group coordinator.
-
-    Such requests come from members, and from clients that commit or fetch offsets, or describe a
-    group.
-    """
     if log.high_watermark < coordinator.loaded_at:
         return coordinator, (requester.reply(response_while_loading(request)),)
     coordinator = coordinator.caught_up(log, context)
@@ -94,9 +89,7 @@ def on_request(
 
 
 def response_while_loading(request: GroupRequest) -> GroupResponse:
-    """Returns the response of a coordinator whose log is being loaded: an error.
-
-    Only Heartbeat gets no error, so the member stays in its group.
+    """An error, except for Heartbeat, so that the member stays in its group.
 
     Kafka: GroupCoordinatorService.heartbeat.
     """

@@ -1,7 +1,7 @@
 """Expires members of KIP-848 groups that send no heartbeats, or revoke partitions too slowly.
 
-The group's log does not contain the times of the last heartbeats and of revocations. So a new
-coordinator gives each member its full time again.
+The log has no times of heartbeats and revocations, so a new coordinator gives each member its full
+time again.
 
 Source: KIP-848 (group.consumer.session.timeout.ms, the member's own rebalance timeout).
 """
@@ -29,11 +29,7 @@ Clocks = Mapping[MemberKey, Clock]
 def after_heartbeat(
     clocks: Clocks, before: ConsumerGroup, after: ConsumerGroup, member_id: str, now_ms: int
 ) -> Clocks:
-    """Returns the clocks of all members after the heartbeat of one member.
-
-    A clock has two times of a member: its last heartbeat, and the start of its pending revocation.
-    If this member has left the group, its clock is removed.
-    """
+    """Returns all clocks; the clock of a member that has left is removed."""
     key = (after.group, member_id)
     if member_id not in after.members:
         return {known: clock for known, clock in clocks.items() if known != key}
@@ -48,10 +44,7 @@ def _revocation(group: ConsumerGroup, member_id: str) -> object:
 
 
 def with_all_members(clocks: Clocks, groups: Mapping[str, ConsumerGroup], now_ms: int) -> Clocks:
-    """Returns a clock for each group member: from `clocks`, or a new clock that starts now.
-
-    A clock has two times: the last heartbeat, and the start of a pending revocation.
-    """
+    """Returns a clock for each member; a new one starts now."""
     return {
         (group.group, member_id): clocks.get((group.group, member_id), Clock(now_ms, now_ms))
         for group in groups.values()
@@ -60,7 +53,7 @@ def with_all_members(clocks: Clocks, groups: Mapping[str, ConsumerGroup], now_ms
 
 
 def expired_members(clocks: Clocks, group: ConsumerGroup, context: Context) -> list[str]:
-    """Returns the ids of the members whose session or revocation time has expired."""
+    """The members whose session or revocation time has expired."""
     return [
         member_id
         for member_id, member in group.members.items()

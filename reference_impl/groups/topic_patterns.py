@@ -2,8 +2,8 @@
 
     TopicPattern.of("orders-.*").matches("orders-eu")   ->  True
 
-A pattern is compiled to a nondeterministic automaton. All of its states are followed at once, so no
-pattern of a client can stall the broker. The whole name must match. Kafka uses the library RE2/J.
+A pattern is compiled to a nondeterministic automaton, all of whose states are followed at once. So
+no pattern of a client can stall the broker. Kafka uses the library RE2/J.
 
 Source: KIP-848; Apache Kafka, GroupMetadataManager.
 Simplified: RE2/J also accepts classes of Unicode (\\p{Greek}), \\Q...\\E, \\b, flags, and
@@ -43,15 +43,15 @@ _ANCHORS: Final = {"^": _AT_START, "A": _AT_START, "$": _AT_END, "z": _AT_END}
 
 
 class BadPattern(ValueError):
-    """Raised for a text that is no regular expression of RE2, or one that is not supported."""
+    """The text is no regular expression of RE2, or not a supported one."""
 
 
 @dataclass(slots=True)
 class _State:
-    """A state of the automaton: the states that follow it, with or without reading a character.
+    """A state of the automaton.
 
     After a character in `accepts`, the state `after` follows. The states `free` follow without a
-    character; with an `anchor`, they follow only at the start or the end of the name.
+    character, with an `anchor` only at the start or the end of the name.
     """
 
     accepts: frozenset[str] = frozenset()
@@ -62,8 +62,6 @@ class _State:
 
 @dataclass(frozen=True, slots=True)
 class TopicPattern:
-    """A compiled regular expression."""
-
     _states: tuple[_State, ...]
     _start: int
     _accepting: int
@@ -71,11 +69,11 @@ class TopicPattern:
     @staticmethod
     @lru_cache(maxsize=256)
     def of(text: str) -> TopicPattern:
-        """Compiles a regular expression; raises BadPattern with the reason if it is invalid."""
+        """Raises BadPattern with the reason for an invalid expression."""
         return _Compiler(text).compiled()
 
     def matches(self, topic: str) -> bool:
-        """Returns True if the whole name of the topic matches."""
+        """True if the whole name matches."""
         here = self._reached({self._start}, at_start=True, at_end=not topic)
         for index, character in enumerate(topic):
             states = (self._states[number] for number in here)
@@ -98,7 +96,6 @@ class TopicPattern:
 
 
 def is_pattern(text: str) -> bool:
-    """Returns True if the text is a supported regular expression."""
     try:
         TopicPattern.of(text)
     except BadPattern:
@@ -108,10 +105,7 @@ def is_pattern(text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def matching(text: str, topics: frozenset[str]) -> tuple[str, ...]:
-    """Returns the topics that match the pattern `text`, sorted by name; () for an empty text.
-
-    A pattern must match the whole name.
-    """
+    """The topics whose whole name matches, sorted; () for an empty text."""
     if not text:
         return ()
     pattern = TopicPattern.of(text)
@@ -124,7 +118,7 @@ _Node = Callable[["_Compiler"], _Fragment]  # builds the states of a part, once 
 
 @dataclass(slots=True)
 class _Compiler:
-    """Reads a regular expression from left to right, and builds the states of its automaton."""
+    """Reads a regular expression from left to right, and builds its automaton."""
 
     text: str
     at: int = 0

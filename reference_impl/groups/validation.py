@@ -1,4 +1,4 @@
-"""Checks of group requests that every broker makes, before it looks for the group's coordinator.
+"""The checks of group requests that every broker makes, coordinator or not.
 
 Source: GroupCoordinatorService of Apache Kafka (joinGroup, syncGroup, heartbeat, leaveGroup,
 commitTransactionalOffsets, consumerGroupHeartbeat).
@@ -15,10 +15,7 @@ from reference_impl.protocol.messages import ErrorCode
 
 
 def request_error(request: GroupRequest, broker_settings: BrokerSettings) -> ErrorCode:
-    """Returns the error that rejects a malformed request, or NONE.
-
-    A broker makes this check even if it is not the group's coordinator.
-    """
+    """The error that rejects a malformed request, or NONE."""
     match request:
         case ConsumerGroupHeartbeat():
             return malformed_error(request)

@@ -1,16 +1,14 @@
 """An immutable sequence that grows at its end in constant time.
 
 A log is an immutable value, and a tuple of its segments would be copied with every append. The
-versions of a chain share one list instead. A version consists of the first items of the list, and a
-last item of its own.
+versions of a chain share one list instead.
 
     shared list              [a][b][c]
     the version a b c        first 2 items of the list, and its own c
     the version a b c d      first 3 items of the list, and its own d
     the version a b c e      first 3 items of the list, and its own e (instead of d)
 
-Only the newest version may add items to the list. Any other version copies its items first. So an
-existing version never changes.
+Only the newest version may add items to the list. Any other version copies its items first.
 """
 
 from __future__ import annotations
@@ -23,10 +21,7 @@ T = TypeVar("T")
 
 
 class Chain(Sequence[T]):
-    """An immutable sequence with fast appends.
-
-    It is equal to any sequence with equal items, also to a tuple.
-    """
+    """Equal to any sequence with equal items, also to a tuple."""
 
     __slots__ = ("_before", "_last", "_shared")
 
@@ -40,7 +35,6 @@ class Chain(Sequence[T]):
         self._before = len(self._shared)
 
     def plus(self, item: T) -> Chain[T]:
-        """Returns the sequence with one more item at its end."""
         if not self._last:
             return _chain([], 0, (item,))  # the empty chain shares nothing
         before = self._before + 1
@@ -51,7 +45,7 @@ class Chain(Sequence[T]):
         return _chain(shared, before, (item,))
 
     def with_last(self, item: T) -> Chain[T]:
-        """Returns the sequence with its last item replaced; raises IndexError if it is empty."""
+        """Raises IndexError if the sequence is empty."""
         if not self._last:
             raise IndexError("an empty chain has no last item")
         return _chain(self._shared, self._before, (item,))
@@ -76,7 +70,7 @@ class Chain(Sequence[T]):
         return self.since(0)
 
     def since(self, start: int) -> Iterator[T]:
-        """Yields the items from an index on, without a copy."""
+        """The items from an index on, without a copy."""
         yield from islice(self._shared, start, self._before)
         if start <= self._before:
             yield from self._last

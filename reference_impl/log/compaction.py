@@ -4,20 +4,16 @@
     '------------ keys are compared here ----------'
 
 A segment is closed if it is not the last one, and stable if it ends below the last stable offset.
-Below the last stable offset nothing is truncated, and every transaction has ended. So a later
-record of a key replaces an earlier one for good. Records of aborted transactions are removed. A
-record without a value is a tombstone: it deletes its key and stays for delete.retention.ms after
-the first compaction that finds it. Offsets do not change, so compaction leaves gaps. Each replica
-compacts its own log, when the dirty part is large enough or its oldest record is older than
-max.compaction.lag.ms. A dirty segment with a record younger than min.compaction.lag.ms stays as it
-is, and so do the segments after it.
+Records of aborted transactions are removed. A tombstone stays for delete.retention.ms after the
+first compaction that finds it. A log is compacted when its dirty part is large enough or its oldest
+record is older than max.compaction.lag.ms. Compaction stops at a segment with a record younger than
+min.compaction.lag.ms.
 
 Source: KIP-58, KIP-354, KIP-534, KAFKA-13194; docs/kafka-rules.md D9;
 LogCleanerManager.cleanableOffsets and maxCompactionDelay of Apache Kafka.
 Simplified: a segment is compacted as a whole or not at all; compacted segments are not merged;
-transaction markers stay for good. A batch without records is removed,
-because the snapshots contain the producer state. Kafka keeps the newest empty batch of each
-producer.
+transaction markers stay for good. A batch without records is removed, because the snapshots contain
+the producer state. Kafka keeps the newest empty batch of each producer.
 """
 
 from __future__ import annotations
@@ -40,8 +36,7 @@ def compacted(
 ) -> PartitionLog:
     """Returns the log after compaction, or the same log if compaction is off or not due.
 
-    In its closed segments below the last stable offset `stable`, the log keeps only the last record
-    of each key.
+    `stable` is the last stable offset.
     """
     if not config.cleanup_policy.compacts:
         return log

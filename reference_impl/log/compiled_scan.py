@@ -1,9 +1,9 @@
 """Reads the records of a batch in compiled C, a hundred times faster than Python.
 
-A process that has a C compiler compiles `SOURCE` and calls `use` with the loaded library. Until
-then, `facts_compiled` always returns None, and Python reads the records.
+A process with a C compiler compiles `source()` and calls `use`; until then `facts_compiled` returns
+None, and Python reads the records.
 
-The function `_facts` of the module `validation` defines the result. Tests compare the C code with
+The function `_facts` of the module `validation` defines the result; tests compare the C code with
 it on valid, changed and random bytes. The C code reads no byte outside of the records.
 """
 
@@ -21,8 +21,6 @@ _libraries: list[ctypes.CDLL] = []  # at most one
 
 
 class _Facts(ctypes.Structure):
-    """The struct `facts` of the C code."""
-
     _fields_ = (
         ("max_timestamp_ms", ctypes.c_int64),
         ("lacks_keys", ctypes.c_int32),
@@ -31,12 +29,10 @@ class _Facts(ctypes.Structure):
 
 
 def source() -> str:
-    """Returns the C code, to be compiled as a shared library."""
     return files("reference_impl.log").joinpath(SOURCE).read_text()
 
 
 def use(library: ctypes.CDLL) -> None:
-    """Lets this process read records with the compiled library."""
     library.scan_records.restype = ctypes.c_int32
     library.scan_records.argtypes = (
         ctypes.c_char_p,
@@ -49,9 +45,8 @@ def use(library: ctypes.CDLL) -> None:
 
 
 def facts_compiled(records: bytes, count: int, base_timestamp_ms: int) -> RecordFacts | None:
-    """Returns the facts of `validation.scan` about `count` decompressed records.
-
-    Returns None if there is no compiled library, or if the records are malformed.
+    """The facts of `validation.scan` about `count` decompressed records; None without compiled
+    library or for malformed records.
     """
     if not _libraries:
         return None

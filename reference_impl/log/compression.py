@@ -2,8 +2,7 @@
 
 Snappy data is either raw or framed by xerial's Java library; both are read, raw data is written.
 
-A few bytes may decompress to gigabytes, so `decompress` has a limit. It stops with an error at this
-limit, so a larger result is never in memory.
+A few bytes may decompress to gigabytes, so `decompress` stops at a limit.
 
 Source: Kafka documentation, "Message Format"; CompressionType.
 """
@@ -101,23 +100,20 @@ _UNPACK: Final[dict[Compression, Callable[[bytes, int], bytes]]] = {
 
 
 class BadCompression(ValueError):
-    """The error for bytes that are not data of the compression codec."""
+    """The bytes are not data of the compression codec."""
 
 
 class TooLarge(BadCompression):
-    """The error for data that decompresses to more bytes than the limit permits."""
+    """The data decompress to more bytes than the limit."""
 
 
 def compress(compression: Compression, data: bytes, level: int | None = None) -> bytes:
-    """Returns the compressed data; `level` is the codec's level, None its usual one."""
+    """`level` is the codec's level, None its usual one."""
     return _PACK[compression](data, level)
 
 
 def decompress(compression: Compression, data: bytes, most: int = DECOMPRESSED_BYTES) -> bytes:
-    """Returns the decompressed data.
-
-    Raises TooLarge if it has more than `most` bytes, and BadCompression if the input is invalid.
-    """
+    """Raises TooLarge above `most` bytes, and BadCompression for invalid input."""
     try:
         return _UNPACK[compression](data, most)
     except (cramjam.DecompressionError, struct.error) as error:

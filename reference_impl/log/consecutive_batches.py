@@ -1,6 +1,6 @@
 """The bytes of record batches, one after the other: those of a request, of a fetch or of a segment.
 
-Only the prefix of each batch is read: its base offset, and how many bytes follow.
+Only the prefix of each batch is read: its base offset and its length.
 """
 
 from __future__ import annotations
@@ -19,10 +19,7 @@ from reference_impl.log.record_batch import (
 
 
 def batches(data: bytes) -> Iterator[bytes]:
-    """Splits the bytes of several batches, and yields the bytes of each batch.
-
-    Raises CorruptBatch if the last batch is cut off.
-    """
+    """The bytes of each batch; raises CorruptBatch if the last one is cut off."""
     at = 0
     while at < len(data):
         if len(data) - at < PREFIX.size:
@@ -36,7 +33,7 @@ def batches(data: bytes) -> Iterator[bytes]:
 
 
 def whole_batches(data: bytes) -> Iterator[bytes]:
-    """Yields the bytes of each complete batch, without one that is cut off at the end.
+    """The bytes of each complete batch, without one that is cut off at the end.
 
     Raises CorruptBatch for a batch shorter than a header.
 
@@ -55,7 +52,7 @@ def whole_batches(data: bytes) -> Iterator[bytes]:
 
 
 def last_header(data: bytes) -> Header:
-    """Returns the header of the last complete batch; raises CorruptBatch if there is none."""
+    """The header of the last complete batch; raises CorruptBatch if there is none."""
     start = end = 0
     while len(data) - end >= PREFIX.size:
         _, length = PREFIX.unpack_from(data, end)
@@ -66,9 +63,9 @@ def last_header(data: bytes) -> Header:
 
 
 def first_header(data: bytes) -> Header | None:
-    """Returns the header of the first batch in the bytes, without a check of its checksum.
+    """The header of the first batch, without a check of its checksum.
 
-    Returns None if there are no bytes, or if the first batch is cut off or has a malformed header.
+    None if there are no bytes, or if the batch is cut off or its header is malformed.
     """
     if len(data) < HEADER_SIZE:
         return None

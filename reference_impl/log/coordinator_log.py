@@ -1,9 +1,8 @@
 """The log of a coordinator: the records of an internal topic, which store its state.
 
-A coordinator appends through the leader of its topic partition, as a producer with acks=all does. A
-change takes effect when its append is acknowledged. A new coordinator rebuilds the state from
-the log. For each key only the last record matters, and compaction keeps it. The module
-`coordinator_records` has the formats of the records.
+A coordinator appends through the leader of its partition, like a producer with acks=all. A change
+takes effect when its append is acknowledged. A new coordinator rebuilds the state from the log. The
+formats of the records are in `coordinator_records`.
 
 Source: KIP-98; docs/kafka-rules.md D6, E3.
 """
@@ -28,8 +27,6 @@ from reference_impl.protocol.messages import NO_PRODUCER_EPOCH, ErrorCode, NodeI
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedBatch:
-    """One batch of an internal topic: its records, or its transaction marker."""
-
     offset: int
     timestamp_ms: int
     producer_id: ProducerId
@@ -49,9 +46,8 @@ def append(
     adds_partition: bool = False,
     knows_abortable: bool = False,
 ) -> Send:
-    """Returns the Produce request by which a coordinator appends the entries.
-
-    The request goes to the coordinator's own broker, which leads the partition.
+    """Returns the Produce request by which a coordinator appends entries, to its own broker as
+    leader.
     """
     records: list[Record] = []
     for entry in entries:
@@ -78,11 +74,10 @@ def append(
 def read_batches(
     log: PartitionLog, start: Offset = FIRST_OFFSET, end: Offset | None = None
 ) -> Iterator[LoggedBatch]:
-    """Yields the batches from the offset `start` to before `end`, by default up to the log end.
+    """The batches from `start` to before `end`, by default the log end, without records of unknown
+    types.
 
-    A batch with a record at or above `end` is not read. Records of unknown types are left out.
-
-    Raises ValueError for a malformed record.
+    A batch with a record at or above `end` is not read. Raises ValueError for a malformed record.
     """
     for batch in log.batches(start):
         head = batch.header

@@ -3,8 +3,8 @@
     key     int16 type     the fields of the key, in order
     value   int16 version  the fields of the value; a tombstone has no value
 
-An `Entry` is a record in Python. Its key is a list, such as `["offset", "my-group", "t", 0]`: the
-name of the type, and the fields of Kafka's key. The value has the field names of Kafka's schema, in
+An `Entry` is a record in Python: its key is a list of the type's name and the fields of Kafka's
+key, such as `["offset", "my-group", "t", 0]`. Its value has the field names of Kafka's schema, in
 snake case. Fields with a tag from 1000 on are not Kafka's; Kafka's readers skip them.
 
 Source: TransactionLogKey, TransactionLogValue, OffsetCommitKey, OffsetCommitValue,
@@ -35,18 +35,14 @@ CURRENT: Final = "consumer-group-current-member-assignment"
 
 
 class Entry(NamedTuple):
-    """A record of an internal topic; with the value None it is a tombstone."""
+    """With the value None, the record is a tombstone."""
 
     key: list[Plain]
     value: dict[str, Plain] | None
 
 
 class Schema(NamedTuple):
-    """The formats of the key and the value of one kind of record.
-
-    If `flexible` is true, the value has the flexible format (KIP-482). A key never has the flexible
-    format.
-    """
+    """The formats of one kind of record; only its value may have the flexible format (KIP-482)."""
 
     type: int
     key: Fields
@@ -182,9 +178,9 @@ _INT16: Final = struct.Struct(">h")
 
 
 def encoded(entry: Entry, topic_id: Callable[[str], UUID]) -> tuple[bytes, bytes | None]:
-    """Returns the bytes of the record's key and value; the value of a tombstone is None.
+    """The bytes of the key and the value; None is the value of a tombstone.
 
-    `topic_id` is a function that returns the id of a topic name.
+    `topic_id` returns the id of a topic name.
     """
     kind, *names = entry.key
     schema = SCHEMAS[str(kind)]
@@ -198,9 +194,8 @@ def encoded(entry: Entry, topic_id: Callable[[str], UUID]) -> tuple[bytes, bytes
 
 
 def decoded(key: bytes, value: bytes | None) -> Entry | None:
-    """Returns the entry of a record; None if the type of the record is not in `SCHEMAS`.
-
-    Raises ValueError for a malformed record, or for a value of another version.
+    """None if the type of the record is not in `SCHEMAS`; raises ValueError for a malformed record
+    or another version.
     """
     try:
         (number,) = _INT16.unpack_from(key)

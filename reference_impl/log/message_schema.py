@@ -4,8 +4,7 @@
     the same, if flexible      the length or count plus 1 as an unsigned varint; 0 is null
     struct, if flexible        ends with its tagged fields: count, then number, size and content
 
-A message is a mapping from field names to values. A tagged field whose value is its default is not
-written. A reader skips the tagged fields that it does not know.
+A tagged field with its default is not written.
 
 Source: Kafka documentation, "Protocol Guide"; KIP-482 (tagged fields).
 """
@@ -26,7 +25,7 @@ Message = Mapping[str, Plain]
 
 
 class Field(NamedTuple):
-    """A field of a message; fields with a tag are written after all fields without a tag.
+    """A field of a message; tagged fields are written last.
 
     The type is the name of a scalar, or the fields of a struct. A field with `many` is an array.
     """
@@ -51,7 +50,7 @@ _UUID_SIZE: Final = 16
 
 
 def written(fields: Fields, message: Message, *, flexible: bool) -> bytes:
-    """Returns the bytes of a message; raises KeyError if a field without a tag is missing."""
+    """Raises KeyError if a field without a tag is missing."""
     out = bytearray()
     _write_struct(out, fields, message, flexible=flexible)
     return bytes(out)
@@ -60,9 +59,8 @@ def written(fields: Fields, message: Message, *, flexible: bool) -> bytes:
 def read(
     fields: Fields, data: bytes, at: int = 0, *, flexible: bool
 ) -> tuple[dict[str, Plain], int]:
-    """Returns the message at position `at`, and the position after it.
-
-    Raises IndexError, ValueError or struct.error if the bytes do not match the schema `fields`.
+    """The message at position `at`, and the position after it; raises IndexError, ValueError or
+    struct.error if the bytes do not match.
     """
     message: dict[str, Plain] = {}
     for field in fields:

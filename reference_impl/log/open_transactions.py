@@ -5,11 +5,9 @@
           |<------------- holds the last stable offset back ----------->|
 
 A transaction holds the last stable offset back while it is open, and then until its marker is
-replicated. The last stable offset is the first offset of the oldest such transaction. If the high
-watermark is lower, or if there is no such transaction, the last stable offset is the high
-watermark. A marker above the high watermark does not count, because it may be lost with its leader:
-then the last stable offset would decrease. A read_committed reader skips the records of the
-transactions in the aborted-transaction index.
+replicated. The last stable offset is the first offset of the oldest such transaction, and at most
+the high watermark. A marker above the high watermark does not count: it may be lost with its
+leader, and the last stable offset would decrease.
 
 Source: KIP-98; KAFKA-5121, KAFKA-9807; docs/kafka-rules.md D5, D9.
 Simplified: the index is kept in memory and rebuilt with the producer state, not stored per segment.
@@ -31,8 +29,6 @@ from reference_impl.protocol.transactions import TxnResult
 
 
 class Ended(NamedTuple):
-    """A finished transaction of a producer, with the offsets of its first record and its marker."""
-
     producer_id: ProducerId
     first_offset: Offset
     marker_offset: Offset
@@ -43,21 +39,19 @@ NO_ABORTED: Final = Chain[Ended]()
 
 @dataclass(frozen=True, slots=True)
 class PartitionTransactions:
-    """The open and ended transactions of a log; `open` is ordered by first offset."""
+    """The transactions of a log; `open` is ordered by first offset."""
 
     open: Mapping[ProducerId, Offset] = field(default_factory=dict[ProducerId, Offset])
     unreplicated: tuple[Ended, ...] = ()  # ended; the marker may be above the high watermark
     aborted: Chain[Ended] = NO_ABORTED  # in the order of their markers
 
     def with_records(self, batch: Batch) -> PartitionTransactions:
-        """Returns the state after a transactional batch, which opens its producer's transaction."""
         head = batch.header
         if head.producer_id in self.open:
             return self
         return replace(self, open={**self.open, head.producer_id: head.base_offset})
 
     def with_marker(self, batch: Batch, marker: Marker) -> PartitionTransactions:
-        """Returns the state after a marker, which ends the producer's open transaction, if any."""
         head = batch.header
         first_offset = self.open.get(head.producer_id)
         if first_offset is None:
@@ -78,10 +72,9 @@ class PartitionTransactions:
     def last_stable_offset(
         self, high_watermark: Offset, *, counts_unreplicated: bool = True
     ) -> Offset:
-        """Returns the first offset of the oldest transaction without a replicated end marker.
+        """The last stable offset, as the module defines it.
 
-        Returns the high watermark if that is lower, or if there is no such transaction. If
-        `counts_unreplicated` is false (a seeded bug), a marker need not be replicated.
+        If `counts_unreplicated` is false (a seeded bug), a marker need not be replicated.
         """
         held = [*self.open.values()][:1]
         # Only the seeded bug UNREPLICATED_MARKER_COUNTS lets an unreplicated marker end one.
@@ -90,14 +83,14 @@ class PartitionTransactions:
         return min([high_watermark, *held])
 
     def kept_from(self, offset: Offset) -> PartitionTransactions:
-        """Returns the state without aborted transactions whose abort marker is below the offset."""
+        """Drops aborted transactions whose marker is below the offset."""
         if not self.aborted or self.aborted[0].marker_offset >= offset:
             return self
         left = Chain(ended for ended in self.aborted if ended.marker_offset >= offset)
         return replace(self, aborted=left)
 
     def aborted_between(self, start: Offset, end: Offset) -> tuple[AbortedTransaction, ...]:
-        """Returns the aborted transactions that overlap the offsets from `start` to `end` - 1."""
+        """The aborted transactions that overlap the offsets from `start` to `end` - 1."""
         return tuple(
             AbortedTransaction(producer_id=ended.producer_id, first_offset=ended.first_offset)
             for ended in self.aborted

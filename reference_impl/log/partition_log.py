@@ -1,22 +1,17 @@
 """A partition log: record batches, the leader-epoch cache, and recovery after a crash.
 
-The log is an immutable value. Batches are stored as bytes with their parsed headers, in segments.
-The leader-epoch cache contains the first offset of each leader epoch; by comparing these offsets,
-two replicas find where their logs diverge.
-
     first offset    log start       high watermark        end offset
         |  deleted      |  replicated     |  not yet            |
         v               v                 v                     v
         [batch][batch][batch][batch][batch][batch][batch][batch]
 
-DeleteRecords moves the log start; segments wholly below it are deleted later. A leader never moves
-the log start past the high watermark. A follower that adopts a higher log start raises its high
-watermark too (KAFKA-9491). Each segment begins with a snapshot of the producer state.
+A leader never moves the log start past the high watermark. A follower that adopts a higher log
+start raises its high watermark too (KAFKA-9491). Each segment begins with a snapshot of the
+producer state.
 
-After a crash of the process the whole log remains. After a power loss the flushed part remains, and
-perhaps some unflushed records. In both cases the high watermark and the log start return to their
-values at the last checkpoint. A log is flushed after flush.messages records, after flush.ms, and at
-each checkpoint.
+A crash of the process loses no record; a power loss leaves the flushed part and perhaps more. After
+either crash, the high watermark and the log start are those of the last checkpoint. A log is
+flushed after flush.messages records, after flush.ms, and at each checkpoint.
 
 Source: KIP-101, KIP-107; docs/kafka-rules.md A1, A8, A11, B9, C4.
 Simplified: a batch that a power loss has torn is removed as a whole, as its wrong checksum demands;
@@ -47,8 +42,6 @@ SEGMENT_BYTES: Final = 4 * 2**20
 
 
 class EpochStart(NamedTuple):
-    """An entry of the leader-epoch cache: a leader epoch and its first offset."""
-
     leader_epoch: LeaderEpoch
     start_offset: Offset
 
@@ -61,10 +54,9 @@ class Snapshot(NamedTuple):
 
 
 class TimedFlush(NamedTuple):
-    """The time of the last flush that flush.ms required, and the log end at this time.
+    """The time of the last flush that flush.ms required, and the log end then.
 
-    Before the first such flush, `at_ms` is the time of the first check that found records in the
-    log.
+    Before the first one, `at_ms` is the time of the first check that found records.
     """
 
     at_ms: int
@@ -79,8 +71,6 @@ NO_SNAPSHOTS: Final = Chain[Snapshot]()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLog:
-    """The log of one topic partition on one replica."""
-
     segments: Chain[Segment] = NO_SEGMENTS  # none is empty
     epochs: tuple[EpochStart, ...] = ()  # the leader-epoch cache, ascending
     snapshots: Chain[Snapshot] = NO_SNAPSHOTS  # ascending
@@ -97,7 +87,7 @@ class PartitionLog:
 
     @property
     def last_epoch(self) -> LeaderEpoch:
-        """The leader epoch of the last record; -1 for an empty log."""
+        """-1 for an empty log."""
         return self.epochs[-1].leader_epoch if self.epochs else UNKNOWN_LEADER_EPOCH
 
     def append(
@@ -107,14 +97,10 @@ class PartitionLog:
         before: ProducerStates = NO_PRODUCERS,
         config: LogConfig = DEFAULT_LOG_CONFIG,
     ) -> PartitionLog:
-        """Returns the log with one more batch at its end.
+        """Returns the log with one more batch, perhaps after a gap of offsets.
 
-        There may be a gap of offsets between the log end and the batch. Raises ValueError if the
-        batch begins below the log end, or if its leader epoch is older than that of the last
-        record.
-
-        The parameter `before` is the producer state before the batch. If the batch begins a new
-        segment, this state becomes the snapshot of the segment.
+        Raises ValueError if the batch begins below the log end or has an older leader epoch than
+        the last record. If the batch begins a segment, `before` becomes the segment's snapshot.
         """
         head = batch.header
         if head.base_offset < self.end_offset or head.leader_epoch < self.last_epoch:
@@ -150,7 +136,7 @@ class PartitionLog:
         return replace(self.with_snapshot(producers), segments=segments)
 
     def is_dirty(self, segment: Segment) -> bool:
-        """Returns True if the segment has records that no compaction has seen."""
+        """True if the segment has records that no compaction has seen."""
         return segment.next_offset > self.cleaned
 
     def with_snapshot(self, producers: ProducerStates) -> PartitionLog:
@@ -167,15 +153,14 @@ class PartitionLog:
         return known.after_all(self.batches(start))
 
     def leave_hole(self, offsets: int) -> PartitionLog:
-        """Returns the log with its end moved by `offsets`; these offsets have no records."""
+        """Moves the log end by `offsets`, which have no records."""
         return replace(self, end_offset=Offset(self.end_offset + offsets))
 
     def truncate_to(self, offset: Offset) -> PartitionLog:
-        """Returns the log without the records from `offset` on.
+        """Removes the records from `offset` on, and a batch that contains it.
 
-        A batch that contains the offset is removed as a whole. A log start above the new log end is
-        lowered to the log end. If the offset is below the first segment, the result is an empty log
-        that starts at the offset.
+        The log start is lowered to the new log end. If `offset` is below the first segment, the log
+        is empty and starts at `offset`.
         """
         if offset >= self.end_offset:
             return self
@@ -203,7 +188,7 @@ class PartitionLog:
         )
 
     def truncate_fully_and_start_at(self, offset: Offset) -> PartitionLog:
-        """Returns an empty log without producer state; its next record gets the offset `offset`."""
+        """An empty log without producer state, which starts at `offset`."""
         return PartitionLog(
             first_offset=offset,
             log_start=offset,
@@ -231,9 +216,8 @@ class PartitionLog:
         )
 
     def without_segments(self, count: int, producers: ProducerStates) -> PartitionLog:
-        """Returns the log without its `count` oldest segments.
-
-        If no segment is left, the log is empty and starts at its former end.
+        """Returns the log without its `count` oldest segments; without any, it starts at its former
+        end.
         """
         if not count:
             return self
@@ -249,9 +233,8 @@ class PartitionLog:
         )
 
     def end_of_epoch(self, leader_epoch: LeaderEpoch) -> EpochEndOffset:
-        """Returns the largest leader epoch up to the requested one, and its end offset.
-
-        The epoch is -1 in an empty log.
+        """The largest leader epoch up to the requested one, and its end offset; -1 in an empty
+        log.
         """
         if not self.epochs:
             return EpochEndOffset(end_offset=self.end_offset)
@@ -263,10 +246,7 @@ class PartitionLog:
         return EpochEndOffset(leader_epoch=self.epochs[at - 1].leader_epoch, end_offset=end)
 
     def batches(self, start: Offset = FIRST_OFFSET) -> Iterator[Batch]:
-        """Yields the batches from the offset `start`, or from the log start if later.
-
-        The first batch may begin below `start`.
-        """
+        """The batches from `start` or the log start on; the first batch may begin below."""
         start = max(start, self.log_start)
         first = bisect_left(self.segments, start, key=_last_offset_of)
         for segment in self.segments[first : first + 1]:
@@ -277,11 +257,10 @@ class PartitionLog:
     def read(
         self, start: Offset, *, below: Offset, max_bytes: int, cuts_last: bool = False
     ) -> bytes:
-        """Returns the bytes of the batches that contain or follow the offset `start`.
+        """The bytes of the batches that contain or follow `start`, up to `below`.
 
-        The batches end before the offset `below`. The first batch is returned even if it is larger
-        than `max_bytes`. A later batch with which the total would exceed `max_bytes` is left out,
-        or, if `cuts_last` is true, cut off at this limit. Kafka: LogSegment.read.
+        The first batch is returned even if it is larger than `max_bytes`. A later batch beyond this
+        limit is left out, or with `cuts_last` cut off there. Kafka: LogSegment.read.
         """
         found: list[bytes] = []
         size = 0
@@ -297,17 +276,13 @@ class PartitionLog:
         return b"".join(found)
 
     def with_high_watermark(self, high_watermark: Offset) -> PartitionLog:
-        """Returns the log with this high watermark, limited to the offsets of the log.
-
-        The result is at least the log start and at most the log end.
-        """
+        """Limits the high watermark to the offsets from log start to log end."""
         within = max(self.log_start, min(high_watermark, self.end_offset))
         return replace(self, high_watermark=within)
 
     def on_disk(self) -> PartitionLog:
-        """Returns the log after a flush and a checkpoint: a power loss then removes nothing.
-
-        Returns the same object if nothing has changed.
+        """Returns the log after a flush and a checkpoint: a power loss removes nothing; the same
+        object if nothing has changed.
         """
         if (self.checkpoint, self.start_checkpoint, self.flushed) == (
             self.high_watermark,
@@ -325,8 +300,8 @@ class PartitionLog:
     def flushed_at(self, now_ms: int, flush_ms: int) -> PartitionLog:
         """Returns the log after the flush that flush.ms requires; the same object if none is due.
 
-        A flush is due if `flush_ms` have passed since the last one, and the log end has changed in
-        the meantime. The wait for the first flush begins with the first call that finds records.
+        It is due if the log end has changed, and `flush_ms` have passed since the last flush or the
+        first call with records.
         """
         last = self.timed_flush
         if last.end_offset == self.end_offset:
@@ -339,19 +314,15 @@ class PartitionLog:
         return replace(self, flushed=self.end_offset, timed_flush=timed)
 
     def after_process_crash(self) -> PartitionLog:
-        """Returns the log after a crash of the process, which loses no records.
-
-        The high watermark and the log start have the values of the newest checkpoints.
+        """All records stay, but the high watermark and the log start return to the newest
+        checkpoint.
         """
         # Without a checkpoint the log start falls back to the oldest segment.
         start = min(max(self.start_checkpoint, self.first_offset), self.log_start)
         return replace(self, log_start=start).with_high_watermark(self.checkpoint)
 
     def after_power_loss(self, kept: Offset) -> PartitionLog:
-        """Returns the log after a power loss.
-
-        The log keeps all flushed records, and the unflushed records below the offset `kept`.
-        """
+        """All flushed records stay, and the unflushed ones below `kept`."""
         left = self.after_process_crash()
         left = left.truncate_to(max(kept, self.flushed))
         return replace(left, flushed=left.end_offset)  # only what was on the disk remains

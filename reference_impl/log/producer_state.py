@@ -1,12 +1,8 @@
 """The state of idempotent and transactional producers, and the checks of their next batch.
 
-For each producer id, the state has the producer epoch, the last five batches and the open
-transaction. A retry of one of the five batches is acknowledged with its original offset.
-
-Each replica computes the state from its own log. After a crash or a truncation, it continues from a
-snapshot, which keeps only the newest batch of each producer. The state of a producer expires when
-it has no open transaction and was inactive for `producer.id.expiration.ms`. The state stays when
-the producer's records are deleted.
+Each replica computes the state from its own log, after a crash or truncation from a snapshot on,
+which has only the newest batch of each producer. A producer without an open transaction expires
+after `producer.id.expiration.ms` of inactivity, not when its records are deleted.
 
 Source: KIP-98, KIP-360, KIP-890; ProducerAppendInfo, ProducerStateManager; docs/kafka-rules.md C1,
 whose order of checks is kept.
@@ -32,8 +28,6 @@ REMEMBERED_BATCHES: Final = 5
 
 
 class AppendedBatch(NamedTuple):
-    """The sequence numbers and offsets of a producer's batch that is in the log."""
-
     first_sequence: Sequence
     last_sequence: Sequence
     base_offset: Offset
@@ -42,10 +36,7 @@ class AppendedBatch(NamedTuple):
 
 
 class Producer(NamedTuple):
-    """The state that a log keeps for a producer id: the newest epoch, and the newest batches.
-
-    The oldest of these batches comes first.
-    """
+    """The newest epoch and batches of a producer id, the oldest batch first."""
 
     producer_epoch: ProducerEpoch
     batches: tuple[AppendedBatch, ...]
@@ -54,12 +45,10 @@ class Producer(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """What the leader stores about a transaction until the coordinator has verified it.
+    """What the leader stores until the coordinator has verified that a transaction contains this
+    partition.
 
-    The coordinator verifies that the transaction contains this partition. Until then the leader
-    does not append the transaction's first batches. Several of these batches may wait.
-
-    Kafka: VerificationStateEntry.
+    Until then, the first batches of the transaction wait. Kafka: VerificationStateEntry.
     """
 
     lowest_sequence: Sequence  # of all batches that wait: a later one must not go first
@@ -67,17 +56,17 @@ class Verification(NamedTuple):
 
 
 class InSequence(NamedTuple):
-    """Result of the sequence check: the batch is the next one, so the leader may append it."""
+    """The sequence check's result for the next batch, which the leader may append."""
 
 
 class Duplicate(NamedTuple):
-    """Result of the sequence check: the batch is already in the log, at these offsets."""
+    """The sequence check's result for a batch that is already in the log, at these offsets."""
 
     batch: AppendedBatch
 
 
 class Rejected(NamedTuple):
-    """Result of the sequence check: the batch is rejected with this error."""
+    """The sequence check's result for a batch that the leader rejects."""
 
     error: ErrorCode
 
@@ -87,8 +76,6 @@ SequenceCheck = InSequence | Duplicate | Rejected
 
 @dataclass(frozen=True, slots=True)
 class ProducerStates:
-    """The producer state of one topic partition."""
-
     producers: Mapping[ProducerId, Producer] = field(default_factory=dict[ProducerId, Producer])
     transactions: PartitionTransactions = PartitionTransactions()  # noqa: RUF009 - a frozen value
 
@@ -106,16 +93,15 @@ class ProducerStates:
         return ProducerStates(producers, transactions)
 
     def with_newest_batches(self) -> ProducerStates:
-        """Returns the state with only the newest batch of each producer, as in a snapshot."""
+        """Returns the state of a snapshot: only the newest batch of each producer."""
         newest = {
             id_: known._replace(batches=known.batches[-1:]) for id_, known in self.producers.items()
         }
         return ProducerStates(newest, self.transactions)
 
     def unexpired(self, now_ms: int, expiration_ms: int) -> ProducerStates:
-        """Returns the state without producers that were inactive for more than `expiration_ms`.
-
-        Producers with an open transaction stay.
+        """Drops producers without an open transaction that were inactive for more than
+        `expiration_ms`.
         """
         is_open = self.transactions.open
         left = {
@@ -126,7 +112,7 @@ class ProducerStates:
         return self if len(left) == len(self.producers) else ProducerStates(left, self.transactions)
 
     def with_records_from(self, offset: Offset) -> ProducerStates:
-        """Returns the state without the producers whose records are all below the offset."""
+        """Drops the producers whose records are all below the offset."""
         # Only for the seeded bug PRODUCERS_GO_WITH_RECORDS: as in Kafka before KIP-360.
         left = {
             id_: known
@@ -148,10 +134,7 @@ class ProducerStates:
         return ProducerStates(self.producers, transactions)
 
     def is_open(self, head: Header) -> bool:
-        """Returns True if the batch continues its producer's open transaction in this partition.
-
-        A batch with another producer epoch does not continue the transaction.
-        """
+        """True if the batch continues an open transaction of the same producer epoch."""
         known = self.producers.get(head.producer_id)
         return (
             head.producer_id in self.transactions.open
@@ -162,11 +145,7 @@ class ProducerStates:
     def check_sequence(
         self, head: Header, verification: Verification | None = None
     ) -> SequenceCheck:
-        """Returns `InSequence` if the leader may append the batch, else `Duplicate` or `Rejected`.
-
-        `verification` is the state of the transaction's verification at the coordinator. It is None
-        except for the first batches of a transaction, of which several may wait for the
-        verification.
+        """`verification` is None except for the first batches of a transaction.
 
         Kafka: UnifiedLog.analyzeAndValidateProducerState, then ProducerAppendInfo.appendDataBatch.
         """
@@ -188,15 +167,12 @@ class ProducerStates:
         return self.transactions.open.keys()
 
     def marker_error(self, request: WriteTxnMarker, *, strict: bool = True) -> ErrorCode:
-        """Returns the error that rejects a transaction marker, or NONE.
+        """Returns the error that rejects a marker with an old producer epoch or coordinator epoch,
+        or NONE.
 
-        A marker is rejected if its producer epoch is older than the producer's newest one, or if
-        its coordinator epoch is older than that of the producer's last marker.
-
-        By default (`strict`) the rule of KIP-1228 applies too: a V2 marker that ends an open
-        transaction must raise the producer epoch. Without this rule, a late marker of one
-        transaction could end the next transaction. If no transaction is open, the marker may be a
-        retry, so its producer epoch may stay equal.
+        By default (`strict`), a V2 marker that ends an open transaction must raise the producer
+        epoch (KIP-1228): otherwise a late marker could end the next transaction. If none is open,
+        the marker may be a retry.
         """
         known = self.producers.get(request.producer_id)
         if known is None:

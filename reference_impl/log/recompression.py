@@ -1,7 +1,8 @@
-"""Rebuilds batches that a leader must not append as it received them: new codec, new offset deltas.
+"""Rebuilds batches that a leader must not append as it received them, with a new codec or new
+offset deltas.
 
-In the table, a row is a value of the topic's `compression.type`. A column is the codec and the
-offset deltas of the received batch. `as it is` means that the batch is not rebuilt.
+Rows are values of the topic's `compression.type`, columns the codec and the offset deltas of the
+received batch.
 
     compression.type   from no compression   from zstd, deltas 0, 1, 2   from zstd, other deltas
     producer           as it is              as it is                    rebuilt with zstd
@@ -9,8 +10,7 @@ offset deltas of the received batch. `as it is` means that the batch is not rebu
     zstd               rebuilt with zstd     as it is                    rebuilt with zstd
     gzip               rebuilt with gzip     rebuilt with gzip           rebuilt with gzip
 
-A rebuilt batch has its records in the same order, with the offset deltas 0, 1, 2 and so on. An
-uncompressed batch that is appended as it is keeps its offset deltas, whatever they are.
+A rebuilt batch has the offset deltas 0, 1, 2 and so on. A batch that is not rebuilt keeps its own.
 
 Source: KIP-390; LogValidator.assignOffsetsNonCompressed, validateMessagesAndAssignOffsetsCompressed
 and buildRecordsAndAssignOffsets.
@@ -26,16 +26,14 @@ from reference_impl.protocol.topic_config import CompressionType, LogConfig
 
 
 def is_rebuilt(head: Header, facts: RecordFacts, config: LogConfig) -> bool:
-    """Returns True if the leader appends a rebuilt batch instead of the bytes that it received."""
     target = target_compression(head.compression, config)
     is_plain = head.compression == target == "none"
     return not is_plain and not (head.compression == target and facts.is_in_sequence)
 
 
 def rebuilt(batch: bytes, head: Header, facts: RecordFacts, config: LogConfig) -> bytes:
-    """Returns the batch with the codec of the topic, and with the offset deltas 0, 1, 2 and so on.
-
-    The records must be valid; `facts` has the results of their validation.
+    """Returns a batch with the codec of the topic and the offset deltas 0, 1, 2 and so on; the
+    records must be valid.
     """
     target = target_compression(head.compression, config)
     level = level_of(target, config)
@@ -57,7 +55,7 @@ def rebuilt(batch: bytes, head: Header, facts: RecordFacts, config: LogConfig) -
 
 
 def target_compression(producers: Compression, config: LogConfig) -> Compression:
-    """Returns the codec in which a batch is appended; `producers` is the producer's codec."""
+    """The codec in which a batch is appended; `producers` is the producer's codec."""
     if config.compression_type is CompressionType.PRODUCER:
         return producers
     if config.compression_type is CompressionType.UNCOMPRESSED:
@@ -66,9 +64,7 @@ def target_compression(producers: Compression, config: LogConfig) -> Compression
 
 
 def level_of(codec: Compression, config: LogConfig) -> int | None:
-    """Returns the level that the topic sets for the codec; None stands for the codec's usual level.
-
-    A topic sets a level only for its own codec (compression.type).
+    """The level that the topic sets for its own codec; None stands for the codec's usual level.
 
     Kafka: LogConfig.getCompression.
     """

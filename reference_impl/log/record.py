@@ -1,7 +1,6 @@
 """A record of a batch: its fields, and its bytes.
 
-The offset and the timestamp of a record are stored as zigzag varints, relative to the base offset
-and the base timestamp of the batch.
+Offset and timestamp are zigzag varints, relative to those of the batch.
 
 Source: Kafka documentation, "Message Format".
 """
@@ -33,7 +32,6 @@ class Record:
 def write_record(
     out: bytearray, record: Record, offset_delta: int, timestamp_delta_ms: int
 ) -> None:
-    """Appends the bytes of a record, with its offset and timestamp relative to the batch."""
     body = bytearray(1)  # record attributes: unused
     write_varint(body, timestamp_delta_ms)
     write_varint(body, offset_delta)
@@ -48,9 +46,8 @@ def write_record(
 
 
 def read_record(data: bytes, at: int, base_timestamp_ms: int) -> tuple[int, Record, int]:
-    """Returns a record's offset relative to the batch, the record, and the position after it.
-
-    Raises IndexError for a malformed record.
+    """The offset relative to the batch, the record, and the position after it; raises IndexError
+    for a malformed record.
     """
     length, at = read_varint(data, at)
     end = at + length

@@ -1,8 +1,8 @@
 """Record batches, version 2: the bytes that producers send, logs store and fetches return.
 
-A batch is a header of 61 bytes and its records, which a broker need not parse. The checksum covers
-only the bytes after the leader epoch. So the broker can write the base offset and the leader epoch
-(`stamped`) without a new checksum. Compression covers the records as one block.
+The records are compressed as one block, which a broker need not parse. The checksum covers only the
+bytes after the leader epoch, so a broker writes base offset and leader epoch without a new
+checksum.
 
 The codec of the library kio is not used: it always parses all records, does not decompress them,
 and drops the milliseconds of their timestamps.
@@ -62,7 +62,7 @@ _DELETE_HORIZON: Final = 0x40
 
 
 class CorruptBatch(ValueError):
-    """The error for bytes that are not a valid record batch; the message has the position."""
+    """The bytes are not a valid record batch; the message has the position."""
 
 
 class Header(NamedTuple):
@@ -96,14 +96,14 @@ class Header(NamedTuple):
 
     @property
     def last_sequence(self) -> SequenceNumber:
-        """The sequence number of the last record; -1 if the batch has no sequence numbers."""
+        """-1 if the batch has no sequence numbers."""
         if self.base_sequence < 0:
             return self.base_sequence
         return SequenceNumber((self.base_sequence + self.last_offset_delta) % SEQUENCE_NUMBERS)
 
     @property
     def compression(self) -> Compression:
-        """The compression codec of the batch; raises CorruptBatch if its number is unknown."""
+        """Raises CorruptBatch if the codec's number is unknown."""
         number = self.attributes & _COMPRESSION_BITS
         if number >= len(COMPRESSIONS):
             corrupt(
@@ -122,9 +122,8 @@ class Header(NamedTuple):
 
     @property
     def is_log_append_time(self) -> bool:
-        """True if the batch has LogAppendTime: its largest timestamp is the time of the append.
-
-        Only a broker may set this bit, never a client.
+        """True if the largest timestamp is the time of the append; only a broker may set this
+        bit.
         """
         return bool(self.attributes & _LOG_APPEND_TIME)
 
@@ -134,7 +133,7 @@ class Header(NamedTuple):
 
     @property
     def is_control(self) -> bool:
-        """True if the batch is a transaction marker, which is never returned to an application."""
+        """True for a transaction marker, which no application sees."""
         return bool(self.attributes & _CONTROL)
 
     @property
@@ -147,15 +146,12 @@ class Header(NamedTuple):
 
 
 def unchecked_header(data: bytes) -> Header:
-    """Returns the first 61 bytes as a header, whatever they are."""
+    """The first 61 bytes as a header, whatever they are."""
     return Header._make(_HEADER.unpack_from(data))
 
 
 def header(batch: bytes) -> Header:
-    """Returns the header of one batch without checking the checksum.
-
-    Raises CorruptBatch if the header is malformed.
-    """
+    """Returns the header without checking the checksum; raises CorruptBatch if it is malformed."""
     if len(batch) < _HEADER.size:
         corrupt(len(batch), f"the header ends after {len(batch)} of its {_HEADER.size} bytes")
     head = unchecked_header(batch)
@@ -169,7 +165,7 @@ def header(batch: bytes) -> Header:
 
 
 def verified(batch: bytes) -> Header:
-    """Returns the header of one batch; raises CorruptBatch if the checksum is wrong."""
+    """Returns the header; raises CorruptBatch if the checksum is wrong."""
     head = header(batch)
     if not has_valid_checksum(batch, head):
         actual = google_crc32c.value(batch[_SIGNED_FROM:])
@@ -178,7 +174,6 @@ def verified(batch: bytes) -> Header:
 
 
 def has_valid_checksum(batch: bytes, head: Header) -> bool:
-    """Returns True if the checksum in the header is the checksum of the batch's bytes."""
     checksum: int = google_crc32c.value(batch[_SIGNED_FROM:])
     return checksum == head.crc
 
@@ -197,12 +192,7 @@ def stamped(batch: bytes, *, base_offset: Offset, leader_epoch: LeaderEpoch) -> 
 def with_timestamp(
     batch: bytes, head: Header, max_timestamp_ms: int, *, log_append_time: bool = False
 ) -> bytes:
-    """Returns the batch with the largest timestamp `max_timestamp_ms` and the requested timestamp
-    type.
-
-    The type is LogAppendTime if `log_append_time` is true, otherwise CreateTime. `head` is the
-    batch's header. Kafka: DefaultRecordBatch.setMaxTimestamp.
-    """
+    """The type is LogAppendTime or CreateTime. Kafka: DefaultRecordBatch.setMaxTimestamp."""
     is_same_type = head.is_log_append_time == log_append_time
     if is_same_type and head.max_timestamp_ms == max_timestamp_ms:
         return batch
@@ -229,11 +219,10 @@ def encode(
     transactional: bool = False,
     control: bool = False,
 ) -> bytes:
-    """Returns the bytes of one batch with the records, which are numbered without gaps.
+    """Returns one batch, whose records are numbered without gaps; raises ValueError if there is
+    none.
 
-    `level` is the level of the compression codec; None is its usual level.
-
-    Raises ValueError if there is no record.
+    `level` None is the codec's usual level.
     """
     if not records:
         raise ValueError("a batch has at least one record")
@@ -268,7 +257,7 @@ def filter_records(
 ) -> bytes:
     """Returns the batch with only the records in `kept`; its offset range stays the same.
 
-    If `delete_horizon_ms` is not None, the header has it as the base timestamp (KIP-534).
+    The header has `delete_horizon_ms` as the base timestamp (KIP-534).
     """
     head = header(batch)
     attributes = head.attributes
@@ -301,9 +290,8 @@ def filter_records(
 
 
 def with_records(head: Header, packed: bytes, compression: Compression) -> bytes:
-    """Returns a batch with the fields of the header `head` and the compressed records `packed`.
-
-    The size and the codec in the header are changed to those of `packed`.
+    """Returns a batch with the header's fields and compressed records; size and codec become those
+    of `packed`.
     """
     attributes = head.attributes & ~_COMPRESSION_BITS | COMPRESSIONS.index(compression)
     length = _HEADER.size - PREFIX.size + len(packed)
@@ -312,26 +300,22 @@ def with_records(head: Header, packed: bytes, compression: Compression) -> bytes
 
 
 def sealed(data: bytes) -> bytes:
-    """Returns the bytes of a batch with the checksum corrected."""
+    """Returns the batch with the right checksum."""
     batch = bytearray(data)
     _CRC.pack_into(batch, _CRC_AT, google_crc32c.value(data[_SIGNED_FROM:]))
     return bytes(batch)
 
 
 def decode(batch: bytes) -> tuple[tuple[Offset, Record], ...]:
-    """Returns the records of one batch with their offsets.
-
-    Raises CorruptBatch if the checksum is wrong or a record is malformed.
+    """Returns the records with their offsets; raises CorruptBatch for a wrong checksum or a
+    malformed record.
     """
     return records_in(batch, verified(batch))
 
 
 def records_in(batch: bytes, head: Header) -> tuple[tuple[Offset, Record], ...]:
-    """Returns a batch's records with their offsets; does not verify the checksum.
-
-    With LogAppendTime, each record has the timestamp of the batch.
-
-    Raises CorruptBatch if a record is malformed.
+    """As `decode`, without a check of the checksum; with LogAppendTime, each record has the
+    timestamp of the batch.
     """
     try:
         body = decompress(head.compression, batch[_HEADER.size :])
@@ -354,5 +338,4 @@ def records_in(batch: bytes, head: Header) -> tuple[tuple[Offset, Record], ...]:
 
 
 def corrupt(at: int, what: str) -> NoReturn:
-    """Raises CorruptBatch with the position `at` and the message `what`."""
     raise CorruptBatch(f"byte {at}: {what}")

@@ -1,7 +1,7 @@
 """Retention: each replica deletes the oldest segments of its log.
 
-Segments are deleted in order, the oldest first, and only if they are completely below the high
-watermark. For each deleted segment, one of these conditions must also be true:
+The oldest segment goes first, and only if it is completely below the high watermark. One of these
+conditions must also be true:
 
     the whole segment is below the log start     (DeleteRecords, or the leader's log start)
     its newest record is older than retention.ms
@@ -9,8 +9,7 @@ watermark. For each deleted segment, one of these conditions must also be true:
 
 The last two conditions apply only if cleanup.policy contains `delete`.
 
-So a record stays at least as long as configured. Retention does not wait for consumers or for open
-transactions. If all segments are deleted, the log is empty and starts at its former end.
+Without segments, the log starts at its former end.
 
 Source: KIP-107; docs/kafka-rules.md A11.
 """
@@ -31,7 +30,6 @@ def retained(
     now_ms: int,
     bugs: Bugs = NO_BUGS,
 ) -> tuple[PartitionLog, ProducerStates]:
-    """Returns the log and the producer state after retention has deleted segments."""
     replicated = log.end_offset if Bug.DELETES_UNCOMMITTED in bugs else log.high_watermark
     log = log.without_segments(_deletable(log, config, now_ms, replicated), producers)
     return log, producers.kept_from(log.first_offset)

@@ -1,8 +1,8 @@
 """A segment of a log: consecutive record batches, deleted and compacted as a whole.
 
-Only the last segment of a log grows; the others are closed. A segment stores its offsets, its size
-and its newest timestamp. So no batch is read to apply retention or to find the segment of an
-offset. The batches of a closed segment may be in a file (see the module `stored_batches`).
+Only the last segment grows; the others are closed, and their batches may be in a file (module
+`stored_batches`). A segment's offsets, size and newest timestamp are in memory, so retention and a
+search read no batch.
 
 Source: docs/kafka-rules.md A11.
 """
@@ -21,8 +21,6 @@ NO_OFFSET: Final = Offset(-1)
 
 
 class Batch(NamedTuple):
-    """A record batch with its parsed header."""
-
     header: Header
     data: bytes
 
@@ -32,7 +30,7 @@ class Batch(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """Consecutive record batches of a log; a closed segment has at least one batch."""
+    """Consecutive record batches; a closed segment has at least one."""
 
     batches: Sequence[Batch] = ()
     size: int = 0  # bytes
@@ -64,8 +62,7 @@ class Segment(NamedTuple):
         return Offset(self.last_offset + 1)
 
     def position(self, offset: Offset) -> int:
-        """Returns the index of the first batch that contains or follows the offset.
-
-        If there is no such batch, returns the number of batches.
+        """The index of the first batch that contains or follows the offset; without one, the number
+        of batches.
         """
         return bisect_left(self.batches, offset, key=lambda batch: batch.header.last_offset)

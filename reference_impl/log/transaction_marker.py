@@ -1,7 +1,7 @@
 """A transaction marker: a control batch with one record that ends a producer's transaction.
 
-The record's key is the result, commit or abort. Its value is the coordinator epoch. This is the
-leader epoch of the coordinator's partition of `__transaction_state`.
+The key is commit or abort, the value the coordinator epoch: the leader epoch of the coordinator's
+partition of `__transaction_state`.
 
 Source: KIP-98; Kafka documentation, "Message Format", control batches.
 """
@@ -22,8 +22,6 @@ _TYPES: Final = (TxnResult.ABORT, TxnResult.COMMIT)  # by their number
 
 
 class Marker(NamedTuple):
-    """The content of a transaction marker: the result and the coordinator epoch."""
-
     result: TxnResult
     coordinator_epoch: int
 
@@ -31,7 +29,7 @@ class Marker(NamedTuple):
 def encoded(
     marker: Marker, *, producer_id: ProducerId, producer_epoch: ProducerEpoch, timestamp_ms: int
 ) -> bytes:
-    """Returns the marker as a control batch; the leader assigns its offset and epoch later."""
+    """Returns a control batch; the leader assigns its offset and epoch later."""
     record = Record(
         key=_KEY.pack(0, _TYPES.index(marker.result)),
         value=_VALUE.pack(0, marker.coordinator_epoch),

@@ -1,22 +1,20 @@
 """Checks the records of a producer's batch, and returns what the leader needs to know about them.
 
 `scan` returns three facts: the largest timestamp, whether a record has no key, and whether the
-offset deltas of the records are 0, 1, 2 and so on. It checks that the batch has the declared number
-of records, and each record the declared length. It does not read the contents of keys, values and
-headers.
+offset deltas are 0, 1, 2 and so on. Number and lengths of the records must be as declared; keys,
+values and headers are not read.
 
     decompress, up to a limit -> each record within the batch? -> as many as declared? -> facts
 
-`scan_each` is the definition: it reads one record after the other, and also returns the facts about
-each record. `scan` returns the same facts about the batch, or raises the same error. It reads the
-records in compiled C if it can (module `compiled_scan`).
+`scan_each` is the definition, record by record, and also returns the facts about each record.
+`scan` may use compiled C (module `compiled_scan`), with the same facts and errors.
 
-Whatever `scan` accepts can be decoded: `record_batch.decode` raises no exception for such a batch.
+`record_batch.decode` raises no exception for a batch that `scan` accepts.
 
 Source: DefaultRecordBatch.iterator, DefaultRecord.readFrom, LogValidator.assignOffsetsNonCompressed
 and validateMessagesAndAssignOffsetsCompressed; Kafka documentation, "Message Format".
-Simplified: a compressed record must be well-formed as a whole, whereas Kafka skips the key
-and value of the record. Kafka has no limit of decompressed bytes.
+Simplified: a compressed record must be well-formed as a whole, whereas Kafka skips the key and
+value of the record. Kafka has no limit of decompressed bytes.
 """
 
 from __future__ import annotations
@@ -35,18 +33,16 @@ _INT64: Final = 2**63
 
 
 class Undecompressable(CorruptBatch):
-    """The error for records that cannot be decompressed."""
+    """The records cannot be decompressed."""
 
 
 class TooManyBytes(CorruptBatch):
-    """The error for records that have more bytes, decompressed, than the limit permits."""
+    """The records have more bytes, decompressed, than the limit permits."""
 
 
 def scan(batch: bytes, head: Header, most_bytes: int = DECOMPRESSED_BYTES) -> RecordFacts:
-    """Returns the facts about the records of a batch.
-
-    Raises CorruptBatch for malformed records, Undecompressable if decompression fails, and
-    TooManyBytes if the decompressed records have more than `most_bytes`.
+    """Raises CorruptBatch for malformed records, Undecompressable, or TooManyBytes above
+    `most_bytes` after decompression.
     """
     body = _records_of(batch, head, most_bytes)
     return _facts_compiled(body, head) or _facts(body, head)
@@ -55,11 +51,10 @@ def scan(batch: bytes, head: Header, most_bytes: int = DECOMPRESSED_BYTES) -> Re
 def scan_quickly(
     batch: bytes, head: Header, most_bytes: int, most_records: int
 ) -> RecordFacts | None:
-    """Returns the facts about a batch's records, as `scan` does; None for a large batch.
+    """Returns the facts of `scan`; None for malformed records or a large batch.
 
-    A batch with more than `most_bytes` after decompression is large. If compiled code cannot scan
-    the batch, Python must read its records; then a batch with more than `most_records` is large
-    too. Also returns None if the records are malformed.
+    Large is more than `most_bytes` after decompression, and, if Python must read the records, more
+    than `most_records`.
     """
     try:
         body = _records_of(batch, head, most_bytes)
@@ -72,7 +67,7 @@ def scan_quickly(
 def scan_each(batch: bytes, head: Header, most_bytes: int = DECOMPRESSED_BYTES) -> RecordFacts:
     """Returns the facts of `scan`, the timestamps of all records, and the records without a key.
 
-    Reads the records one by one; `scan` is faster. Both raise the same errors.
+    Slower than `scan`, with the same errors.
     """
     return _facts(_records_of(batch, head, most_bytes), head)
 
@@ -82,10 +77,7 @@ def _facts_compiled(body: bytes, head: Header) -> RecordFacts | None:
 
 
 def _records_of(batch: bytes, head: Header, most_bytes: int) -> bytes:
-    """Returns the decompressed records of the batch.
-
-    Raises CorruptBatch, or its subclass TooManyBytes or Undecompressable, as `scan` does.
-    """
+    """Raises the errors of `scan`."""
     data = batch[HEADER_SIZE:]
     if len(data) > most_bytes:
         raise TooManyBytes(f"byte {HEADER_SIZE}: {len(data)} bytes of records")

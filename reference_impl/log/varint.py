@@ -1,6 +1,6 @@
 """Varints and byte strings, as encoded in the records of a batch.
 
-Unsigned varints are not in records, but in tagged fields and flexible messages.
+Unsigned varints stand only in tagged fields and flexible messages, not in records.
 
 Source: Kafka documentation, "Message Format"; the varints of Protocol Buffers.
 """
@@ -13,7 +13,6 @@ _INT64: Final = 2**63
 
 
 def write_varint(out: bytearray, number: int) -> None:
-    """Appends the number as a zigzag varint, in which numbers near 0 take few bytes."""
     rest = (number << 1) ^ (number >> 63)
     while rest > 0x7F:
         out.append(rest & 0x7F | 0x80)
@@ -22,7 +21,7 @@ def write_varint(out: bytearray, number: int) -> None:
 
 
 def write_unsigned_varint(out: bytearray, number: int) -> None:
-    """Appends a number that is not negative as an unsigned varint."""
+    """The number is not negative."""
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)
         number >>= 7
@@ -30,17 +29,16 @@ def write_unsigned_varint(out: bytearray, number: int) -> None:
 
 
 def read_unsigned_varint(data: bytes, at: int) -> tuple[int, int]:
-    """Returns the number below 2**35 at position `at`, and the position after it.
+    """The number below 2**35 at position `at`, and the position after it.
 
-    Raises IndexError if the bytes end too early, or if the number has more than five bytes.
+    Raises IndexError if the bytes end too early or the number has more than five bytes.
     """
     return _unsigned(data, at, 5)
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """Returns the int32 at position `at`, and the position after it.
-
-    Raises IndexError if the bytes end too early, or if the number has more than five bytes.
+    """The int32 at position `at`, and the position after it; raises IndexError as
+    `read_unsigned_varint`.
 
     Kafka: ByteUtils.readVarint, which drops the bits above 32.
     """
@@ -50,9 +48,8 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def read_varlong(data: bytes, at: int) -> tuple[int, int]:
-    """Returns the int64 at position `at`, and the position after it.
-
-    Raises IndexError if the bytes end too early, or if the number has more than ten bytes.
+    """The int64 at position `at`, and the position after it; raises IndexError as
+    `read_unsigned_varint`, but above ten bytes.
 
     Kafka: ByteUtils.readVarlong, which drops the bits above 64.
     """
@@ -73,12 +70,12 @@ def _unsigned(data: bytes, at: int, most: int) -> tuple[int, int]:
 
 
 def as_int64(number: int) -> int:
-    """Returns the number as a Java `long`: only its lowest 64 bits, as a signed number."""
+    """The number as a Java `long`: only its lowest 64 bits, as a signed number."""
     return (number + _INT64) % (2 * _INT64) - _INT64
 
 
 def write_bytes(out: bytearray, value: bytes | None) -> None:
-    """Appends the length and then the bytes; None is written as the length -1."""
+    """None is written as the length -1."""
     if value is None:
         write_varint(out, -1)
         return
@@ -87,9 +84,8 @@ def write_bytes(out: bytearray, value: bytes | None) -> None:
 
 
 def read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
-    """Returns the byte string at position `at`, and the position after it.
-
-    Raises IndexError if the bytes end too early.
+    """The bytes at position `at`, and the position after them; raises IndexError if the input ends
+    too early.
     """
     length, at = read_varint(data, at)
     if length < 0:

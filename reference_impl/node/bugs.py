@@ -1,9 +1,7 @@
 """Seeded bugs: named defects of the reference broker that tests can switch on.
 
-A bug is off unless the argument `bugs` of the node's constructor contains it; no file, setting or
-environment variable switches it on. A bug depends on counters of the broker, such as every seventh
-append, and never on chance. So a run with a bug is reproducible. The module `seeded_bugs` has the
-table of what each bug changes, and which checks must find it.
+A bug is off unless the argument `bugs` of the node's constructor contains it. It depends on
+counters of the broker, such as every seventh append, so a run with a bug is reproducible.
 """
 
 from __future__ import annotations
@@ -15,8 +13,6 @@ from model.faults import UnknownName
 
 
 class Bug(Enum):
-    """The seeded bugs; the value is the bug's name."""
-
     # Each step looks for bugs in a set, and the hash of `Enum` is that of the name, in Python.
     __hash__ = object.__hash__
 
@@ -73,7 +69,7 @@ STALE_EVERY: Final = 3  # ListOffsets requests for the end offset
 
 
 def bugs_named(*names: str) -> Bugs:
-    """Returns the bugs with these names; raises UnknownName, which lists the nearest names."""
+    """Raises UnknownName, which lists the nearest names."""
     known = [bug.value for bug in Bug]
     for name in names:
         if name not in known:

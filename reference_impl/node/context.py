@@ -1,7 +1,6 @@
 """The context of one step of a leader, follower or coordinator: time, broker, metadata, settings.
 
-The result of a step depends only on the state of the leader, follower or coordinator, on the input
-and on this context.
+With the state and the input, it determines the result of the step.
 """
 
 from __future__ import annotations
@@ -24,21 +23,13 @@ STEPS_PER_LIFE: Final = 2**32
 
 
 def no_append_error(topic_partition: TopicPartition, correlation: int) -> ErrorCode:
-    """Returns NONE, so that every append succeeds.
-
-    This function is the default value of the field `Context.append_error`.
-    """
+    """The default of `Context.append_error`: every append succeeds."""
     del topic_partition, correlation
     return ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The facts that a leader, follower or coordinator may use in a step, besides its own state.
-
-    They are the time, the broker with its settings, and the metadata that the broker has applied.
-    """
-
     now_ms: int
     broker_id: BrokerId
     broker_epoch: BrokerEpoch
@@ -59,20 +50,16 @@ class Context:
 
     @property
     def new_producer_id(self) -> ProducerId:
-        """A unique producer id, made from the broker epoch and a number that grows with each
-        step.
-        """
+        """A unique producer id, from the broker epoch and a number that grows with each step."""
         return ProducerId(self.broker_epoch * STEPS_PER_LIFE + self.correlation % STEPS_PER_LIFE)
 
     def may_be_in_sync(self, broker_id: BrokerId) -> bool:
-        """Returns True if the broker is registered and not fenced, so that it may be in an ISR."""
+        """True if the broker is registered and not fenced."""
         broker = self.brokers.get(broker_id)
         return broker is not None and not broker.fenced
 
 
 class Requester(NamedTuple):
-    """The sender and the correlation id of a request."""
-
     node_id: NodeId
     correlation: int
 

@@ -1,6 +1,6 @@
 """The table of seeded bugs: what each bug changes and breaks, and which checks must find it.
 
-The field `breaks` names claims of the claim catalogue, or anomalies of the history analysis.
+`breaks` names claims of the claim catalogue, or anomalies of the history analysis.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from reference_impl.node.bugs import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeededBug:
-    """A seeded bug: the wrong behaviour, what it breaks, and which checks must find it."""
-
     bug: Bug
     changes: str
     breaks: tuple[str, ...]

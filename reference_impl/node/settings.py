@@ -1,8 +1,7 @@
 """The settings of a broker and of the controller: times, limits and defaults of topics.
 
-The defaults are Kafka's; tests and simulations use shorter times. The constructor checks the
-relations between the times: a heartbeat interval above the session timeout would fence every
-broker.
+The constructor checks relations between the times: a heartbeat interval above the session timeout
+would fence every broker.
 
 Source: Kafka documentation, "Broker Configs". Each comment below names Kafka's setting.
 """
@@ -21,10 +20,10 @@ HOUR_MS: Final = 60 * MINUTE_MS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerSettings:
-    """Timeouts and intervals in ms, limits without a unit, and defaults of topics.
+    """Times in ms, limits without a unit, and defaults of topics.
 
-    Raises ValueError if a timeout is too short. For example, the session timeout must be longer
-    than the heartbeat interval.
+    Raises ValueError if a timeout is too short, for example a session timeout below the heartbeat
+    interval.
     """
 
     heartbeat_ms: int = 2_000  # broker.heartbeat.interval.ms
@@ -63,16 +62,14 @@ class BrokerSettings:
 
     @property
     def numbers(self) -> tuple[tuple[str, int], ...]:
-        """The name and the value of each field that is a time or a limit."""
+        """The name and the value of each time and limit."""
         names = (field.name for field in fields(self) if field.name != "own_topic_defaults")
         return tuple((name, getattr(self, name)) for name in names)
 
     @property
     def topic_defaults(self) -> TopicSettings:
-        """The defaults of topics; times are in ms.
-
-        If log.retention.ms or log.roll.ms is not set, the setting in minutes or hours determines
-        it.
+        """The defaults of topics; log.retention.ms and log.roll.ms default to the setting in
+        minutes or hours.
 
         Kafka: AbstractKafkaConfig.logRetentionTimeMillis and logRollTimeMillis.
         """

@@ -1,9 +1,8 @@
 """One step of a node: its input, its next state, and the effects to carry out.
 
-A node (broker or controller) is a value. `step` returns the node after one input, and the effects
-that the runtime must carry out. A node has no clock, thread, socket or randomness: time comes in as
-`now_ms`, everything else as an `Input`. The runtime (the simulation or the TCP server) carries out
-the effects in their order.
+A node (broker or controller) is a value without clock, thread, socket or randomness: time comes in
+as `now_ms`, everything else as an `Input`. `step` returns the next node, and the effects that the
+runtime (the simulation or the TCP server) carries out in their order.
 
 The contract between a node and its runtime:
 
@@ -50,15 +49,13 @@ class TimerKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """The name of a timer: its kind, and its topic partition, if any."""
-
     kind: TimerKind
     topic_partition: TopicPartition | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RequestReceived:
-    """Input: a request has arrived; its response must have the same correlation id."""
+    """The response must have the same correlation id."""
 
     sender: NodeId
     correlation: int
@@ -67,7 +64,7 @@ class RequestReceived:
 
 @dataclass(frozen=True, slots=True)
 class ResponseReceived:
-    """Input: the response to one of this node's own requests has arrived."""
+    """The response to one of this node's own requests."""
 
     sender: NodeId
     correlation: int
@@ -76,8 +73,6 @@ class ResponseReceived:
 
 @dataclass(frozen=True, slots=True)
 class TimerFired:
-    """Input: a timer is due."""
-
     timer: Timer
 
 
@@ -86,8 +81,6 @@ Input = RequestReceived | ResponseReceived | TimerFired
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Effect: send a request to another node."""
-
     to: NodeId
     correlation: int
     request: Request
@@ -95,8 +88,6 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Effect: send the response to a request."""
-
     to: NodeId
     correlation: int
     response: Response
@@ -104,7 +95,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class SetTimer:
-    """Effect: deliver `TimerFired(timer)` to this node at the time `at_ms` or soon after."""
+    """Delivers `TimerFired(timer)` to this node at `at_ms` or soon after."""
 
     timer: Timer
     at_ms: int
@@ -112,17 +103,14 @@ class SetTimer:
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """Effect (an output of a step): consumers of a topic partition may now find something new.
-
-    They may find more records, a higher end offset, or another leader.
-    """
+    """Consumers may now find more records, a higher end offset, or another leader."""
 
     topic_partition: TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Effect: the broker has shut down: it sends nothing more, and its logs are flushed."""
+    """The broker has shut down: it sends nothing more, and its logs are flushed."""
 
 
 Effect = Send | Reply | SetTimer | Readable | Stopped
@@ -132,8 +120,6 @@ StepResult = tuple[State, Effects]  # the next state, and the effects in their o
 
 
 class Node(Protocol):
-    """A broker or the controller, as a state machine."""
-
     def step(self, now_ms: int, event: Input) -> StepResult[Self]:
-        """Returns the next state of the node after the input, and the effects in their order."""
+        """Returns the next state, and the effects in their order."""
         ...

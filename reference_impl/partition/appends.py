@@ -5,8 +5,6 @@
                                        v                                  |
                            verify at the coordinator ---------------------+
 
-A Produce request that does not have exactly one valid batch is rejected.
-
 Source: KIP-98, KIP-890; ReplicaManager.appendRecords; docs/kafka-rules.md A1, D5, D8.
 """
 
@@ -31,9 +29,9 @@ from reference_impl.protocol.transactions import WriteTxnMarker
 def produce(
     leader: Leader, context: Context, requester: Requester, request: Produce
 ) -> StepResult[Leader]:
-    """Handles a Produce request: verifies its transaction if necessary, then appends its batch.
+    """Verifies the batch's transaction if necessary, then appends the batch.
 
-    An invalid batch is rejected. A batch that is already in the log is acknowledged again.
+    A batch that is already in the log is acknowledged again.
     """
     batch = only_batch(request.batches)
     if isinstance(batch, ErrorCode):
@@ -57,10 +55,6 @@ def produce(
 def write_marker(
     leader: Leader, context: Context, requester: Requester, request: WriteTxnMarker
 ) -> StepResult[Leader]:
-    """Appends the transaction marker, or rejects it.
-
-    The marker ends the producer's open transaction on this topic partition, if there is one.
-    """
     appended = AppendOrigin(
         requester, ACKS_ALL, context.broker_settings.request_timeout_ms, request
     )

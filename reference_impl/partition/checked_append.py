@@ -5,8 +5,8 @@
                v            v
             error       duplicate
 
-A Produce request with acks=0 gets a response only if it is rejected. The TCP server does not send
-this response, but closes the connection, as Kafka does.
+With acks=0 only a rejection has a response, on which the TCP server closes the connection, as Kafka
+does.
 
 Source: KIP-98, KIP-1228; Partition.appendRecordsToLeader, UnifiedLog.append; docs/kafka-rules.md
 A1, C1.
@@ -70,9 +70,8 @@ def check_and_append(
 ) -> StepResult[Leader]:
     """Appends a producer's batch, acknowledges a duplicate, or rejects an invalid batch.
 
-    The first batches of a transaction need a verification: the transaction's coordinator confirms
-    that the transaction contains the partition. The caller must wait for this confirmation, and
-    passes `verification`. For other batches `verification` is None.
+    `verification` is None except for the first batches of a transaction, which wait for it before
+    this call.
     """
     facts = _facts(leader, request, batch)
     error, records = _error(leader, context, request, batch, facts)
@@ -163,7 +162,7 @@ def write(
 ) -> StepResult[Leader]:
     """Appends a valid batch; its sender gets the response now, or when the batch is replicated.
 
-    In a topic with LogAppendTime, the batch gets the time of the append.
+    With LogAppendTime, the batch gets the time of the append.
     """
     base_offset, config = leader.log.end_offset, leader.state.log_config
     if config.timestamp_type is TimestampType.LOG_APPEND_TIME:
@@ -208,7 +207,6 @@ def refusal(
     log_start: Offset = UNKNOWN_OFFSET,
     records: tuple[int, ...] = (),
 ) -> Effects:
-    """Returns an error response to a Produce request."""
     # With acks=0 the server closes the connection instead, as Kafka does.
     refused = Produced(error=error, log_start_offset=log_start, record_errors=records)
     return (requester.reply(refused),)

@@ -29,9 +29,6 @@ from reference_impl.protocol.messages import ErrorCode
 def delete_records(
     leader: Leader, context: Context, requester: Requester, request: DeleteRecords
 ) -> StepResult[Leader]:
-    """Moves the leader's log start; responds when all live replicas have moved their log starts
-    too.
-    """
     error = _refused(leader, request)
     if error is not ErrorCode.NONE:
         answer = DeletedRecords(topic_partition=leader.topic_partition, error=error)

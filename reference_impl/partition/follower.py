@@ -8,17 +8,13 @@
                                 -> truncate fully, start at the leader's log start  -> fetch
           -> error, no response -> back off                                         -> fetch
 
-Each fetch carries the fetch offset and the leader epoch of the follower's last record. If the
-leader's log differs below the fetch offset, the response has no records but a *diverging epoch*.
-This is the largest epoch in the leader's log that is not above the follower's epoch, and the offset
-where it ends.
+If the logs differ below the fetch offset, the response has only a *diverging epoch*: the largest
+epoch of the leader's log that is not above the follower's, and the offset where it ends.
 
-Older versions of the protocol (module `truncation`) have no diverging epochs. In these versions the
-follower first requests the end offset of the epoch of its last record, or truncates without a
-request.
+In older versions of the protocol (module `truncation`), the follower first requests the end offset
+of its last epoch, or truncates without a request.
 
-A follower has one request in flight, and ignores the response to any other request. A follower may
-raise its log start to the leader's log start, but never lowers it.
+A follower has one request in flight, and ignores the response to any other.
 
 Source: KIP-101, KIP-107, KIP-279, KIP-320, KIP-595 (as in Kafka 2.7), KAFKA-9491;
 docs/kafka-rules.md A3, A8, A11.
@@ -56,8 +52,6 @@ from reference_impl.protocol.replacing import replace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Follower(WeaklyReferenced):
-    """A topic partition on a broker that follows: its log and the request in flight."""
-
     topic_partition: TopicPartition
     log: PartitionLog
     producers: ProducerStates
@@ -89,10 +83,9 @@ def become_follower(
 
 
 def fetch_again(follower: Follower, context: Context) -> StepResult[Follower]:
-    """Sends the follower's next request to the leader, normally a fetch.
+    """Sends the follower's next request, normally a fetch; nothing without a leader.
 
-    In old versions of the truncation protocol, a follower that must truncate sends an
-    OffsetForLeaderEpoch request before it fetches. Without a leader, nothing is sent.
+    In old versions of the truncation protocol, OffsetForLeaderEpoch may come first.
     """
     if follower.state.leader == NO_BROKER:
         return replace(follower, awaits=None), ()
@@ -136,7 +129,6 @@ def on_fetch_timer(follower: Follower, context: Context) -> StepResult[Follower]
 def on_fetched(
     follower: Follower, context: Context, correlation: int, answer: Fetched
 ) -> StepResult[Follower]:
-    """Handles the response to the fetch in flight: appends, truncates, or fetches again later."""
     if correlation != follower.awaits:
         return follower, ()
     if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
@@ -154,7 +146,6 @@ def on_fetched(
 def on_epoch_end(
     follower: Follower, context: Context, correlation: int, answer: OffsetOfLeaderEpoch
 ) -> StepResult[Follower]:
-    """Handles the response to OffsetForLeaderEpoch: truncates the log, sends the next request."""
     if correlation != follower.awaits or not follower.is_truncating:
         return follower, ()
     if answer.error is not ErrorCode.NONE:

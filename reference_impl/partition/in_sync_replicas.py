@@ -1,13 +1,13 @@
 """The leader's view of its followers, and of the in-sync replicas (ISR).
 
-The controller decides the ISR; a leader proposes changes. Until the response arrives, the leader
-uses the *maximal* ISR: the union of the current ISR and the proposed one. So the high watermark
-never passes the end of a replica that may be in the controller's ISR.
+Until the response to a proposal, the leader uses the *maximal* ISR: the union of the current ISR
+and the proposed one. So the high watermark never passes the end of a replica that may be in the
+controller's ISR.
 
 Source: KIP-497 (AlterPartition), KIP-903 (broker epochs), KIP-966 (the high watermark does not
 advance below min.insync.replicas), KAFKA-7128, KAFKA-13091; docs/kafka-rules.md A4 to A7.
-Simplified: no controlled shutdown; a leader that is elected again forgets the
-end offsets of its followers, whereas Kafka keeps them.
+Simplified: no controlled shutdown; a leader that is elected again forgets the end offsets of its
+followers, whereas Kafka keeps them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NEVER_MS: Final = -(10**15)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteReplica:
-    """A follower's progress in this leader epoch, as the leader has recorded it from fetches."""
+    """A follower's progress in this leader epoch, as recorded from its fetches."""
 
     end_offset: Offset = UNKNOWN_OFFSET  # the offset of its last fetch
     broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH  # of its last fetch
@@ -47,10 +47,7 @@ class RemoteReplica:
         *,
         log_start: Offset = UNKNOWN_OFFSET,
     ) -> RemoteReplica:
-        """Returns the follower's progress after its fetch.
-
-        `offset` is the end of the follower's log.
-        """
+        """`offset` is the end of the follower's log."""
         if offset >= leader_end:
             caught_up_ms = now_ms
         elif offset >= self.leader_end_then >= 0:
@@ -68,14 +65,12 @@ class RemoteReplica:
         )
 
     def is_caught_up(self, leader_end: Offset, now_ms: int, lag_ms: int) -> bool:
-        """Returns True if the follower has had the whole log at some time in the last `lag_ms`."""
+        """True if the follower has had the whole log at some time in the last `lag_ms`."""
         return self.end_offset == leader_end or now_ms - self.caught_up_ms <= lag_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InSyncReplicas:
-    """The partition registration, the pending ISR proposal, and the progress of the followers."""
-
     state: PartitionState
     remotes: Mapping[BrokerId, RemoteReplica]
     proposal: AlterPartition | None = None  # sent to the controller, without a response yet
@@ -84,9 +79,8 @@ class InSyncReplicas:
 
     @classmethod
     def of_new_leader(cls, state: PartitionState, context: Context) -> InSyncReplicas:
-        """Returns a new leader's view of its followers: members of the ISR count as caught up.
-
-        The end offset of a follower is unknown until the follower fetches.
+        """Members of the ISR count as caught up; the end offset of a follower is unknown until its
+        first fetch.
         """
         return cls(
             state=state,
@@ -102,36 +96,33 @@ class InSyncReplicas:
 
     @property
     def proposed(self) -> tuple[BrokerId, ...]:
-        """The ISR of the pending proposal; empty if no proposal is pending.
-
-        While the proposal is pending, the controller may already have accepted it.
+        """The ISR of the pending proposal, which the controller may already have accepted; empty
+        without one.
         """
         return () if self.proposal is None else tuple(broker for broker, _ in self.proposal.isr)
 
     @property
     def maximal(self) -> tuple[BrokerId, ...]:
-        """The maximal ISR: all replicas that may be in the controller's ISR."""
         either = (*self.state.isr, *self.proposed)
         return tuple([broker for broker in self.state.replicas if broker in either])
 
     @property
     def min_insync_replicas(self) -> int:
-        """The value of min.insync.replicas, limited to the number of replicas."""
+        """min.insync.replicas, limited to the number of replicas."""
         configured = 1 if self.ignores_minimum else self.state.min_insync_replicas
         return min(configured, len(self.state.replicas))
 
     @property
     def below_minimum(self) -> bool:
-        """True if the ISR has fewer members than min.insync.replicas, so acks=all is rejected."""
+        """True if the ISR is too small for acks=all."""
         return len(self.state.isr) < self.min_insync_replicas
 
     def replicated_up_to(self, leader_end: Offset, context: Context) -> Offset:
-        """Returns the offset up to which all required replicas have the log; -1 if it is unknown.
+        """Returns the offset up to which the maximal ISR and the caught-up replicas have the log.
 
-        All members of the maximal ISR are required. Caught-up replicas outside the ISR are required
-        too: otherwise the high watermark would run ahead of them, and they could not join. The
-        result is -1 if the end offset of a required replica is unknown, or if the ISR is smaller
-        than min.insync.replicas.
+        Without the caught-up replicas, the high watermark would run ahead of them, and they could
+        not join. The result is -1 if an end offset is unknown, or if the ISR is smaller than
+        min.insync.replicas.
         """
         if self.below_minimum:
             return UNKNOWN_OFFSET
@@ -150,17 +141,15 @@ class InSyncReplicas:
         return lowest
 
     def low_watermark(self, log_start: Offset, context: Context) -> Offset:
-        """Returns the lowest log start offset of the leader and the live followers.
-
-        `log_start` is the leader's. A follower is live if it is registered and not fenced. The
-        result is -1 if the leader does not know the log start of a live follower.
+        """The lowest log start of the leader and the live (registered, not fenced) followers; -1 if
+        one is unknown.
         """
         followers = self.remotes.items()
         alive = [remote.log_start for broker, remote in followers if context.may_be_in_sync(broker)]
         return min([log_start, *alive])
 
     def lagging(self, leader_end: Offset, context: Context) -> tuple[BrokerId, ...]:
-        """Returns the ISR members that have lagged for the last replica.lag.time.max.ms."""
+        """The ISR members that have lagged for the last replica.lag.time.max.ms."""
         lag_ms = context.broker_settings.replica_lag_ms
         return tuple(
             broker
@@ -172,12 +161,10 @@ class InSyncReplicas:
     def may_join(
         self, broker: BrokerId, high_watermark: Offset, epoch_start: Offset, context: Context
     ) -> bool:
-        """Returns True if the follower whose fetch is being handled may be proposed for the ISR.
+        """True if the follower has reached the high watermark and the start of this leader epoch.
 
-        The follower's end offset must have reached the high watermark and the start of this leader
-        epoch. The high watermark alone is not enough: a new leader's high watermark may be too low,
-        so that committed records are above it (KAFKA-7128). As in Kafka, the log start is not
-        checked.
+        The high watermark alone is not enough: that of a new leader may be below committed records
+        (KAFKA-7128). As in Kafka, the log start is not checked.
         """
         # The version `kafka-4.3` of model/retention shows what may go wrong without a check of the
         # log start.
@@ -195,7 +182,6 @@ class InSyncReplicas:
     def proposal_for(
         self, topic_partition: TopicPartition, isr: tuple[BrokerId, ...], context: Context
     ) -> AlterPartition:
-        """Returns the AlterPartition request that proposes this ISR."""
         return AlterPartition(
             topic_partition=topic_partition,
             broker_id=context.broker_id,
@@ -220,10 +206,8 @@ class InSyncReplicas:
         return replace(self, proposal=proposal, proposal_correlation=correlation)
 
     def with_newer_state(self, state: PartitionState) -> InSyncReplicas:
-        """Returns the leader's view of the ISR after it has received a partition registration.
-
-        A registration with a newer partition epoch ends the pending ISR proposal. A registration
-        with the same or an older epoch changes nothing.
+        """A registration with a newer partition epoch ends the pending proposal; any other changes
+        nothing.
         """
         if state.partition_epoch <= self.state.partition_epoch:
             return self
@@ -235,20 +219,16 @@ class InSyncReplicas:
         return replace(self, state=state, remotes=remotes, proposal=None, proposal_correlation=None)
 
     def with_metadata(self, state: PartitionState) -> InSyncReplicas:
-        """Returns the leader's view of the ISR after newer metadata.
-
-        A new partition epoch ends the pending ISR proposal.
-        """
+        """A new partition epoch ends the pending proposal."""
         # Then only the configuration has changed.
         if state.partition_epoch == self.state.partition_epoch:
             return replace(self, state=state)
         return self.with_newer_state(state)
 
     def with_response(self, correlation: int, answer: AlteredPartition) -> InSyncReplicas:
-        """Returns the leader's view of the ISR after the response to an ISR proposal.
+        """A newer registration in the response ends the proposal.
 
-        The proposal ends if the response has a newer partition registration. It also ends at
-        INELIGIBLE_REPLICA, if the response answers the latest request. Otherwise nothing changes.
+        So does INELIGIBLE_REPLICA, if it answers the latest request.
         """
         if answer.error is ErrorCode.INELIGIBLE_REPLICA:
             if correlation != self.proposal_correlation:

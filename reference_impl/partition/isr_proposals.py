@@ -32,10 +32,6 @@ def on_lag_timer(leader: Leader, context: Context) -> StepResult[Leader]:
 
 
 def propose(leader: Leader, context: Context, isr: tuple[BrokerId, ...]) -> StepResult[Leader]:
-    """Sends the proposed ISR to the controller.
-
-    Until the response arrives, the leader uses the union of the current and the proposed ISR.
-    """
     return _send(leader, leader.in_sync.proposal_for(leader.topic_partition, isr, context), context)
 
 
@@ -52,9 +48,8 @@ def on_altered(
 
 
 def on_state(leader: Leader, context: Context, state: PartitionState) -> StepResult[Leader]:
-    """Handles a change of the ISR or the configuration within the leader's epoch.
-
-    `state` is the newer metadata of the partition. The high watermark may then advance.
+    """Handles a change of the ISR or the configuration in the same leader epoch; the high watermark
+    may advance.
     """
     return advance_high_watermark(
         replace(leader, in_sync=leader.in_sync.with_metadata(state)), context

@@ -3,14 +3,13 @@
     produce -> append -> wait until the high watermark passes -> acknowledge
     fetch of a follower -> record its end offset -> advance the high watermark -> respond
 
-A produce request with acks=all waits until the high watermark passes the last record of the
-request. If its timeout expires first, or if the leadership ends, the response is an error. The
-records then stay in the leader's log. So this error means an unknown outcome, not a failure.
+After a timeout or the end of the leadership, the response to acks=all is an error, but the records
+stay in the log. So the outcome of such a request is unknown.
 
 Source: KIP-101, KIP-966; docs/kafka-rules.md A1, A4, A7, A10, C1.
-Simplified: no throttling. If the leader is elected again, in a newer leader epoch, the requests
-that wait get NOT_LEADER_OR_FOLLOWER; in Kafka they keep waiting. Kafka computes the high watermark
-after a fetch or an append; this leader also computes it at each check for lagging followers.
+Simplified: no throttling. If the leader is elected again in a newer leader epoch, waiting requests
+get NOT_LEADER_OR_FOLLOWER; in Kafka they keep waiting. Kafka computes the high watermark after a
+fetch or an append; this leader also computes it at each check for lagging followers.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ from reference_impl.protocol.replacing import replace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leader(WeaklyReferenced):
-    """The state of a topic partition on its leader, in one leader epoch."""
+    """A topic partition on its leader, in one leader epoch."""
 
     topic_partition: TopicPartition
     log: PartitionLog
@@ -85,11 +84,7 @@ def become_leader(
     state: PartitionState,
     context: Context,
 ) -> StepResult[Leader]:
-    """Returns the leader that a replica becomes, and its first effects, such as a timer for lag.
-
-    An effect is something that the broker must do next. The leader epoch starts at the end offset
-    of the replica's log.
-    """
+    """Returns the new leader, whose epoch starts at the end of the log, and its first effects."""
     leader = Leader(
         topic_partition=topic_partition,
         log=log,
@@ -102,9 +97,8 @@ def become_leader(
 
 
 def resign(leader: Leader) -> Effects:
-    """Returns error responses to all waiting requests of a leader that resigns, and `Readable`.
-
-    `Readable` wakes the waiting consumers of the topic partition, so that they find the new leader.
+    """Returns error responses to all waiting requests, and wakes waiting consumers to find the new
+    leader.
     """
     error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     topic_partition = leader.topic_partition
@@ -126,7 +120,7 @@ def resign(leader: Leader) -> Effects:
 def acknowledge(
     leader: Leader, context: Context, appended: AppendOrigin, base_offset: Offset
 ) -> StepResult[Leader]:
-    """Responds to an append with the offset of the first record; with acks=0, sends nothing."""
+    """Responds with the offset of the first record; with acks=0, sends nothing."""
     if appended.acks == ACKS_NONE:
         return leader, ()
     leader, base_offset = _acknowledged_offset(leader, context, base_offset)
@@ -148,9 +142,8 @@ def _acknowledged_offset(
 
 
 def advance_high_watermark(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Advances the high watermark as far as possible.
-
-    Sends the responses that waited for the new high watermark.
+    """Advances the high watermark as far as possible, and sends the responses that waited for
+    it.
     """
     effects: Effects = ()
     high_watermark = leader.in_sync.replicated_up_to(leader.log.end_offset, context)
@@ -221,10 +214,8 @@ def _answer_now(
 
 
 def read(replica: LocalLog, context: Context, request: Fetch) -> bytes:
-    """Returns the batches from the fetch offset up to the limit of the reader.
-
-    A follower reads up to the log end, and a consumer up to the high watermark. With
-    read_committed, a consumer reads up to the last stable offset.
+    """The batches that a follower may read (up to the log end), or a consumer (up to the high
+    watermark, or with read_committed the last stable offset).
     """
     log = replica.log
     if request.replica_id >= 0 or Bug.READ_ABOVE_HIGH_WATERMARK in context.bugs:
@@ -248,7 +239,6 @@ def read(replica: LocalLog, context: Context, request: Fetch) -> bytes:
 def fetch_response(
     replica: LocalLog, context: Context, request: Fetch, high_watermark: Offset
 ) -> Fetched:
-    """Returns the response to a valid fetch, with the high watermark that the caller passes."""
     is_deleted = request.fetch_offset < replica.log.log_start  # since it began to wait
     found = b"" if is_deleted else read(replica, context, request)
     fetched = Fetched(
@@ -271,7 +261,7 @@ def fetch_response(
 
 
 def last_stable_offset(replica: LocalLog, context: Context, high_watermark: Offset) -> Offset:
-    """Returns the last stable offset, or the log start if that is higher."""
+    """The last stable offset, or the log start if that is higher."""
     stable = replica.producers.transactions.last_stable_offset(
         high_watermark, counts_unreplicated=Bug.UNREPLICATED_MARKER_COUNTS not in context.bugs
     )
@@ -280,10 +270,7 @@ def last_stable_offset(replica: LocalLog, context: Context, high_watermark: Offs
 
 
 def record_sent_high_watermark(leader: Leader, request: Fetch, high_watermark: Offset) -> Leader:
-    """Records the high watermark that the response to a follower's fetch contains.
-
-    The fetch of a consumer changes nothing.
-    """
+    """Records the high watermark that a follower gets; a consumer's fetch changes nothing."""
     remote = leader.in_sync.remotes.get(request.replica_id)
     if remote is None or remote.sent_high_watermark == high_watermark:
         return leader
@@ -295,10 +282,7 @@ def record_sent_high_watermark(leader: Leader, request: Fetch, high_watermark: O
 
 
 def wake_by(leader: Leader, deadline_ms: int) -> StepResult[Leader]:
-    """Sets the timer of the waiting requests to the deadline.
-
-    A timer that is already set to an earlier time stays.
-    """
+    """Sets the timer of the waiting requests, unless it is set to an earlier time."""
     if leader.wakes_ms is not None and leader.wakes_ms <= deadline_ms:
         return leader, ()
     timer = Timer(TimerKind.WAITS, leader.topic_partition)

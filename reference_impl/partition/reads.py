@@ -1,13 +1,7 @@
 """The reads that a leader serves, for followers and consumers.
 
-A follower's fetch carries the end offset of its log and the leader epoch of its last record. If the
-follower's log diverges from the leader's log, the response contains the diverging epoch. Otherwise
-the leader records the follower's end offset. Then the follower may join the ISR, and the high
-watermark may advance. The response contains the high watermark from before the fetch, so a follower
-learns of an advance one fetch later.
-
-A consumer reads below the high watermark. With read_committed, it reads below the last stable
-offset, and the response lists the aborted transactions among the records.
+If the logs diverge, the response to a follower contains the diverging epoch. Otherwise the leader
+records the follower's end offset. The response has the high watermark from before this fetch.
 
 Source: KIP-207, KIP-320, KIP-595, KIP-903, KAFKA-13141, KAFKA-15221; docs/kafka-rules.md A2, A6,
 A7, A9.
@@ -54,9 +48,9 @@ from reference_impl.protocol.replacing import replace
 
 
 def epoch_error(requested: LeaderEpoch, mine: LeaderEpoch) -> ErrorCode | None:
-    """Returns the error if the request's leader epoch is older or newer than the leader's.
+    """The error if the request's leader epoch is older or newer than the leader's.
 
-    Returns None if the two are equal, or if the request has no leader epoch.
+    None if they are equal, or if the request has no leader epoch.
     """
     if requested in {UNKNOWN_LEADER_EPOCH, mine}:
         return None
@@ -87,7 +81,7 @@ def fetch(
 def fetch_from_follower(
     follower: Follower, context: Context, requester: Requester, request: Fetch
 ) -> Effects:
-    """Responds at once to a consumer's fetch, with records below the follower's high watermark."""
+    """Responds at once with records below the follower's high watermark."""
     # Kafka: since version 11 of Fetch (KIP-392; FetchParams.fetchOnlyLeader).
     error = epoch_error(request.current_leader_epoch, follower.state.leader_epoch)
     if error is not None:
@@ -239,11 +233,11 @@ def _refusal(replica: LocalLog, error: ErrorCode) -> Fetched:
 def list_offsets(
     leader: Leader, context: Context, requester: Requester, request: ListOffsets
 ) -> StepResult[Leader]:
-    """Handles ListOffsets: finds the offset that the request describes.
+    """Handles ListOffsets.
 
-    A new leader may respond OFFSET_NOT_AVAILABLE until the start of its epoch is replicated. Until
-    then its high watermark may be lower than an offset that a client has seen. A search by time
-    would also miss the committed records above this high watermark.
+    A new leader may respond OFFSET_NOT_AVAILABLE until the start of its epoch is replicated: its
+    high watermark may be lower than an offset that a client has seen, and a search by time would
+    miss committed records.
     """
     is_consumer = request.replica_id == CONSUMER
     lags = is_consumer and leader.log.high_watermark < leader.epoch_start
@@ -257,10 +251,7 @@ def list_offsets(
 def list_offsets_of_follower(
     follower: Follower, context: Context, requester: Requester, request: ListOffsets
 ) -> Effects:
-    """Answers ListOffsets of a debugging consumer (replica id -2) from the follower's log.
-
-    Kafka: ReplicaManager.fetchOffset.
-    """
+    """Serves a debugging consumer (replica id -2). Kafka: ReplicaManager.fetchOffset."""
     end = _readable_end(follower, context, request)
     listed = _listed(follower, follower.state.leader_epoch, request, end, lags=False)
     return (requester.reply(listed),)
@@ -337,7 +328,6 @@ def _first_of_largest_timestamp(replica: LocalLog, timestamp_ms: int) -> ListedO
 def offset_for_leader_epoch(
     leader: Leader, context: Context, requester: Requester, request: OffsetForLeaderEpoch
 ) -> StepResult[Leader]:
-    """Responds with the end offset of a leader epoch, by which consumers detect truncation."""
     del context
     error = epoch_error(request.current_leader_epoch, leader.state.leader_epoch)
     if error is not None:

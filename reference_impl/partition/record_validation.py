@@ -2,19 +2,19 @@
 
     request -> one batch of version 2 -> size, checksum, header -> each record -> in sequence?
 
-The first check is that the request has exactly one batch, of version 2. This check comes before the
-verification of a transaction; the other checks come just before the append.
+The request must have exactly one batch, of version 2. This check comes before the verification of a
+transaction, the others just before the append.
 
 Source: ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, UnifiedLog.append,
 LogValidator.
 Simplified: a batch may be larger than segment.bytes. A compressed record must be well-formed as a
-whole, whereas Kafka skips its key and value. Compressed records may have at most 100 MiB; larger
-ones get MESSAGE_TOO_LARGE. Kafka has no such limit.
+whole, whereas Kafka skips its key and value. Compressed records may have at most 100 MiB, above
+which they get MESSAGE_TOO_LARGE; Kafka has no limit.
 
-An uncompressed batch keeps its offset deltas, even if they are not 0, 1, 2 and so on. Readers then
-get other offsets than the producer, as in Kafka. A compressed batch with such deltas is rebuilt.
+An uncompressed batch keeps offset deltas other than 0, 1, 2 and so on: readers get other offsets
+than the producer, as in Kafka. A compressed one is rebuilt.
 
-Deviates: two kinds of batches are rejected that Kafka appends. No client sends them.
+Deviates: two kinds of batches, which no client sends, are rejected here and appended by Kafka.
 
 - A batch with a producer id, but without a producer epoch.
 - A transactional batch without a producer id.
@@ -44,7 +44,7 @@ _MAGIC_AT: Final = 16
 
 
 class BatchError(NamedTuple):
-    """The error that rejects a batch, and the positions of its invalid records (KIP-467)."""
+    """An error, and the positions of the batch's invalid records (KIP-467)."""
 
     error: ErrorCode
     records: tuple[int, ...] = ()
@@ -54,7 +54,7 @@ VALID: Final = BatchError(ErrorCode.NONE)
 
 
 def only_batch(data: bytes) -> Batch | ErrorCode:
-    """Returns the only batch in the request, or the error that rejects the request.
+    """The only batch in the request, or the error that rejects the request.
 
     Kafka: ProduceRequest.validateRecords.
     """
@@ -73,10 +73,9 @@ def only_batch(data: bytes) -> Batch | ErrorCode:
 
 
 def scanned(batch: Batch, *, each: bool = False) -> RecordFacts | ErrorCode:
-    """Returns facts about the records of a batch, such as their number and their timestamps.
+    """The facts about the records of a batch, or the error for unreadable records.
 
-    With `each`, the facts include all timestamps, and the positions of records without a key. If
-    the records cannot be read, returns the error that rejects the batch.
+    With `each`, they include all timestamps, and the positions of records without a key.
     """
     try:
         return (scan_each if each else scan)(batch.data, batch.header)
@@ -91,10 +90,7 @@ def scanned(batch: Batch, *, each: bool = False) -> RecordFacts | ErrorCode:
 def batch_error(
     batch: Batch, facts: RecordFacts | ErrorCode, config: LogConfig, now_ms: int
 ) -> BatchError:
-    """Returns the error of the first failed check of a client's batch, or `VALID`.
-
-    The checks have the same order as in Kafka. `facts` describes the batch's records, or is the
-    error code if the records cannot be read.
+    """The error of the first failed check, in Kafka's order, or `VALID`.
 
     Kafka: UnifiedLog.analyzeAndValidateRecords, then LogValidator.validateBatch and validateRecord.
     """
@@ -107,10 +103,8 @@ def batch_error(
 
 
 def appendable(batch: Batch, facts: RecordFacts, config: LogConfig) -> bytes | None:
-    """Returns the bytes that the leader appends for a valid batch.
-
-    The leader rebuilds a batch that needs another codec or other offset deltas (`recompression`).
-    Returns None if the rebuilt batch is larger than max.message.bytes.
+    """The bytes to append for a valid batch, rebuilt if necessary; None if they are larger than
+    max.message.bytes.
 
     Kafka: LogValidator.assignOffsetsNonCompressed and validateMessagesAndAssignOffsetsCompressed;
     UnifiedLog.append.

@@ -64,10 +64,9 @@ def apply_state(
     state: PartitionState,
     context: Context,
 ) -> StepResult[Replica]:
-    """Returns the replica, a leader or a follower, after the broker gets a newer registration.
+    """Returns the leader or follower after newer metadata `state`.
 
-    `state` is the newer partition registration. `known` is the replica before it; None if the
-    broker had none. A new replica begins with the log `stored`.
+    `known` is the replica before it; a new replica begins with the log `stored`.
     """
     leads = state.leader == context.broker_id
     if known is None:
@@ -112,10 +111,7 @@ TIMER_HANDLERS: Final[Mapping[TimerKind, Callable[[Leader, Context], StepResult[
 def answer_of_follower(
     follower: Follower, context: Context, requester: Requester, request: LeaderRequest
 ) -> Effects:
-    """Returns the response of a follower to a request that is meant for the leader.
-
-    A consumer may read from a follower (KIP-392). Any other request gets an error.
-    """
+    """A consumer may read from a follower (KIP-392); any other request gets an error."""
     match request:
         case Fetch(any_replica=True):
             return reads.fetch_from_follower(follower, context, requester, request)
@@ -129,10 +125,7 @@ def answer_of_follower(
 
 
 def no_replica_error(*, exists: bool) -> ErrorCode:
-    """Returns the error of a broker that has no replica of the topic partition.
-
-    The error depends on `exists`, which is True if other brokers have replicas.
-    """
+    """`exists` is true if other brokers have replicas."""
     # If another broker has the partition, the client must refresh its metadata.
     known, unknown = ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return known if exists else unknown

@@ -1,4 +1,4 @@
-"""The periodic upkeep of a broker's replicas, whether leaders or followers.
+"""The periodic upkeep of a broker's replicas.
 
     checkpoint -> the log on disk is complete up to its end
     retention  -> old segments and inactive producers are deleted
@@ -27,7 +27,7 @@ from reference_impl.protocol.topic_config import LARGEST_MS
 
 
 def checkpoint(replica: Replica, context: Context) -> Replica:
-    """Returns the replica after its log and the log's high watermark were written to the disk.
+    """Writes the log and its high watermark to the disk.
 
     Kafka: ReplicaManager.checkpointHighWatermarks.
     """
@@ -37,12 +37,10 @@ def checkpoint(replica: Replica, context: Context) -> Replica:
 
 
 def retain(replica: Replica, context: Context) -> Replica:
-    """Returns the replica after retention and the expiry of inactive producers.
+    """Returns the replica after retention and the expiry of producers.
 
-    If cleanup.policy contains `compact`, only the producers expire here: the function `compact`
-    also does the retention.
-
-    Kafka: LogManager.cleanupLogs.
+    If cleanup.policy contains `compact`, retention happens in `compact`. Kafka:
+    LogManager.cleanupLogs.
     """
     log, producers = replica.log, replica.producers
     if not replica.state.log_config.cleanup_policy.compacts:
@@ -52,7 +50,7 @@ def retain(replica: Replica, context: Context) -> Replica:
 
 
 def compact(replica: Replica, context: Context) -> Replica:
-    """Returns the replica after compaction and retention, if its cleanup.policy contains `compact`.
+    """Compaction and then retention, if cleanup.policy contains `compact`.
 
     Kafka: LogCleaner.CleanerThread.tryCleanFilthiestLog and cleanupLogs.
     """
@@ -84,9 +82,9 @@ def _with(replica: Replica, log: PartitionLog, producers: ProducerStates) -> Rep
 
 
 def flush_log(replica: Replica, context: Context) -> Replica:
-    """Returns the replica after the flush that flush.ms requires, if it is due.
+    """The flush that flush.ms requires, if due; without flush.ms, at each call.
 
-    Without flush.ms, each call flushes the log. Kafka: LogManager.flushDirtyLogs.
+    Kafka: LogManager.flushDirtyLogs.
     """
     every_ms = replica.state.log_config.flush_ms
     log = replica.log.flushed_at(
@@ -97,7 +95,7 @@ def flush_log(replica: Replica, context: Context) -> Replica:
 
 
 class Periodic(NamedTuple):
-    """A function that the broker calls for each replica, and the time between two calls in ms."""
+    """A function that the broker calls for each replica, and the ms between two calls."""
 
     change: Callable[[Replica, Context], Replica]
     every_ms: Callable[[BrokerSettings], int]

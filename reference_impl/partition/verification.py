@@ -2,21 +2,20 @@
 
     first batch -> verification request -> response: guard still there? -> check and append
 
-The coordinator must confirm that the transaction contains the partition. Otherwise the partition
-might never get a marker of the transaction (a hanging transaction, KIP-890). For a V2 producer the
-verification also adds the partition. Until the response arrives, later batches of the producer
-wait.
+The coordinator must confirm that the transaction contains the partition, otherwise it might hang
+(KIP-890). For a V2 producer the verification also adds the partition. Until the response arrives,
+later batches of the producer wait.
 
-The leader remembers the id of the verification request as a *guard*. A transaction marker removes
-the guard. If the guard is gone when a positive response arrives, the response is too late, and
-nothing is appended. An error in the response rejects the batch even then.
+The leader remembers the id of the verification request as a *guard*, which a transaction marker
+removes. A positive response without a guard is too late, and nothing is appended; an error rejects
+the batch even then.
 
 Source: KIP-890; ReplicaManager.handleProduceAppend, UnifiedLog.maybeStartTransactionVerification;
 docs/kafka-rules.md D8.
 Simplified: the leader sends one request for each partition to verify or add; Kafka sends one
 request for all partitions of a producer's request. After a failed verification, the leader forgets
-the sequence numbers of the batches that waited. Kafka remembers the lowest of them: if the
-producer's first batch has a higher number, Kafka rejects the batch. This leader may append it.
+the sequence numbers of the batches that waited. Kafka remembers the lowest of them, and rejects a
+first batch with a higher number; this leader may append it.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ ADDS_AGAIN_WITHIN_MS: Final = 1_000
 
 
 def needs_verification(leader: Leader, head: Header) -> bool:
-    """Returns True if the batch would open a transaction in this topic partition."""
+    """True if the batch would open a transaction in this topic partition."""
     is_idempotent = head.producer_id != NO_PRODUCER_ID
     return is_idempotent and head.is_transactional and not leader.producers.is_open(head)
 
@@ -51,10 +50,8 @@ def needs_verification(leader: Leader, head: Header) -> bool:
 def verify(
     leader: Leader, context: Context, requester: Requester, request: Produce, head: Header
 ) -> StepResult[Leader]:
-    """Lets the batch wait, and sends a verification request to the transaction coordinator.
-
-    The batch is rejected instead if its producer epoch is too old, or if the transactional id or
-    the coordinator is unknown.
+    """Lets the batch wait for a verification; rejects it for an old producer epoch or an unknown
+    transactional id or coordinator.
 
     Kafka: UnifiedLog.maybeStartTransactionVerification.
     """
@@ -91,12 +88,10 @@ def verify(
 def on_verified(
     leader: Leader, context: Context, correlation: int, answer: AddedPartitionsToTxn
 ) -> StepResult[Leader]:
-    """Handles the response to a verification: appends or rejects each batch that waited for it.
+    """Appends or rejects each batch that waited; nothing is appended if a marker was written since.
 
-    If a transaction marker was written since the verification request, nothing is appended. If
-    markers of the previous transaction are missing, the leader repeats the request for some time.
-
-    Kafka: ReplicaManager.handleProduceAppend.
+    If markers of the previous transaction are missing, the leader repeats the request for some
+    time. Kafka: ReplicaManager.handleProduceAppend.
     """
     found = [entry for entry in leader.unverified if entry.correlation == correlation]
     if not found:
@@ -155,9 +150,8 @@ def _produce_error(error: ErrorCode, request: Produce) -> ErrorCode:
 def with_unverified(
     leader: Leader, old: PendingVerification | None, new: PendingVerification | None
 ) -> Leader:
-    """Returns the leader with the pending verification `old` replaced by `new`.
-
-    If `old` is None, `new` is added. If `new` is None, `old` is removed.
+    """Replaces the pending verification `old` by `new`; without `old` adds, without `new`
+    removes.
     """
     kept = [new if entry is old else entry for entry in leader.unverified]
     if old is None:

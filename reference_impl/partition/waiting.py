@@ -1,5 +1,4 @@
-"""The requests that wait at a leader: for replication, for data, or for the verification of a
-transaction.
+"""The requests that wait at a leader: for replication, data, or the verification of a transaction.
 
 Source: docs/kafka-rules.md A1, A11, C1, D8.
 """
@@ -31,7 +30,7 @@ from reference_impl.protocol.transactions import (
 
 
 class LocalLog(Protocol):
-    """A replica, leader or follower, with its log; consumers may read from the log."""
+    """A replica, leader or follower, whose log consumers may read."""
 
     @property
     def topic_partition(self) -> TopicPartition: ...
@@ -44,7 +43,7 @@ class LocalLog(Protocol):
 
 
 class AppendOrigin(NamedTuple):
-    """The request that appended a batch: its sender, and the values that its response needs."""
+    """The sender of an append, and the values that the response needs."""
 
     requester: Requester
     acks: int
@@ -59,10 +58,7 @@ class AppendOrigin(NamedTuple):
         error: ErrorCode = ErrorCode.NONE,
         base_offset: Offset = UNKNOWN_OFFSET,
     ) -> Reply:
-        """Returns a `Reply`: the effect by which the broker sends the response to the append.
-
-        `base_offset` is the offset of the first record. If an error occurs after the append, the
-        response has both `error` and `base_offset`.
+        """The response to the append; if an error follows the append, it also has `base_offset`.
 
         Kafka: DelayedProduce.
         """
@@ -115,7 +111,7 @@ class WaitingDeletion(NamedTuple):
 
 
 class PendingVerification(NamedTuple):
-    """The batches of a producer that wait until the coordinator has verified their transaction."""
+    """A producer's batches that wait for the verification of their transaction."""
 
     # A transaction marker removes the guard, so that a positive response appends nothing
     # (KAFKA-14884), unless the request is about to be sent again: each request has its own guard.
@@ -131,8 +127,6 @@ class PendingVerification(NamedTuple):
 
 
 class WaitingFetch(NamedTuple):
-    """A fetch that found no data and waits for it."""
-
     requester: Requester
     request: Fetch
     deadline_ms: int

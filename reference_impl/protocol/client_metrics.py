@@ -3,7 +3,7 @@
     ("producers", (("interval.ms", "5000"), ("metrics", "org.apache.kafka.producer.")))
 
 A subscription exists while it has a setting. No client sends metrics: ApiVersions does not list the
-requests of telemetry, as in a Kafka without a plug-in that receives metrics.
+requests of telemetry, as in a Kafka without a metrics plug-in.
 
 Source: KIP-714; ClientMetricsConfigs of Apache Kafka.
 """
@@ -23,8 +23,6 @@ DEFAULTS: Final[Mapping[str, str]] = {METRICS: "", INTERVAL_MS: "300000", MATCH:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterClientMetrics:
-    """Request: change the settings of a subscription; a broker forwards it to the controller."""
-
     name: str
     changes: tuple[tuple[str, str | None], ...]  # None removes the setting
     replaces_all: bool = False  # the settings without a change are removed
@@ -33,14 +31,12 @@ class AlterClientMetrics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlteredClientMetrics:
-    """Response: the subscription has the new settings, or the error that rejects all of them."""
-
     error: ErrorCode = ErrorCode.NONE
     message: str = ""
 
 
 def words(value: str) -> list[str]:
-    """Returns the items of a comma-separated setting, without duplicates.
+    """The items of a comma-separated setting, without duplicates.
 
     Kafka: ConfigDef.parseValue.
     """

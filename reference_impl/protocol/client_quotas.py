@@ -1,4 +1,4 @@
-"""Client quotas: the limits of users, client ids and IP addresses, and the request to change them.
+"""Client quotas: the limits of users, client ids and IP addresses.
 
     entity    (("client-id", "app"), ("user", None))      None is the default entity of its type
     quotas    (("producer_byte_rate", 1048576.0), ...)
@@ -20,7 +20,7 @@ Quotas = tuple[tuple[Entity, tuple[tuple[str, float], ...]], ...]  # sorted by e
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaAlteration:
-    """The changed quotas of one entity: a value, or None for a quota that is removed."""
+    """The new value of each quota; None removes the quota."""
 
     entity: Entity
     changes: tuple[tuple[str, float | None], ...]
@@ -28,19 +28,17 @@ class QuotaAlteration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterQuotas:
-    """Request: change client quotas; a broker forwards it to the controller."""
-
     alterations: tuple[QuotaAlteration, ...]
     validate_only: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlteredQuotas:
-    """Response: for each entity, the error that rejects its changes (or NONE), and a message."""
+    """For each entity, the error that rejects its changes (or NONE), and a message."""
 
     results: tuple[tuple[Entity, ErrorCode, str], ...]
 
 
 def entity_of(parts: dict[str, str | None]) -> Entity:
-    """Returns the entity that `parts` describes, such as `{"client-id": "app"}`."""
+    """The entity of `parts`, such as `{"client-id": "app"}`."""
     return tuple(sorted(parts.items()))

@@ -1,12 +1,9 @@
 """The requests of KIP-848 group members: the heartbeat, and the description of a group.
 
-A heartbeat carries the member's subscription and the partitions that the member owns. The response
-carries the member epoch and the member's assignment. A field is None if its value has not changed
-since the last message.
+A field is None if its value has not changed since the last message.
 
 Source: KIP-848, KIP-1082; Kafka message schemas.
-Simplified: no topic ids and no throttling, as in `protocol/messages.py`; no racks, no
-client-side assignors.
+Simplified: as in `protocol/messages.py`; no racks, no client-side assignors.
 """
 
 from __future__ import annotations
@@ -24,8 +21,6 @@ LEAVES_FOR_A_WHILE: Final = -2  # a static member keeps its assignment until its
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupHeartbeat:
-    """Request: a member joins the group, stays in it, or leaves."""
-
     group: str
     member_epoch: int
     member_id: str = ""  # "": the coordinator generates one
@@ -41,8 +36,6 @@ class ConsumerGroupHeartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupHeartbeated:
-    """Response: the member's epoch, and the member's assignment if the assignment has changed."""
-
     error: ErrorCode = ErrorCode.NONE
     member_id: str = ""
     member_epoch: int = 0
@@ -52,15 +45,11 @@ class ConsumerGroupHeartbeated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupDescribe:
-    """Request: describe a group's state and members."""
-
     group: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedMember:
-    """One member in the description of a KIP-848 group."""
-
     member_id: str
     instance_id: str | None
     client_id: str
@@ -73,7 +62,7 @@ class DescribedMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupDescribed:
-    """Response: the group's state and members; GROUP_ID_NOT_FOUND for an unknown group."""
+    """`error` is GROUP_ID_NOT_FOUND for an unknown group."""
 
     error: ErrorCode = ErrorCode.NONE
     state: str = ""  # Empty, Assigning, Reconciling or Stable

@@ -9,12 +9,9 @@
     controller -> brokers           UpdateMetadata: the whole image, after each change
     client -> broker                Metadata: the image that the broker has applied
 
-The control port is an HTTP port of the reference broker, through which tests control the cluster.
-
 Source: Kafka message schemas; KIP-497, KIP-631, KIP-903, KIP-966.
-Simplified: no topic ids and no throttling, as in `protocol/messages.py`; brokers receive the
-metadata as a whole image, not as a log of changes; there is one controller, and it is never
-replaced.
+Simplified: as in `protocol/messages.py`; brokers receive the metadata as a whole image, not as a
+log of changes; there is one controller, which is never replaced.
 """
 
 from __future__ import annotations
@@ -76,13 +73,12 @@ class PartitionState:
 
     @property
     def is_reassigned(self) -> bool:
-        """True if a reassignment is in progress."""
         return bool(self.adding or self.removing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerState:
-    """The registration of one broker: its broker epoch, and whether it is fenced."""
+    """The registration of one broker."""
 
     broker_id: BrokerId
     broker_epoch: BrokerEpoch
@@ -91,9 +87,8 @@ class BrokerState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataImage:
-    """The cluster metadata at one version; a newer image has a larger version.
-
-    Brokers and topic partitions are sorted.
+    """The cluster metadata; a newer image has a larger version. Brokers and topic partitions are
+    sorted.
     """
 
     version: int = 0
@@ -115,18 +110,13 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedMetadata:
-    """Response: the metadata image that the broker has applied; it may be stale."""
+    """The image that the broker has applied; it may be stale."""
 
     image: MetadataImage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTopic:
-    """Request: create a topic; a broker forwards it to the controller.
-
-    With `validate_only` nothing is created.
-    """
-
     topic: str
     topic_partitions: int = 1
     replication_factor: int = 3
@@ -141,8 +131,6 @@ class CreateTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedTopic:
-    """Response: the controller has created the topic; brokers apply the change later."""
-
     error: ErrorCode = ErrorCode.NONE
     message: str = ""
     incarnation: int = 0
@@ -150,8 +138,6 @@ class CreatedTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteTopic:
-    """Request: delete a topic with all its records; a broker forwards it to the controller."""
-
     topic: str
     # If set, only this incarnation of the topic is deleted.
     incarnation: int | None = None
@@ -159,16 +145,12 @@ class DeleteTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedTopic:
-    """Response: the topic does not exist any more; brokers delete its logs later."""
-
     error: ErrorCode = ErrorCode.NONE
     message: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatePartitions:
-    """Request: increase a topic's partition count; a broker forwards it to the controller."""
-
     topic: str
     topic_partitions: int
     # The replicas of each new partition; None: the controller chooses them.
@@ -178,18 +160,15 @@ class CreatePartitions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedPartitions:
-    """Response: the controller has created the partitions; brokers apply the change later."""
-
     error: ErrorCode = ErrorCode.NONE
     message: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterConfigs(TopicSettings):
-    """Request: change a topic's configuration.
+    """A setting that is None keeps its value, and one in `deleted` gets its default.
 
-    A setting that is None keeps its value. A setting in `deleted` gets its default value. `lists`
-    adds single items to a setting that is a list, or removes them.
+    `lists` adds single items to a list setting, or removes them.
     """
 
     topic: str
@@ -200,18 +179,13 @@ class AlterConfigs(TopicSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlteredConfigs:
-    """Response: the controller has changed the configuration; brokers apply the change later."""
-
     error: ErrorCode = ErrorCode.NONE
     message: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectLeader:
-    """Request: make `broker` the leader of a topic partition.
-
-    If `broker` is None, the live member after the present leader in the ISR becomes the leader.
-    """
+    """Makes `broker` the leader; if None, the live ISR member after the present leader."""
 
     topic_partition: TopicPartition
     broker: BrokerId | None = None
@@ -219,15 +193,13 @@ class ElectLeader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectedLeader:
-    """Response: the controller has elected the leader; brokers apply the change later."""
-
     error: ErrorCode = ErrorCode.NONE
     message: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldElection:
-    """Request: elect the preferred leader or an unclean one; forwarded to the controller."""
+    """Requests a preferred or an unclean election."""
 
     topic_partition: TopicPartition
     # If true, any live replica becomes leader of a partition without a leader.
@@ -236,16 +208,12 @@ class HoldElection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldElection:
-    """Response: the controller has elected the leader; brokers apply the change later."""
-
     error: ErrorCode = ErrorCode.NONE
     message: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisterBroker:
-    """Request: register a broker after its start, with a new incarnation number."""
-
     broker_id: BrokerId
     incarnation: int
     # The broker epoch stored by a clean shutdown; -1 after an unclean stop.
@@ -254,7 +222,7 @@ class RegisterBroker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredBroker:
-    """Response: the broker epoch of this incarnation.
+    """The broker epoch of this incarnation.
 
     The broker stays fenced until it has applied metadata that contains its registration.
     """
@@ -265,8 +233,6 @@ class RegisteredBroker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerHeartbeat:
-    """Request: the broker is alive and has applied the metadata up to `metadata_version`."""
-
     broker_id: BrokerId
     broker_epoch: BrokerEpoch
     metadata_version: int
@@ -275,7 +241,7 @@ class BrokerHeartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerHeartbeated:
-    """The response to a broker's heartbeat; it may fence the broker or let the broker stop."""
+    """The response may fence the broker, or let it stop."""
 
     error: ErrorCode = ErrorCode.NONE
     fenced: bool = True
@@ -284,17 +250,14 @@ class BrokerHeartbeated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateMetadata:
-    """Request: apply the controller's newest image.
-
-    This request has no response: the broker's next heartbeat reports the applied version.
-    """
+    """This request has no response: the broker's next heartbeat reports the applied version."""
 
     image: MetadataImage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterPartition:
-    """Request: a leader proposes a new ISR, with the broker epoch of each member."""
+    """A leader proposes a new ISR, with the broker epoch of each member."""
 
     topic_partition: TopicPartition
     broker_id: BrokerId
@@ -307,7 +270,7 @@ class AlterPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlteredPartition:
-    """Response: the partition registration after the change, or the error that rejects it."""
+    """The partition registration after the change, or the error that rejects it."""
 
     topic_partition: TopicPartition
     error: ErrorCode = ErrorCode.NONE

@@ -1,7 +1,6 @@
 """Finds the broker that coordinates a group or a transactional id.
 
-The hash of the group or transactional id selects a partition of an internal topic, which stores the
-coordinator's state. The leader of this partition is the coordinator.
+The hash of the id selects a partition of an internal topic, whose leader is the coordinator.
 
 Source: KIP-98; `Utils.abs(id.hashCode()) % partitions`, as in GroupCoordinatorService and
 TransactionStateManager.
@@ -27,11 +26,10 @@ INTERNAL_TOPICS: Final = (TRANSACTION_STATE, CONSUMER_OFFSETS)
 
 @dataclass(frozen=True, slots=True)
 class Coordinators:
-    """Finds the coordinators of groups and transactional ids in a broker's metadata.
+    """The coordinators in a broker's metadata.
 
-    The coordinator is the leader of one partition of an internal topic. For each topic name,
-    `incarnations` has the number of deleted topics of this name. A topic's id is computed from its
-    name and this number.
+    A topic's id is computed from its name and its incarnation, the number of deleted topics of this
+    name.
     """
 
     leaders: Mapping[TopicPartition, BrokerId] = field(
@@ -41,7 +39,6 @@ class Coordinators:
 
     @classmethod
     def of(cls, image: MetadataImage) -> Coordinators:
-        """Returns the partition leaders and topic incarnations of a metadata image."""
         return cls(
             {topic_partition: state.leader for topic_partition, state in image.topic_partitions},
             {place.topic: state.incarnation for place, state in image.topic_partitions},
@@ -54,18 +51,14 @@ class Coordinators:
         return dict(Counter(topic_partition.topic for topic_partition in self.leaders))
 
     def partition_for(self, topic: str, key: str) -> TopicPartition | None:
-        """Returns the partition of the internal topic that stores this group or transactional id.
-
-        Returns None if the topic does not exist.
+        """The partition of the internal topic for this group or transactional id; None without the
+        topic.
         """
         count = sum(topic_partition.topic == topic for topic_partition in self.leaders)
         return TopicPartition(topic, java_hash(key) % count) if count else None
 
     def leader(self, topic: str, key: str) -> NodeId | None:
-        """Returns the coordinator of this group or transactional id; None if there is none.
-
-        The coordinator is the leader of the partition that stores the coordinator's state.
-        """
+        """The coordinator of this group or transactional id, or None."""
         place = self.partition_for(topic, key)
         leader = self.leaders.get(place, NO_BROKER) if place is not None else NO_BROKER
         return None if leader == NO_BROKER else NodeId(leader)
@@ -75,9 +68,7 @@ NO_COORDINATORS: Final = Coordinators()
 
 
 def java_hash(text: str) -> int:
-    """Returns the absolute value of Java's `String.hashCode`.
-
-    As in Kafka, the result for the hash code -2**31 is 0.
+    """The absolute value of Java's `String.hashCode`; 0 for -2**31, as in Kafka.
 
     >>> java_hash("hello"), java_hash("polygenelubricants")
     (99162322, 0)

@@ -1,4 +1,4 @@
-"""DeleteRecords: a request to a leader to delete old records.
+"""DeleteRecords, a request to a leader.
 
 Source: KIP-107.
 """
@@ -16,7 +16,7 @@ TO_HIGH_WATERMARK: Final = Offset(-1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRecords:
-    """Request: delete all records below the offset `before`, on all live replicas."""
+    """Deletes all records below the offset `before`, on all live replicas."""
 
     topic_partition: TopicPartition
     before: Offset = TO_HIGH_WATERMARK
@@ -25,7 +25,7 @@ class DeleteRecords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedRecords:
-    """Response: the low watermark, which is the lowest log start among the live replicas."""
+    """The low watermark is the lowest log start among the live replicas."""
 
     topic_partition: TopicPartition
     error: ErrorCode = ErrorCode.NONE

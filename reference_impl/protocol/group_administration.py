@@ -1,8 +1,8 @@
-"""The requests of administrators about groups: describe, list and delete them and their offsets.
+"""The requests of administrators about groups.
 
 Source: KIP-222, KIP-229, KIP-496, KIP-518, KIP-848; Kafka message schemas.
-Simplified: no throttling, as in `protocol/messages.py`; a request is about one group, except
-`ListGroups`, which returns the groups of all coordinators on the broker.
+Simplified: as in `protocol/messages.py`; a request is about one group, except `ListGroups`, which
+returns the groups of all coordinators on the broker.
 """
 
 from __future__ import annotations
@@ -16,14 +16,12 @@ from reference_impl.protocol.messages import ErrorCode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeGroup:
-    """Request: describe the state and the members of a classic group."""
-
     group: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedGroupMember:
-    """One member of a classic group; metadata and assignment are empty during a rebalance."""
+    """Metadata and assignment are empty during a rebalance."""
 
     member_id: str
     instance_id: str | None
@@ -34,7 +32,7 @@ class DescribedGroupMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedGroup:
-    """Response: the group's state and members; GROUP_ID_NOT_FOUND if no classic group has this id.
+    """`error` is GROUP_ID_NOT_FOUND if no classic group has this id.
 
     `protocol` is the protocol of a stable group, else empty.
     """
@@ -53,7 +51,7 @@ class ListGroups:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedGroup:
-    """One group of a list; its type is classic or consumer."""
+    """`type` is classic or consumer."""
 
     group: str
     protocol_type: str
@@ -63,10 +61,7 @@ class ListedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedGroups:
-    """Response: the groups of all coordinators on this broker.
-
-    `error` is set if one of the coordinators is still loading its log.
-    """
+    """`error` is set if one of the coordinators is still loading its log."""
 
     error: ErrorCode = ErrorCode.NONE
     groups: tuple[ListedGroup, ...] = ()
@@ -74,22 +69,18 @@ class ListedGroups:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteGroup:
-    """Request: delete a group without members, with its offsets."""
+    """Deletes a group without members, with its offsets."""
 
     group: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedGroup:
-    """Response: the group and its offsets are deleted, or were not deleted because of an error."""
-
     error: ErrorCode = ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteOffsets:
-    """Request: delete the offsets of a group in some topic partitions."""
-
     group: str
     topic_partitions: tuple[TopicPartition, ...]
     # A broker's own request after a topic's deletion, valid even if members subscribe to the topic.
@@ -98,8 +89,6 @@ class DeleteOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedOffsets:
-    """Response: the offsets are deleted, except those of the topic partitions with an error."""
-
     error: ErrorCode = ErrorCode.NONE
     errors: Mapping[TopicPartition, ErrorCode] = field(
         default_factory=dict[TopicPartition, ErrorCode]
@@ -111,7 +100,7 @@ GroupAdministered = DescribedGroup | DeletedGroup | DeletedOffsets
 
 
 def refusal(request: GroupAdministration, error: ErrorCode) -> GroupAdministered:
-    """Returns the response that rejects the whole request with this error."""
+    """The response that rejects the whole request."""
     match request:
         case DescribeGroup():
             return DescribedGroup(error=error)

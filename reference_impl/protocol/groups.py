@@ -2,8 +2,8 @@
 
 Source: KIP-98, KIP-345 (static members), KIP-394 (MEMBER_ID_REQUIRED), KIP-447; Kafka message
 schemas.
-Simplified: no topic ids and no throttling, as in `protocol/messages.py`; the offsets of one request
-are either all accepted or all rejected.
+Simplified: as in `protocol/messages.py`; the offsets of one request are either all accepted or all
+rejected.
 """
 
 from __future__ import annotations
@@ -38,8 +38,6 @@ NO_MEMBER = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinGroup:
-    """The request with which a new or existing member joins the next generation of its group."""
-
     group: str
     member_id: str = NO_MEMBER
     instance_id: str | None = None  # of a static member
@@ -54,7 +52,7 @@ class JoinGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedGroup:
-    """Response: the new generation; the group leader also receives the list of members."""
+    """Only the group leader receives the list of members."""
 
     error: ErrorCode = ErrorCode.NONE
     generation: int = NO_GENERATION
@@ -68,7 +66,7 @@ class JoinedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncGroup:
-    """Request: a member wants its assignment; the group leader sends all assignments."""
+    """The group leader sends all assignments."""
 
     group: str
     generation: int
@@ -81,8 +79,6 @@ class SyncGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncedGroup:
-    """Response: the member's assignment."""
-
     error: ErrorCode = ErrorCode.NONE
     protocol_type: str = ""
     protocol: str = ""
@@ -91,8 +87,6 @@ class SyncedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatGroup:
-    """Request: a member of a classic group reports that it is alive."""
-
     group: str
     generation: int
     member_id: str
@@ -101,14 +95,14 @@ class HeartbeatGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatedGroup:
-    """Response to a heartbeat: after the error REBALANCE_IN_PROGRESS the member must join again."""
+    """After REBALANCE_IN_PROGRESS the member must join again."""
 
     error: ErrorCode = ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveGroup:
-    """Request: members leave the group, each identified by its member id or instance id."""
+    """Each member has a member id or an instance id."""
 
     group: str
     members: tuple[tuple[str, str | None], ...]
@@ -116,16 +110,12 @@ class LeaveGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftGroup:
-    """The response to LeaveGroup, with one result for each member that left."""
-
     error: ErrorCode = ErrorCode.NONE
     members: tuple[tuple[str, str | None, ErrorCode], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedOffset:
-    """A group's committed offset in a topic partition, with the client's metadata string."""
-
     offset: Offset
     leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH
     metadata: str = ""
@@ -133,10 +123,7 @@ class CommittedOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitOffsets:
-    """Request: commit offsets of a group.
-
-    With a transactional id, the offsets count only after the open transaction has committed.
-    """
+    """With a transactional id, the offsets count only once the open transaction has committed."""
 
     group: str
     offsets: tuple[tuple[TopicPartition, CommittedOffset], ...]
@@ -153,23 +140,19 @@ class CommitOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedOffsets:
-    """Response: the offsets are in the log of every in-sync replica, unless there is an error."""
+    """Without an error, the offsets are in the log of every in-sync replica."""
 
     error: ErrorCode = ErrorCode.NONE
     too_large: frozenset[TopicPartition] = frozenset()  # not committed: too much metadata
 
     def error_of(self, place: TopicPartition) -> ErrorCode:
-        """Returns the error of the commit for one of its topic partitions, or NONE."""
         is_refused = self.error is ErrorCode.NONE and place in self.too_large
         return ErrorCode.OFFSET_METADATA_TOO_LARGE if is_refused else self.error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchOffsets:
-    """Request: return the committed offsets of a group.
-
-    If `topic_partitions` is None, return the offsets of all topic partitions.
-    """
+    """Without `topic_partitions`, the response has all offsets of the group."""
 
     group: str
     topic_partitions: tuple[TopicPartition, ...] | None = None
@@ -180,7 +163,7 @@ class FetchOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedOffsets:
-    """Response: the committed offset of each topic partition (or None), and an error."""
+    """The offset of a topic partition without a commit is None."""
 
     error: ErrorCode = ErrorCode.NONE
     offsets: tuple[tuple[TopicPartition, CommittedOffset | None, ErrorCode], ...] = ()
@@ -211,10 +194,7 @@ GroupResponse = (
 
 
 def refusal(request: GroupRequest, error: ErrorCode) -> GroupResponse:
-    """Returns the response that rejects the whole request with this error.
-
-    Its other fields, for example the member id, have their default values.
-    """
+    """The response that rejects the whole request; its other fields have their defaults."""
     match request:
         case JoinGroup():
             return JoinedGroup(error=error)

@@ -1,9 +1,9 @@
-"""The requests by which administrators inspect a broker: producers, log sizes and transactions.
+"""The requests by which administrators inspect a broker.
 
 Source: KIP-113 (DescribeLogDirs), KIP-664 (producers and transactions), KIP-994, KIP-1152; Kafka
 message schemas.
-Simplified: no topic ids and no throttling, as in `protocol/messages.py`; a request is about one
-topic partition or one transactional id, or about all logs or transactions of the broker.
+Simplified: as in `protocol/messages.py`; a request is about one topic partition or transactional
+id, or about all logs or transactions of the broker.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from reference_impl.protocol.topic_settings import TopicSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeProducers:
-    """Request: describe the producer state of a topic partition, on any of its replicas."""
+    """Any replica responds, not only the leader."""
 
     topic_partition: TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerDescription:
-    """The state of one producer in a topic partition; a field without a value is -1."""
+    """A field without a value is -1."""
 
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
@@ -36,7 +36,7 @@ class ProducerDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedProducers:
-    """Response: the producers of the topic partition that have not expired."""
+    """The producers that have not expired."""
 
     error: ErrorCode = ErrorCode.NONE
     producers: tuple[ProducerDescription, ...] = ()
@@ -49,9 +49,8 @@ class DescribeLogs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedLogs:
-    """Response: the topic partition, the size in bytes and the lag of each log.
-
-    The lag is the high watermark minus the log end offset, but at least 0.
+    """The topic partition, the size in bytes and the lag of each log: high watermark minus log end
+    offset, but at least 0.
     """
 
     logs: tuple[tuple[TopicPartition, int, int], ...] = ()
@@ -59,8 +58,6 @@ class DescribedLogs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeTransaction:
-    """Request to the coordinator of a transactional id: describe its newest transaction."""
-
     transactional_id: str
 
 
@@ -79,8 +76,6 @@ class TransactionDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedTransaction:
-    """Response: the state of the newest transaction with this transactional id, or an error."""
-
     error: ErrorCode = ErrorCode.NONE
     transaction: TransactionDescription | None = None
 
@@ -92,7 +87,7 @@ class ListTransactions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedTransactions:
-    """Response: the transactional ids of all coordinators on this broker, at the time `now_ms`."""
+    """The transactional ids of all coordinators on this broker, at the time `now_ms`."""
 
     now_ms: int = -1
     error: ErrorCode = ErrorCode.NONE
@@ -106,7 +101,7 @@ class DescribeSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedSettings:
-    """Response: the settings of this broker, which never change."""
+    """The settings of this broker, which never change."""
 
     times_ms: tuple[tuple[str, int], ...]  # the timeouts, intervals and limits, by name
     topic_defaults: TopicSettings

@@ -1,10 +1,9 @@
 """The requests and responses about one topic partition, in Kafka's terms and without wire versions.
 
-The modules `controller`, `deletion`, `transactions`, `groups` and `consumer_groups` define the
-other messages. Each request has one response, such as `Fetched` for `Fetch`. The wire adapter
-splits a wire request with many topic partitions, and joins the responses. Records are bytes: whole
-record batches of version 2. An absent offset, id or epoch is -1, as on the wire. Brokers have small
-ids, the controller the id -1, and clients ids from `FIRST_CLIENT` on.
+Each request has one response, such as `Fetched` for `Fetch`. The wire adapter splits requests with
+many topic partitions, and joins the responses. Records are whole record batches of version 2. An
+absent offset, id or epoch is -1. Brokers have small ids, the controller the id -1, and clients ids
+from `FIRST_CLIENT` on.
 
 Source: Kafka message schemas; KIP-98, KIP-101, KIP-320, KIP-595, KIP-903.
 Simplified: no topic ids, fetch sessions, throttling, racks, log directories or authentication.
@@ -55,8 +54,6 @@ EARLIEST_PENDING_UPLOAD_TIMESTAMP: Final = -6  # ListOffsets: none, without tier
 
 
 class ErrorCode(IntEnum):
-    """The error codes of Kafka that this broker uses."""
-
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
     OFFSET_OUT_OF_RANGE = 1
@@ -170,10 +167,8 @@ RETRIABLE: Final = frozenset({
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Produce:
-    """Request: append record batches.
-
-    With acks=-1 the response waits for all in-sync replicas, with acks=1 only for the leader. With
-    acks=0 there is no response.
+    """With acks=-1 the response waits for all in-sync replicas, with acks=1 only for the leader;
+    with acks=0 there is none.
     """
 
     topic_partition: TopicPartition
@@ -190,7 +185,7 @@ class Produce:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Produced:
-    """Response: the offset of the first appended record.
+    """The offset of the first appended record.
 
     After some errors, for example a timeout, the records are in the log nevertheless.
     """
@@ -204,7 +199,7 @@ class Produced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetch:
-    """Request: read records from an offset, as a consumer or as the follower `replica_id`."""
+    """A read by a consumer or by the follower `replica_id`."""
 
     topic_partition: TopicPartition
     fetch_offset: Offset
@@ -222,7 +217,7 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochEndOffset:
-    """The largest leader epoch at or below the requested one, and the end offset of this epoch."""
+    """The largest leader epoch at or below the requested one, and its end offset."""
 
     leader_epoch: LeaderEpoch = UNKNOWN_LEADER_EPOCH
     end_offset: Offset = UNKNOWN_OFFSET
@@ -230,8 +225,8 @@ class EpochEndOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortedTransaction:
-    """An aborted transaction: from `first_offset` on, a reader skips the records of this
-    producer id, up to the next abort marker of the producer id.
+    """From `first_offset` on, a reader skips the records of this producer id, up to its next abort
+    marker.
     """
 
     producer_id: ProducerId
@@ -240,9 +235,8 @@ class AbortedTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """Response: batches of a log; the first one may begin below the fetch offset.
-
-    If the request has a byte limit and `cuts_last`, the last batch may be cut off at the limit.
+    """The first batch may begin below the fetch offset; with `cuts_last`, the last one may be cut
+    off at the byte limit.
     """
 
     topic_partition: TopicPartition
@@ -259,11 +253,7 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsets:
-    """Request: return the latest offset, the earliest offset, or the offset for a timestamp.
-
-    The offset for a timestamp (in ms) is the offset of the first record with this timestamp or a
-    later one.
-    """
+    """The latest offset, the earliest one, or the first with a timestamp (in ms) or a later one."""
 
     topic_partition: TopicPartition
     timestamp: int = LATEST_TIMESTAMP
@@ -274,10 +264,7 @@ class ListOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedOffsets:
-    """Response: the requested offset.
-
-    The offset -1 without an error means that no record has the requested time or a later one.
-    """
+    """The offset -1 without an error means that no record has the requested time or a later one."""
 
     error: ErrorCode = ErrorCode.NONE
     offset: Offset = UNKNOWN_OFFSET
@@ -287,7 +274,7 @@ class ListedOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetForLeaderEpoch:
-    """Request: return the end offset of a leader epoch, for clients that detect log truncation."""
+    """Clients use this request to detect log truncation."""
 
     topic_partition: TopicPartition
     leader_epoch: LeaderEpoch
@@ -296,9 +283,7 @@ class OffsetForLeaderEpoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetOfLeaderEpoch:
-    """Response: a leader epoch and its end offset; both are -1 if the requested epoch is
-    unknown.
-    """
+    """Both fields are -1 if the requested epoch is unknown."""
 
     topic_partition: TopicPartition
     error: ErrorCode = ErrorCode.NONE
@@ -307,7 +292,7 @@ class OffsetOfLeaderEpoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitProducerId:
-    """Request: assign a producer id; without a transactional id each request gets a new one."""
+    """Without a transactional id, each request gets a new producer id."""
 
     transactional_id: str | None = None
     timeout_ms: int = 60_000  # how long a transaction may be open
@@ -318,8 +303,6 @@ class InitProducerId:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitializedProducerId:
-    """Response: the producer id, and the producer epoch to use with it."""
-
     error: ErrorCode = ErrorCode.NONE
     producer_id: ProducerId = NO_PRODUCER_ID
     producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH

@@ -3,8 +3,6 @@
     client -> broker -> controller  AlterReassignment, ListReassignments
     control port -> controller      AlterReassignment
 
-The control port is an HTTP port of the reference broker, through which tests inject faults.
-
 Source: KIP-455, KIP-860; Kafka message schemas.
 Simplified: a request alters one topic partition.
 """
@@ -21,7 +19,7 @@ Replicas = tuple[BrokerId, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterReassignment:
-    """Request: move a topic partition to these replicas; a broker forwards it to the controller."""
+    """Moves a topic partition to these replicas."""
 
     topic_partition: TopicPartition
     # The preferred leader first; None cancels the reassignment in progress.
@@ -31,22 +29,20 @@ class AlterReassignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlteredReassignment:
-    """Response: the reassignment has begun, ended or been cancelled, unless there is an error."""
-
     error: ErrorCode = ErrorCode.NONE
     message: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListReassignments:
-    """Request: return the reassignments in progress, of some topic partitions or of all."""
+    """The request is about some topic partitions, or about all."""
 
     topic_partitions: tuple[TopicPartition, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reassignment:
-    """A reassignment in progress: `replicas` has the added and the removed replicas too."""
+    """A reassignment in progress; `replicas` has the added and the removed replicas too."""
 
     topic_partition: TopicPartition
     replicas: Replicas
@@ -56,6 +52,4 @@ class Reassignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedReassignments:
-    """Response: the reassignments in progress, sorted; none if no replicas are moving."""
-
     reassignments: tuple[Reassignment, ...] = ()

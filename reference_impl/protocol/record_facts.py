@@ -1,4 +1,4 @@
-"""Facts about the records of a producer's batch: timestamps, missing keys and offset order."""
+"""Facts about the records of a producer's batch."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 
 class EachRecord(NamedTuple):
-    """The timestamps of a batch's records, and the positions of records without a key.
-
-    The leader uses both to name the invalid records in its Produce response.
+    """The timestamps of the records, and the positions of records without a key, for the errors of
+    Produce.
     """
 
     timestamps_ms: tuple[int, ...]  # of at least one record
@@ -16,8 +15,6 @@ class EachRecord(NamedTuple):
 
 
 class RecordFacts(NamedTuple):
-    """Facts about the records of one batch, which a leader needs to accept the batch."""
-
     max_timestamp_ms: int
     lacks_keys: bool  # True if a record has no key
     # True if each record's offset delta is its position, counted from 0.

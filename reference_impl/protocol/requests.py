@@ -1,4 +1,4 @@
-"""The union of all requests that a node accepts, and the union of all responses."""
+"""The unions of all requests and of all responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log settings of a topic: which records are kept, and for how long.
+"""The log settings of a topic.
 
 Source: Kafka documentation, "Topic Configs"; KIP-71. Each comment below names Kafka's setting.
 """
@@ -15,7 +15,7 @@ GZIP_LEVEL, LZ4_LEVEL, ZSTD_LEVEL = -1, 9, 3  # Kafka's default levels; -1 is th
 
 
 class CompressionType(Enum):
-    """The codec in which a leader appends batches; PRODUCER keeps the producer's codec."""
+    """PRODUCER keeps the producer's codec."""
 
     UNCOMPRESSED = "uncompressed"
     ZSTD = "zstd"
@@ -26,17 +26,15 @@ class CompressionType(Enum):
 
 
 class TimestampType(Enum):
-    """Who sets the timestamps of records: the producer, or the leader when it appends."""
+    """The producer sets timestamps, or the leader when it appends."""
 
     CREATE_TIME = "CreateTime"
     LOG_APPEND_TIME = "LogAppendTime"
 
 
 class CleanupPolicy(Enum):
-    """What happens to old records: they are deleted, compacted, both, or neither.
-
-    `compact,delete` and `delete,compact` mean the same. DescribeConfigs returns the order that was
-    set.
+    """`compact,delete` and `delete,compact` mean the same; DescribeConfigs returns the order that
+    was set.
     """
 
     DELETE = "delete"
@@ -56,7 +54,7 @@ class CleanupPolicy(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogConfig:
-    """The log settings of a topic. Times are in ms, sizes in bytes; -1 means no limit."""
+    """Times are in ms, sizes in bytes; -1 means no limit."""
 
     cleanup_policy: CleanupPolicy = CleanupPolicy.DELETE
     retention_ms: int = 604_800_000  # retention.ms
@@ -81,8 +79,7 @@ class LogConfig:
 
     @property
     def conflict(self) -> str:
-        """Kafka's error message about two settings that contradict each other; empty without a
-        conflict.
+        """Kafka's error message about two contradictory settings, or "".
 
         Kafka: LogConfig.validateValues.
         """

@@ -12,9 +12,6 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 @cache
 def topic_id(topic: str, incarnation: int = 0) -> UUID:
-    """Returns the topic id, computed from the topic's name and its incarnation.
-
-    The incarnation is the number of earlier topics of this name that were deleted.
-    """
+    """The incarnation is the number of earlier topics of this name that were deleted."""
     again = f":{incarnation}" if incarnation else ""
     return uuid5(NAMESPACE_URL, f"topic:{topic}{again}")

@@ -1,7 +1,6 @@
 """Which names a topic may have.
 
-Kafka names metrics after topics, and replaces each period by an underscore. After this replacement,
-the names of two topics must still differ.
+In metrics Kafka replaces each period of a name by an underscore; two names must still differ.
 
 Source: Topic, ReplicationControlManager.validateNewTopicNames.
 """
@@ -16,7 +15,7 @@ _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]*")
 
 
 def invalid_name(topic: str) -> str:
-    """Returns Kafka's error message for an invalid topic name; empty if the name is valid."""
+    """Kafka's error message for an invalid name, or ""."""
     reasons = (
         (not topic, "the empty string is not allowed"),
         (topic in {".", ".."}, f"'{topic}' is not allowed"),

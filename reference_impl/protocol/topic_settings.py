@@ -4,9 +4,8 @@
     LogConfig       the values of a topic's log settings
     BUILT_IN        the default of each setting, if neither topic nor brokers set it
 
-`wire/requests/configs/topic_configs.py` has Kafka's name of each setting. A new setting of the log
-needs three things: a field of `TopicSettings`, a field of `LogConfig`, and a row in the table of
-`topic_configs.py`.
+Kafka's names are in `wire/requests/configs/topic_configs.py`. A new log setting needs a field of
+`TopicSettings`, a field of `LogConfig`, and a row in that file's table.
 
 Source: Kafka documentation, "Topic Configs".
 """
@@ -27,7 +26,7 @@ from reference_impl.protocol.topic_config import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSettings:
-    """Settings of a topic; None for a setting that is absent."""
+    """A setting that is absent is None."""
 
     min_insync_replicas: int | None = None
     unclean_leader_election: bool | None = None
@@ -53,7 +52,7 @@ class TopicSettings:
     timestamp_after_max_ms: int | None = None
 
     def set_values(self) -> Iterator[tuple[str, Any]]:
-        """Yields the field and the value of each setting that is present."""
+        """The field and the value of each setting that is present."""
         for name in SETTINGS:
             value = getattr(self, name)
             if value is not None:
@@ -72,9 +71,7 @@ class ListChange:
     words: tuple[str, ...]
 
     def applied_to(self, before: CleanupPolicy) -> CleanupPolicy:
-        """Returns cleanup.policy, a list, after the change; raises ValueError for an unknown item.
-
-        An item that the list has already is not added again.
+        """Returns cleanup.policy after the change; raises ValueError for an unknown item.
 
         Kafka: ConfigurationControlManager.incrementalAlterConfigResource.
         """
@@ -96,20 +93,18 @@ BUILT_IN: Final[Mapping[str, Any]] = {
 
 
 def is_of_log(name: str) -> bool:
-    """Returns True if the setting is a field of `LogConfig`; False for a setting of replication."""
+    """True for a field of `LogConfig`, False for a setting of replication."""
     return name in _LOG_DEFAULTS
 
 
 def parted(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Splits settings into two dicts: those of replication, and those of the log.
-
-    Settings of replication are `min_insync_replicas` and `unclean_leader_election`. All others are
-    fields of `LogConfig`.
+    """The settings of replication (`min_insync_replicas`, `unclean_leader_election`), and those of
+    the log.
     """
     of_log = {name: value for name, value in values.items() if is_of_log(name)}
     return {name: value for name, value in values.items() if name not in of_log}, of_log
 
 
 def value_of(holder: Any, name: str) -> Any:
-    """Returns the value of a setting in a CreateTopic request or a partition registration."""
+    """The setting's value in a CreateTopic request or a partition registration."""
     return getattr(holder.log_config if is_of_log(name) else holder, name)

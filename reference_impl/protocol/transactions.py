@@ -5,8 +5,8 @@
     coordinator -> partition leader   WriteTxnMarker, one topic partition each
 
 Source: KIP-98, KIP-360, KIP-890, KIP-1228; Kafka message schemas.
-Simplified: no topic ids and no throttling, as in `protocol/messages.py`. A WriteTxnMarker is for
-one topic partition, whereas Kafka's WriteTxnMarkers carries many.
+Simplified: as in `protocol/messages.py`; a WriteTxnMarker is for one topic partition, whereas
+Kafka's WriteTxnMarkers carries many.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ from reference_impl.protocol.messages import (
 
 
 class TxnResult(Enum):
-    """The possible results of a transaction: commit or abort."""
-
     COMMIT = "commit"
     ABORT = "abort"
 
@@ -46,26 +44,19 @@ class TransactionVersion(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindCoordinator:
-    """Request: find the coordinator of a group or of a transactional id."""
-
     key: str
     is_transactional: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundCoordinator:
-    """Response: the broker that coordinates the group or transactional id."""
-
     error: ErrorCode = ErrorCode.NONE
     broker_id: BrokerId = NO_BROKER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddPartitionsToTxn:
-    """Request: add topic partitions to the transaction.
-
-    With `verify_only`, check instead that the transaction contains these topic partitions.
-    """
+    """With `verify_only`, checks instead that the transaction contains these topic partitions."""
 
     transactional_id: str
     producer_id: ProducerId
@@ -76,23 +67,19 @@ class AddPartitionsToTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedPartitionsToTxn:
-    """Response: one result that applies to all topic partitions of the request."""
+    """One result for all topic partitions of the request."""
 
     topic_partitions: tuple[TopicPartition, ...]
     error: ErrorCode = ErrorCode.NONE
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """The first topic partition, and the only one in the response to a leader's
-        verification.
-        """
+        """The first topic partition; a leader's verification has only one."""
         return self.topic_partitions[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddOffsetsToTxn:
-    """Request: add the offsets of this group to the transaction."""
-
     transactional_id: str
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
@@ -101,15 +88,11 @@ class AddOffsetsToTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedOffsetsToTxn:
-    """Response: the transaction contains the partition that stores the group's offsets."""
-
     error: ErrorCode = ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndTxn:
-    """Request: commit or abort the producer's open transaction."""
-
     transactional_id: str
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
@@ -119,9 +102,8 @@ class EndTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedTxn:
-    """Response: the coordinator has decided to commit or to abort.
-
-    In V2 the response also has the producer id and epoch of the next transaction.
+    """The result is decided; in V2, the response has the producer id and epoch of the next
+    transaction.
     """
 
     error: ErrorCode = ErrorCode.NONE
@@ -131,8 +113,6 @@ class EndedTxn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteTxnMarker:
-    """Request: append the marker that ends the transaction on this topic partition."""
-
     topic_partition: TopicPartition
     transactional_id: str  # echoed in the response
     producer_id: ProducerId
@@ -144,7 +124,7 @@ class WriteTxnMarker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenTxnMarker:
-    """Response: the marker is in the log of every in-sync replica."""
+    """The marker is in the log of every in-sync replica."""
 
     topic_partition: TopicPartition
     transactional_id: str
@@ -170,7 +150,6 @@ CoordinatorResponse = InitializedProducerId | AddedPartitionsToTxn | AddedOffset
 
 
 def refusal(request: CoordinatorRequest, error: ErrorCode) -> CoordinatorResponse:
-    """Returns a transaction coordinator's response that rejects the request with this error."""
     match request:
         case InitProducerId():
             return InitializedProducerId(error=error)

@@ -11,8 +11,8 @@
                     response has the diverging epoch
 
 Each of the first three versions has a defect that the next version fixes (KAFKA-1211, KAFKA-6361,
-KAFKA-6880). The defects lose committed records, or let two replicas have different records at one
-offset. All brokers of a cluster use the same version.
+KAFKA-6880). They lose committed records, or let two replicas differ at one offset. All brokers of a
+cluster use the same version.
 
 Source: KIP-101, KIP-279, KIP-320, KIP-595; docs/kafka-rules.md A8.
 """
@@ -25,8 +25,6 @@ from typing import Final, NamedTuple
 
 
 class Truncation(Enum):
-    """The versions of the truncation protocol; the value is the version's name."""
-
     HIGH_WATERMARK = "high-watermark"
     KIP_101 = "kip-101"
     KIP_279 = "kip-279"
@@ -39,7 +37,7 @@ class Truncation(Enum):
 
 
 class Rules(NamedTuple):
-    """The requests and leader epochs that followers and leaders send in one protocol version."""
+    """The requests and leader epochs of one protocol version."""
 
     requests_epoch_end: bool = False  # before the first fetch
     response_has_epoch: bool = False  # a follower without that epoch requests again

@@ -1,8 +1,7 @@
 """Faults that wait for requests: how they match requests, and which messages they affect.
 
-An armed fault counts the matching requests when they are sent. It applies to `count` requests,
-beginning with the one numbered `occurrence`. A fault may affect the response, or kill the receiving
-broker. Such a fault is stored under the request's correlation id until it takes effect.
+An armed fault counts the matching requests, and applies to `count` of them from the one numbered
+`occurrence` on. A fault of the response or the receiver waits under the request's correlation id.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from reference_impl.simulation.network import Link
 
 
 class Exchange(NamedTuple):
-    """The identity of a request and its response: sender, receiver and correlation id."""
+    """The sender, receiver and correlation id of a request and its response."""
 
     sender: NodeId
     receiver: NodeId
@@ -27,13 +26,13 @@ class Exchange(NamedTuple):
 
 @dataclass(slots=True)
 class ArmedFault:
-    """A fault that waits for its n-th matching request; `seen` counts the matches so far."""
+    """`seen` counts the matching requests so far."""
 
     fault: On
     seen: int = 0
 
     def applies_to(self, link: Link, request: Request) -> bool:
-        """Counts the request if it matches the fault; returns True if the fault applies to it."""
+        """Counts the request if it matches; True if the fault applies to it."""
         if not matches(self.fault, link, request):
             return False
         self.seen += 1
@@ -45,7 +44,7 @@ class ArmedFault:
 
 
 def matches(fault: On, link: Link, request: Request) -> bool:
-    """Returns True if the request has the API, the nodes and the topic partition of the fault."""
+    """True if the request has the API, the nodes and the topic partition of the fault."""
     actual = (type(request).__name__, link.source, link.target)
     meant = (fault.api, fault.source, fault.target)
     if any(name not in {None, is_} for name, is_ in zip(meant, actual, strict=True)):
@@ -77,7 +76,7 @@ class ArmedFaults:
         self.waiting.append(ArmedFault(fault))
 
     def fault_on_request(self, exchange: Exchange, request: Request) -> On | None:
-        """Returns the first armed fault that applies to a request when it is sent, or None."""
+        """The first armed fault that applies to a request when it is sent, or None."""
         if not self.waiting:
             return None
         link = Link(exchange.sender, exchange.receiver)
@@ -91,7 +90,7 @@ class ArmedFaults:
         return met[0].fault
 
     def fatal_fault(self, exchange: Exchange) -> On | None:
-        """Returns the fault of this request that kills the request's receiver, or None."""
+        """The fault that kills the receiver of this request, or None."""
         fault = self.met.get(exchange)
         return self.met.pop(exchange) if fault is not None and isinstance(fault.does, Die) else None
 
@@ -99,6 +98,5 @@ class ArmedFaults:
         return self.met.pop(exchange, None)
 
     def disarm(self) -> None:
-        """Removes all faults, so that no further request or response is affected."""
         self.waiting.clear()
         self.met.clear()

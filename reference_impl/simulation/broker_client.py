@@ -1,9 +1,8 @@
 """The requests of a simulated program to leaders and coordinators, with discovery and retries.
 
-`BrokerClient` caches leaders and coordinators. If a request gets no response, or an error that
-allows a retry (`RETRIABLE`), the client discovers the leader or coordinator again and repeats the
-request. It sends the request at most `attempts` times. The caller decides whether a retry is
-harmless. If the last attempt gets no response, the result is None, and the outcome is unknown.
+Without a response, or after an error in `RETRIABLE`, `BrokerClient` discovers leader or coordinator
+again and repeats the request, at most `attempts` times. After a last attempt without response, the
+result is None, and the outcome is unknown.
 
 Source: the Java client's NetworkClient and ConsumerCoordinator.
 """
@@ -24,14 +23,12 @@ BACKOFF_MS: Final = 20
 
 
 def error_of(answer: Response | None) -> ErrorCode:
-    """Returns the error of a response, or NETWORK_EXCEPTION if there is no response."""
+    """NETWORK_EXCEPTION if there is no response."""
     return ErrorCode.NETWORK_EXCEPTION if answer is None else getattr(answer, "error")  # noqa: B009
 
 
 @dataclass(slots=True, kw_only=True)
 class BrokerClient:
-    """Finds leaders and coordinators for one program, caches them, and sends them requests."""
-
     app: Application
     image: MetadataImage = field(default_factory=MetadataImage)
     coordinators: dict[tuple[str, bool], NodeId] = field(
@@ -70,9 +67,9 @@ class BrokerClient:
         attempts: int | None = None,
         timeout_ms: int = CALL_MS,
     ) -> Steps[Response | None]:
-        """Sends a request to the coordinator of a group or transactional id; returns its response.
+        """Returns the response, or None if the last attempt got none.
 
-        Returns None if the last attempt got no response.
+        `key` is a group or transactional id.
         """
         while attempts is None or attempts > 0:
             to = self.coordinators.get((key, is_transactional))
@@ -98,12 +95,12 @@ class BrokerClient:
             yield from self._refresh_metadata()
 
     def refresh_leader(self) -> Steps[None]:
-        """Waits, then requests the metadata again, because the leader may have changed."""
+        """Waits, then requests the metadata again."""
         yield Pause(BACKOFF_MS)
         yield from self._refresh_metadata()
 
     def any_broker(self) -> NodeId:
-        """Returns a broker; successive calls go through all brokers in turn."""
+        """Successive calls go through all brokers in turn."""
         self._requests += 1
         return NodeId(self.app.brokers[self._requests % len(self.app.brokers)])
 
@@ -119,9 +116,8 @@ class BrokerClient:
         yield Pause(BACKOFF_MS)
 
     def find_coordinator(self, key: str, *, is_transactional: bool) -> Steps[None]:
-        """Sends one FindCoordinator request, and caches the coordinator in the response.
-
-        The first such request in a cluster creates the internal topic.
+        """Sends one FindCoordinator request, and caches the result; the first such request creates
+        the internal topic.
         """
         request = FindCoordinator(key=key, is_transactional=is_transactional)
         answer = yield Call(self.any_broker(), request)

@@ -4,9 +4,8 @@
     sync                the group leader assigns, each member receives its assignment
     ensure_membership   sends heartbeats; joins again after REBALANCE_IN_PROGRESS
 
-The coordinator removes a member whose session has expired; the member learns this from the error of
-its next heartbeat or commit. The assignor `rotating` begins with another member in each generation,
-so that a rebalance moves as many partitions as possible.
+The assignor `rotating` begins with another member in each generation, so that a rebalance moves as
+many partitions as possible.
 
 Source: KIP-62, KIP-134, KIP-394; the Java client's ConsumerCoordinator.
 Simplified: heartbeats have no thread of their own, so a slow program calls `heartbeat` itself; each
@@ -54,7 +53,7 @@ Assignor = Callable[
 def rotating(
     generation: int, members: Sequence[str], places: Sequence[TopicPartition]
 ) -> dict[str, tuple[TopicPartition, ...]]:
-    """Returns a round-robin assignment; each generation begins with another member.
+    """A round-robin assignment; each generation begins with another member.
 
     >>> rotating(1, ["a", "b"], [TopicPartition("orders", 0)])
     {'a': (), 'b': (TopicPartition(topic='orders', index=0),)}
@@ -68,8 +67,6 @@ def rotating(
 
 @dataclass(slots=True, kw_only=True)
 class Member:
-    """A program's membership in a classic group."""
-
     app: Application
     brokers: BrokerClient
     group: str
@@ -97,9 +94,8 @@ class Member:
         self.app.end("ok", *(Rebalanced(str(place)) for place in touched))
 
     def heartbeat(self) -> Steps[None]:
-        """Sends a heartbeat if one is due.
-
-        An error in the response takes effect at the next `ensure_membership`.
+        """Sends a heartbeat if one is due; an error takes effect at the next
+        `ensure_membership`.
         """
         if self.generation == NO_GENERATION or self.app.now_ms - self._heard_ms < HEARTBEAT_MS:
             return
@@ -112,10 +108,8 @@ class Member:
         self._is_out = error_of(answer) in _JOIN_AGAIN
 
     def ensure_membership(self) -> Steps[bool]:
-        """Returns True if the member stays in its generation.
-
-        Otherwise the member joins again, and the caller must fetch its new partitions' committed
-        offsets.
+        """True if the member stays in its generation; otherwise it joins again, and the caller must
+        fetch the committed offsets.
         """
         yield from self.heartbeat()
         if self.generation != NO_GENERATION and not self._is_out:
@@ -129,9 +123,7 @@ class Member:
         self.member_id, self.generation, self.owned = NO_MEMBER, NO_GENERATION, ()
 
     def commit(self, positions: Mapping[TopicPartition, Offset]) -> Steps[bool]:
-        """Commits the positions as the group's offsets; returns False if the last attempt fails.
-
-        After False the offsets may be committed nevertheless: by an earlier attempt without a
+        """Commits the group's offsets; after False they may be committed by an attempt without a
         response.
         """
         did = (CommitOffset(str(place), offset) for place, offset in positions.items())
@@ -151,10 +143,7 @@ class Member:
     def committed(
         self,
     ) -> Steps[dict[TopicPartition, Offset | None]]:
-        """Returns the committed offset of each owned partition, or None if no offset is committed.
-
-        Waits for transactions that may still change an offset.
-        """
+        """The owned partitions' committed offsets, once no open transaction may change them."""
         self.app.begin("fetch_offset", group=self.group, isolation="read_committed")
         request = FetchOffsets(group=self.group, topic_partitions=self.owned, require_stable=True)
         while True:

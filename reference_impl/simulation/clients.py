@@ -1,7 +1,7 @@
 """What all simulated clients share: finding the leader, and recording operations.
 
-A client, like a broker, is an immutable value with a method `step`. Its time is in ns, so that
-operations within the same virtual ms keep their order.
+A client is an immutable value, like a broker; its time is in ns, so that operations within one
+virtual ms keep their order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TICK_MS: Final = 25  # interval at which a client checks its requests
 
 
 class Observed(NamedTuple):
-    """An effect of a client's step: the simulation adds a completed operation to the history."""
+    """An effect that adds a completed operation to the history."""
 
     operation: Operation
 
@@ -31,9 +31,8 @@ ClientEffects = tuple[Effect | Observed, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leadership:
-    """What a client knows of the leader of a topic partition.
-
-    It also counts the client's metadata requests, which go to each broker in turn.
+    """The leader as the client knows it, and a count of metadata requests, which go to each broker
+    in turn.
     """
 
     topic_partition: TopicPartition
@@ -43,15 +42,12 @@ class Leadership:
     metadata_requests: int = 0
 
     def next_broker(self) -> tuple[Leadership, NodeId]:
-        """Returns the broker for the next metadata request; all brokers take turns."""
+        """The broker for the next metadata request; all brokers take turns."""
         broker = self.brokers[self.metadata_requests % len(self.brokers)]
         return replace(self, metadata_requests=self.metadata_requests + 1), NodeId(broker)
 
     def learn(self, image: MetadataImage) -> Leadership:
-        """Returns what the client knows of the leader after it has received a metadata image.
-
-        An image with an older leader epoch changes nothing.
-        """
+        """An image with an older leader epoch changes nothing."""
         for topic_partition, state in image.topic_partitions:
             if topic_partition == self.topic_partition and state.leader_epoch >= self.leader_epoch:
                 return replace(self, leader=state.leader, leader_epoch=state.leader_epoch)
@@ -59,5 +55,5 @@ class Leadership:
 
 
 def next_tick(now_ns: int) -> SetTimer:
-    """Returns the effect that sets the timer for the client's next check of its requests."""
+    """The timer of the client's next check of its requests."""
     return SetTimer(TICK, now_ns // NS_PER_MS + TICK_MS)

@@ -1,7 +1,6 @@
 """A simulated cluster: brokers, the controller and clients on one network.
 
-A cluster is mutable; nodes, messages and faults are immutable values. All events have one total
-order, which the seed, the arguments and the calls determine.
+The seed, the arguments and the calls determine the order of all events.
 
     cluster = Cluster(seed=7)
     producer = cluster.add_producer()
@@ -10,9 +9,9 @@ order, which the seed, the arguments and the calls determine.
     cluster.recover()
     cluster.history()
 
-Every cluster has the topic partition `orders-0`, with a replica on each broker; `create_topic` adds
-other topics. Methods without a topic partition as argument refer to `orders-0`. An application is a
-program (`reference_impl.simulation.programs`): `run_program` starts it and `kill` kills it.
+Every cluster has the topic partition `orders-0`, with a replica on each broker; methods without a
+topic partition refer to it. An application is a program (`reference_impl.simulation.programs`),
+which `run_program` starts and `kill` kills.
 """
 
 from __future__ import annotations
@@ -104,7 +103,7 @@ class Cluster(Machines):
         )
 
     def create_topic(self, request: CreateTopic) -> None:
-        """Creates the topic; waits until its partitions have leaders and are in sync."""
+        """Waits until the partitions have leaders and are in sync."""
         self._deliver_now(CONTROLLER, RequestReceived(FIRST_CLIENT, 0, request))
         self._until(lambda: self.is_led() and self.all_in_sync(), 10_000)
 
@@ -123,9 +122,9 @@ class Cluster(Machines):
         return client_id
 
     def add_consumer(self, *, end_offset_every: int = 0) -> NodeId:
-        """Adds a consumer that reads from the beginning of the log, and returns its client id.
+        """Adds a consumer that reads from the beginning of the log.
 
-        The consumer requests the end offset once in `end_offset_every` polls; never if that is 0.
+        It requests the end offset once in `end_offset_every` polls; never if that is 0.
         """
         client_id, first_process = self._new_client()
         self._add(
@@ -184,9 +183,7 @@ class Cluster(Machines):
         return client
 
     def history(self) -> History:
-        """Returns the operations of all clients.
-
-        First come the completed ones in order of completion, then the unfinished sends and
+        """The completed operations in order of completion, then the unfinished sends and
         transactions.
         """
         unfinished = (operation for c in self._clients.values() for operation in c.unfinished())
@@ -206,7 +203,7 @@ class Cluster(Machines):
     # ------------------------------------------------------------ state
 
     def leader(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> BrokerId:
-        """Returns the leader of the topic partition according to the controller, or NO_BROKER."""
+        """The leader according to the controller, or NO_BROKER."""
         state = self._controller().topic_partitions.get(topic_partition)
         return NO_BROKER if state is None else state.leader
 
@@ -214,46 +211,45 @@ class Cluster(Machines):
         return self._controller().topic_partitions[topic_partition].leader_epoch
 
     def in_sync(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> tuple[BrokerId, ...]:
-        """Returns the ISR of the topic partition according to the controller."""
+        """The ISR according to the controller."""
         return self._controller().topic_partitions[topic_partition].isr
 
     def replicas(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> tuple[BrokerId, ...]:
-        """Returns the replicas, also those that a reassignment in progress adds or removes."""
+        """The replicas, also those that a reassignment in progress adds or removes."""
         return self._controller().topic_partitions[topic_partition].replicas
 
     def log(
         self, broker: BrokerId, topic_partition: TopicPartition = TOPIC_PARTITION
     ) -> PartitionLog:
-        """Returns the broker's log of the topic partition, also if the broker is down."""
+        """The broker's log, also if the broker is down."""
         node = self._nodes.get(NodeId(broker))
         disk = node.disk() if isinstance(node, Broker) else self._disks[broker]
         return disk[topic_partition]
 
     def high_watermark(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> Offset:
-        """Returns the high watermark of the leader; 0 if there is no leader."""
+        """The leader's high watermark; 0 without a leader."""
         leader = self.leader(topic_partition)
         return (
             Offset(0) if leader == NO_BROKER else self.log(leader, topic_partition).high_watermark
         )
 
     def end_offset(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> Offset:
-        """Returns the log end offset of the leader; the topic partition must have a leader."""
+        """The leader's log end offset; raises without a leader."""
         return self.log(self.leader(topic_partition), topic_partition).end_offset
 
     def batches(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> tuple[bytes, ...]:
-        """Returns the record batches in the log of the leader, markers included."""
+        """The record batches in the leader's log, markers included."""
         log = self.log(self.leader(topic_partition), topic_partition)
         return tuple(batch.data for batch in log.batches())
 
     def topic_partitions(self, topic: str | None = None) -> tuple[TopicPartition, ...]:
-        """Returns the partitions of a topic, or of all topics, including internal ones."""
+        """The partitions of a topic, or of all topics, including internal ones."""
         known = sorted(self._controller().topic_partitions)
         return tuple(place for place in known if topic is None or place.topic == topic)
 
     def is_led(self, *places: TopicPartition) -> bool:
-        """Returns True if the leader of each topic partition is running and acts as leader.
-
-        `places` are the topic partitions; by default, all of them.
+        """True if the leaders of these topic partitions, by default of all, run and act as
+        leaders.
         """
         return all(
             isinstance(node := self._nodes.get(NodeId(state.leader)), Broker) and node.leads(place)
@@ -262,7 +258,7 @@ class Cluster(Machines):
         )
 
     def all_moved(self) -> bool:
-        """Returns True if no running broker still has a replica that was moved away."""
+        """True if no running broker still has a replica that was moved away."""
         states = self._controller().topic_partitions
         return all(
             place in states and broker in states[place].replicas
@@ -273,20 +269,16 @@ class Cluster(Machines):
         )
 
     def all_in_sync(self, core: Iterable[BrokerId] | None = None) -> bool:
-        """Returns True if all replicas are in the ISR in each topic partition.
-
-        If `core` is passed, only the replicas on the brokers in `core` need be in the ISR.
-        """
+        """True if all replicas, or only those on the brokers in `core`, are in the ISR."""
         meant = {*(self.broker_ids if core is None else core)}
         states = self._controller().topic_partitions.values()
         return all(meant.intersection(state.replicas) <= {*state.isr} for state in states)
 
     def may_do_alone(self, core: Iterable[BrokerId]) -> bool:
-        """Returns True if the brokers in `core` can serve every topic partition without the others.
+        """True if the brokers in `core` can serve every topic partition without the others.
 
-        Two conditions must hold for each topic partition. A broker in `core` must be able to lead:
-        it is up and in the ISR or ELR. And min.insync.replicas brokers in `core` must have a
-        replica; they need not be up.
+        In each partition, one of them must be up and in the ISR or ELR, and min.insync.replicas of
+        them must have a replica.
         """
         alone = {*core}
         up = {*filter(self._is_registered, alone)}
@@ -325,10 +317,8 @@ class Cluster(Machines):
     ) -> None:
         """Ends all faults and waits for recovery; raises NoProgress after `within_ms`.
 
-        The cluster has recovered when four things are true: all replicas are in sync; removed
-        replicas are deleted; every send has a result; the programs in `programs` have finished. If
-        `core` is not None, only its brokers are started and must recover; the other brokers stay
-        down.
+        Then replicas are in sync, removed ones deleted, every send has a result, and `programs`
+        have finished. With `core`, only its brokers start and recover.
         """
         self._network.calm_down()
         self._armed.disarm()
@@ -350,10 +340,8 @@ class Cluster(Machines):
         )
 
     def read_all(self, within_ms: int = 20_000) -> tuple[tuple[Offset, str], ...]:
-        """Lets a new consumer read the log from the beginning to the end offset; returns the
-        records.
-
-        Raises NoProgress if this takes more than `within_ms` of virtual time.
+        """A new consumer's records from the beginning to the end offset; raises NoProgress after
+        `within_ms` of virtual time.
         """
         reader = self.add_consumer(end_offset_every=1_000_000)
         self._until(lambda: self.consumer(reader).at_end, within_ms)

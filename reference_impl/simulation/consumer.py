@@ -1,8 +1,7 @@
 """A simulated consumer: reads one topic partition, and sometimes requests the end offset.
 
-The consumer fetches from the leader, one request at a time. A response with records becomes an
-operation of the history; an empty response does not. If the consumer's offset is out of range, the
-consumer goes back to the log start (auto.offset.reset=earliest). The history records this reset.
+Only a response with records becomes an operation of the history. After an offset out of range it
+goes back to the log start, which the history records.
 
 Source: docs/kafka-rules.md A2, A7.
 Simplified: no group, no committed offsets; the consumer sends no leader epoch and does not validate
@@ -39,7 +38,7 @@ from reference_impl.simulation.clients import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingRead:
-    """The request in flight: a fetch, or a request for the end offset."""
+    """A fetch, or a request for the end offset."""
 
     correlation: int
     f: str
@@ -48,8 +47,6 @@ class PendingRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consumer:
-    """The state of a consumer of one topic partition."""
-
     client_id: NodeId
     process: int
     leadership: Leadership
@@ -89,7 +86,7 @@ class Consumer:
                 return self, ()
 
     def unfinished(self) -> tuple[Operation, ...]:
-        """Returns (), because the history contains no read without a response."""
+        """Always (): the history contains no read without a response."""
         return ()
 
     @property

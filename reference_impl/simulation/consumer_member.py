@@ -6,8 +6,8 @@
     takes       newly assigned partitions
     is fenced   loses all its partitions, and joins again with epoch 0
 
-A partition that must be revoked stays owned until the program calls `revoke`, so the program may
-commit first. A heartbeat without a response is sent again, with all owned partitions.
+A partition to revoke stays owned until the program calls `revoke`, so the program may commit first.
+A heartbeat without a response is sent again, with all owned partitions.
 
 Source: KIP-848; the Java client's ConsumerMembershipManager.
 Simplified: no heartbeats while the program works, as in `classic_member`; no static members.
@@ -42,8 +42,6 @@ REVOCATION_MS: Final = 600
 
 @dataclass(slots=True, kw_only=True)
 class Member:
-    """A program's membership in a KIP-848 group."""
-
     app: Application
     brokers: BrokerClient
     group: str
@@ -55,7 +53,7 @@ class Member:
 
     @property
     def member_id(self) -> str:
-        """The member id, which the client chooses and keeps (KIP-1082)."""
+        """The client chooses and keeps its member id (KIP-1082)."""
         return f"member-{self.app.process}"
 
     @property
@@ -107,7 +105,7 @@ class Member:
         self.epoch, self.owned, self.assigned = JOINS, (), ()
 
     def commit(self, positions: Mapping[TopicPartition, Offset]) -> Steps[bool]:
-        """Commits the positions as the group's offsets; returns False if the group rejects them."""
+        """False if the group rejects the offsets."""
         request = CommitOffsets(
             group=self.group,
             generation=self.epoch,
@@ -120,7 +118,7 @@ class Member:
     def committed(
         self, places: tuple[TopicPartition, ...]
     ) -> Steps[dict[TopicPartition, Offset | None]]:
-        """Returns the group's committed offsets; None for a partition without one."""
+        """None for a partition without a committed offset."""
         request = FetchOffsets(group=self.group, topic_partitions=places, require_stable=True)
         while True:
             answer = yield from self.brokers.call_coordinator(self.group, request)

@@ -1,8 +1,7 @@
 """The log after a power loss: its flushed part, and the unflushed bytes that reached the disk.
 
-The unflushed bytes are truncated at any position, which may tear a batch. The last remaining bytes
-may be corrupted. The log is then read as at the start of a broker: up to the first batch with a
-wrong length or checksum.
+The unflushed bytes end anywhere, perhaps within a batch, and the last ones may be corrupted. The
+log is then read up to the first batch with a wrong length or checksum.
 
 Source: docs/kafka-rules.md B9; Pillai et al., All File Systems Are Not Created Equal (OSDI 2014).
 Simplified: sectors reach the disk in order, so only the end of a log is lost.
@@ -21,9 +20,8 @@ GARBLED: Final = 8  # corrupted bytes at the end
 
 
 def after_power_loss(log: PartitionLog, *, kept_percent: int, garbled: bool) -> PartitionLog:
-    """Returns the log after a power loss that kept `kept_percent` of the unflushed bytes.
-
-    If `garbled`, the last `GARBLED` of the kept unflushed bytes are corrupted.
+    """`kept_percent` of the unflushed bytes stay; if `garbled`, the last `GARBLED` of them are
+    corrupted.
     """
     tail = b"".join(batch.data for batch in log.batches(log.flushed))
     kept = tail[: len(tail) * kept_percent // 100]

@@ -1,9 +1,7 @@
 """Faults as data: a plan of faults and their times can be printed, stored and shrunk.
 
-Most faults happen at a planned time. The fault `On` waits for certain requests instead, for example
-for the third EndTxn to broker 2. Then the response to this request is lost, or broker 2 dies. A
-fault `On` ends when it has applied to `count` requests. A crashed broker stays down until the fault
-`Restart`.
+The fault `On` waits for certain requests, for example the third EndTxn to broker 2, and then loses
+the response or kills broker 2. A crashed broker stays down until the fault `Restart`.
 
 Source: docs/kafka-rules.md B9 (the kinds of crashes); TigerBeetle's and FoundationDB's simulators.
 """
@@ -33,9 +31,8 @@ class ShutDown:
 
 @dataclass(frozen=True, slots=True)
 class PowerLoss:
-    """Kills a machine; `kept_percent` of the unflushed bytes of each log remain.
-
-    So the last batch may be torn. If `garbled`, the last remaining bytes are corrupted.
+    """Kills a machine; `kept_percent` of the unflushed bytes of each log remain, the last ones
+    corrupted if `garbled`.
     """
 
     broker: BrokerId
@@ -52,8 +49,6 @@ class ReplaceDisk:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """Starts a broker that is down."""
-
     broker: BrokerId
 
 
@@ -82,7 +77,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class OneWaySplit:
-    """Cuts the direction from `source` to `target`; the other direction works."""
+    """Cuts the direction from `source` to `target`."""
 
     source: NodeId
     target: NodeId
@@ -90,7 +85,7 @@ class OneWaySplit:
 
 @dataclass(frozen=True, slots=True)
 class Heal:
-    """Ends all network partitions: restores every link."""
+    """Restores every link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +98,13 @@ class DropResponses:
 
 @dataclass(frozen=True, slots=True)
 class Lose:
-    """The effect of a fault `On` that loses a message: the selected request, or its response."""
+    """An effect of the fault `On`: the request or its response is lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Delays a request or its response by `for_ms`: an effect of the fault `On`.
-
-    `On` selects the request. Later messages may overtake the delayed one.
+    """An effect of the fault `On`: the request or its response is delayed by `for_ms`, and may be
+    overtaken.
     """
 
     for_ms: int
@@ -118,7 +112,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Die:
-    """Kills the receiver of a request, or its machine, when the fault `On` selects the request."""
+    """An effect of the fault `On`: kills the receiver of the request, or its machine."""
 
     # If the machine dies, this percentage of the unflushed bytes remains.
     kept_percent: int | None = None  # None: the process alone
@@ -126,12 +120,11 @@ class Die:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class On:
-    """A fault that waits for requests with a certain API, sender, receiver and topic partition.
+    """A fault that waits for requests with a certain API, sender, receiver and topic partition;
+    None matches all.
 
-    A field that is None matches every request. If `moment` is "before", the request is lost or
-    late, or the receiving broker dies before it handles the request. If `moment` is "after", the
-    broker handles the request; then the response is lost or late, or the broker dies before it
-    sends anything.
+    If `moment` is "before", the request is lost or late, or the receiver dies before it handles the
+    request. If "after", the response is lost or late, or the receiver dies before it responds.
     """
 
     api: str | None = None  # the request's name: "Produce", "EndTxn", ...
@@ -151,8 +144,6 @@ Fault = Crash | ShutDown | PowerLoss | ReplaceDisk | Restart | Reassign | OfLink
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A fault, and the virtual time at which it happens."""
-
     at_ms: int
     fault: Fault
 

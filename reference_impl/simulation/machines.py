@@ -1,9 +1,7 @@
 """The simulated machines of a cluster, each with a broker and a disk, and their faults.
 
-Each kind of fault has a method that carries it out at once. The method `apply` takes any fault and
-calls the right method. Only the fault `On` waits for certain requests: `apply` stores it until one
-of them comes. What remains on the disk depends on the fault: crash of the process, power loss, disk
-replaced, or clean shutdown.
+`apply` carries out any fault at once, except `On`, which waits for certain requests. What remains
+on the disk depends on the fault.
 
 Source: docs/kafka-rules.md B9.
 """
@@ -30,7 +28,7 @@ from reference_impl.simulation.world import World
 
 
 class Machines(World):
-    """A simulated cluster with the brokers 1 to `brokers`, each on a machine with its own disk."""
+    """Brokers 1 to `brokers`, each on a machine with its own disk."""
 
     def __init__(self, seed: int, conditions: Conditions, brokers: int, like: BrokerConfig) -> None:
         super().__init__(seed, conditions)
@@ -50,7 +48,6 @@ class Machines(World):
         return frozenset((link.source, link.target) for link in self._network.split)
 
     def apply(self, fault: Fault) -> None:
-        """Carries out the fault at once, or stores an `On` fault until a matching request comes."""
         match fault:
             case faults.Crash(broker):
                 self.crash(broker)
@@ -84,11 +81,7 @@ class Machines(World):
                 self.drop_responses(client, count)
 
     def crash(self, broker: BrokerId) -> None:
-        """Kills the process of the broker.
-
-        Nothing happens if the broker is down, or if `broker` is NO_BROKER (a partition has no
-        leader).
-        """
+        """Does nothing if the broker is down or NO_BROKER."""
         if broker not in self.broker_ids:
             return
         node = self._nodes.pop(NodeId(broker), None)
@@ -104,10 +97,9 @@ class Machines(World):
             self._scheduler.schedule(self.now_ms, (node, self._lives.get(node, 0), shut_down))
 
     def lose_power(self, broker: BrokerId, kept_percent: int = 0, *, garbled: bool = False) -> None:
-        """Kills the machine of the broker; only `kept_percent` of the unflushed bytes remain.
+        """Keeps only `kept_percent` of the unflushed bytes, the last ones corrupted if `garbled`.
 
-        If `garbled`, the last remaining bytes are corrupted. Nothing happens if `broker` is
-        NO_BROKER, which stands for the leader of a partition without a leader.
+        Does nothing for NO_BROKER.
         """
         if broker not in self.broker_ids:
             return
@@ -130,9 +122,8 @@ class Machines(World):
     def reassign(
         self, topic_partition: TopicPartition, replicas: tuple[BrokerId, ...] | None
     ) -> None:
-        """Requests a reassignment from the controller, or a cancellation if `replicas` is None.
-
-        The controller may reject the request.
+        """Requests a reassignment, or a cancellation if `replicas` is None; the controller may
+        reject it.
         """
         request = AlterReassignment(topic_partition=topic_partition, replicas=replicas)
         self._deliver_now(CONTROLLER, RequestReceived(FIRST_CLIENT, 0, request))

@@ -1,13 +1,12 @@
 """The simulated network: one link for each direction between two nodes.
 
-By default, messages on a link arrive in order, as on TCP. Faults delay, lose or duplicate messages;
-a network partition loses all messages of a link. A message may also overtake earlier ones, as if a
-client had sent it on a newer connection. A lost request and a lost response are separate faults,
-which a client cannot distinguish.
+By default, messages on a link arrive in order, as on TCP. Faults delay, lose, duplicate or reorder
+messages; a network partition loses all messages of a link. A lost request and a lost response are
+separate faults.
 
 Simplified: a lost message does not affect later messages, whereas TCP would close the connection.
-Links to and from the controller neither duplicate nor reorder messages, because the protocol of the
-controller relies on one request at a time.
+Links to and from the controller neither duplicate nor reorder messages, because its protocol relies
+on one request at a time.
 """
 
 from __future__ import annotations
@@ -21,17 +20,14 @@ from reference_impl.simulation.scheduler import Due
 
 
 class Link(NamedTuple):
-    """One direction of the connection between two nodes."""
-
     source: NodeId
     target: NodeId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """The delays of messages on all links, and the percentage of messages that each fault hits.
-
-    A message may be lost, doubled, or overtaken by later messages.
+    """The delays of messages on all links, and the percentage of messages that are lost, doubled or
+    overtaken.
     """
 
     delay_ms: int = 1
@@ -46,7 +42,7 @@ CALM: Final = Conditions()
 
 @dataclass(slots=True)
 class Network:
-    """The links and their faults; `coins` is a random generator for the network alone."""
+    """`coins` is a random generator for the network alone."""
 
     coins: Random
     conditions: Conditions = CALM
@@ -55,14 +51,14 @@ class Network:
     last_due: dict[Link, Due] = field(default_factory=dict[Link, Due])
 
     def overtakes(self, link: Link) -> bool:
-        """Returns True if the next message on the link may arrive before earlier messages."""
+        """True if the next message on the link may arrive before earlier messages."""
         overtaking = self.conditions.overtaking
         if not overtaking or CONTROLLER in link:
             return False
         return self.coins.randrange(100) < overtaking
 
     def delays_ms(self, link: Link, *, is_response: bool) -> tuple[int, ...]:
-        """Returns one delay in ms for each copy of a message; empty if the message is lost."""
+        """One delay in ms for each copy of a message; empty if the message is lost."""
         if link in self.split:
             return ()
         if is_response and self.responses_to_drop.get(link.target, 0) > 0:

@@ -1,12 +1,10 @@
 """A simulated producer: numbers its records, keeps up to five requests in flight, and retries.
 
-Each value is one batch of one record, with the same sequence number in all retries. While a batch
-waits for its retry, no new batch is sent, so retries do not reorder the log. In the history each
-request in flight is a process of its own.
+Each value is one batch of one record, with the same sequence number in all retries. No new batch is
+sent while one waits for its retry. In the history each request in flight is a process of its own.
 
-The outcome of a send is `ok` with the record's offset, `fail` if the record was certainly not
-written, otherwise `info`. With retries, a send ends with its acknowledgement, or with an error
-after which the producer sends nothing more.
+A send is `ok` with the record's offset, `fail` if the record was certainly not written, otherwise
+`info`.
 
 Source: KIP-98; docs/kafka-rules.md C7; the Java client's Sender.
 Simplified: no batching and no delivery timeout; the first batch must be acknowledged before others
@@ -61,9 +59,8 @@ PROCESSES_PER_CLIENT: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerConfig:
-    """The settings of a producer.
-
-    Raises ValueError if `max_in_flight` is above 5, the number of batches that a broker remembers.
+    """Raises ValueError if `max_in_flight` is above 5, the number of batches that a broker
+    remembers.
     """
 
     acks: int = ACKS_ALL
@@ -95,7 +92,7 @@ class Unacknowledged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Producer:
-    """The state of a producer session on one topic partition."""
+    """A producer session on one topic partition."""
 
     client_id: NodeId
     first_process: int
@@ -175,10 +172,8 @@ class Producer:
         return producer, tuple(effects)
 
     def _next_to_send(self, now_ns: int) -> int | None:
-        """Returns the index of the batch to send now; None if no batch may be sent.
-
-        The result is an index in `begun`, the list of unacknowledged batches. For a new batch, the
-        result is the length of this list.
+        """The index in `begun` of the batch to send now, the length of `begun` for a new batch, or
+        None.
         """
         lacks_id = self.config.idempotent and self.producer_id == NO_PRODUCER_ID
         if self.over is not None or lacks_id or self.leadership.leader == NO_BROKER:

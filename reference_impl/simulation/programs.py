@@ -5,7 +5,7 @@ A program yields what it waits for, and goes on when this has happened:
     answer = yield Call(to, request)     the response, or None if the call has timed out
     yield Pause(25)                      25 ms of virtual time have passed
 
-The code of an application is short:
+For example:
 
     def at_least_once(app: Application) -> Program:
         while True:
@@ -13,9 +13,8 @@ The code of an application is short:
             process(records)
             yield from group.commit(reader.position)
 
-The code between two yields takes no time and cannot be interrupted. To make a crash possible at
-some point, a program yields a `Pause` there. The other clients of the simulation are immutable. A
-program is mutable: it cannot be copied, but the same seed gives the same run again.
+The code between two yields takes no time and cannot be interrupted; a `Pause` makes a crash
+possible. A program cannot be copied, but the same seed gives the same run again.
 
 Simplified: a program has one request open at a time.
 """
@@ -37,15 +36,13 @@ CALL_MS: Final = 300
 
 
 class Call(NamedTuple):
-    """A request that a client program sends to a node, and how long it waits for the response."""
-
     to: NodeId
     request: Request
     timeout_ms: int = CALL_MS
 
 
 class Pause(NamedTuple):
-    """A wait for some virtual time, without a request."""
+    """A wait in virtual time, without a request."""
 
     for_ms: int
 
@@ -59,9 +56,8 @@ ProgramFactory = Callable[["Application"], Program]
 
 @dataclass(slots=True, kw_only=True)
 class Application:
-    """The identity and the clock of a program, and the recorder of its operations.
-
-    An operation is open from `begin` to `end`. Only one operation is open at a time.
+    """The identity and the clock of a program, and the recorder of its operations, one at a time
+    between `begin` and `end`.
     """
 
     client_id: NodeId
@@ -77,7 +73,7 @@ class Application:
         return self.now_ns // NS_PER_MS
 
     def become_new_process(self) -> None:
-        """Records the next operations as operations of a new process."""
+        """The next operations are recorded as those of a new process."""
         self._newest = max(self._newest, self.process) + 1
         self.process = self._newest
 
@@ -89,9 +85,8 @@ class Application:
         group: str | None = None,
         isolation: Isolation | None = None,
     ) -> None:
-        """Begins an operation of the history.
-
-        `did` has the micro-operations known so far. `end` may add others, or replace all of them.
+        """Begins an operation of the history; `end` may add to the micro-operations in `did`, or
+        replace them.
         """
         assert self.open is None, f"{self.open} is open"
         self.now_ns += 1
@@ -125,9 +120,8 @@ class Application:
         error: str | None = None,
         instead: bool = False,
     ) -> None:
-        """Ends the open operation, which `begin` began, and adds the micro-operations `did` to it.
-
-        If `instead` is true, `did` replaces the earlier micro-operations.
+        """Ends the open operation; `did` is added to its micro-operations, or with `instead`
+        replaces them.
         """
         assert self.open is not None
         self.now_ns += 1

@@ -1,8 +1,6 @@
 """A simulated program's reader of a topic partition, with a position and an isolation level.
 
-A read_committed fetch ends at the last stable offset, and its response lists the aborted
-transactions. The reader drops the records of these transactions, and all markers. A poll with
-records is recorded as an operation of the history; an empty poll is not recorded.
+Only a poll with records is recorded in the history.
 
 Source: KIP-98, "Reading transactional messages"; docs/kafka-rules.md A2, A7.
 Simplified: a reader has one topic partition; its fetches carry no leader epoch (KIP-320).
@@ -35,8 +33,6 @@ WAIT_MS: Final = 50
 
 @dataclass(slots=True, kw_only=True)
 class Reader:
-    """A reader of one topic partition, with its position."""
-
     app: Application
     brokers: BrokerClient
     topic_partition: TopicPartition
@@ -45,10 +41,7 @@ class Reader:
     position: Offset = Offset(0)  # noqa: RUF009 - an int by another name
 
     def poll(self) -> Steps[tuple[Poll, ...]]:
-        """Returns the records from the position on, and moves the position past them.
-
-        Returns an empty tuple after an error.
-        """
+        """The next records; () after an error."""
         self.app.begin("poll", group=self.group, isolation=self.isolation)
         answer = yield from self._fetch()
         polled = self._visible_records(answer)
@@ -67,7 +60,7 @@ class Reader:
         return polled
 
     def poll_in_transaction(self) -> Steps[tuple[Poll, ...]]:
-        """Returns the records from the reader's position on; no records after an error.
+        """The next records; () after an error.
 
         In the history, the poll is part of the transaction in progress.
         """
@@ -101,7 +94,7 @@ class Reader:
         return self.position
 
     def end_offset(self) -> Steps[Offset]:
-        """Returns the end offset for the reader's isolation level; -1 after an error."""
+        """The end offset for the reader's isolation level; -1 after an error."""
         self.app.begin("end_offset", isolation=self.isolation)
         request = ListOffsets(
             topic_partition=self.topic_partition,

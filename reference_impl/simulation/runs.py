@@ -1,9 +1,8 @@
 """Runs as data: a scenario describes a workload with faults, and a run is its result.
 
-Equal scenarios give the same run, byte for byte. A run begins with faults. In *safety* mode all
-faults then end. In *liveness* mode they end only for a set of brokers that can serve all topic
-partitions. It is as small as possible, and the other brokers stay down. If the cluster does not
-recover within `recovery_ms`, `NoProgress` is raised. After the recovery the log is read.
+Equal scenarios give the same run, byte for byte. After the faults, *safety* mode ends all of them;
+*liveness* mode ends them only for a smallest set of brokers that can serve all topic partitions.
+Then the cluster must recover within `recovery_ms`, and the log is read.
 
 Source: TigerBeetle's simulator (safety and liveness modes).
 """
@@ -89,10 +88,7 @@ def _peers(broker: BrokerId) -> tuple[NodeId, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """The description of a simulated run: a workload, faults, and a cluster.
-
-    Each producer sends at a fixed interval.
-    """
+    """A workload, faults, and a cluster; each producer sends at a fixed interval."""
 
     seed: int = 0
     brokers: int = 3
@@ -116,7 +112,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The result of a scenario: the history, the log of `orders-0`, the trace and counters."""
+    """The history, the log of `orders-0`, the trace and counters."""
 
     history: History  # of all clients, and of the final readers of the whole logs
     log: tuple[tuple[Offset, str], ...]  # as read from the beginning after recovery
@@ -126,7 +122,7 @@ class Run:
 
 
 def run(scenario: Scenario) -> Run:
-    """Returns the run of the scenario; raises NoProgress if the cluster does not recover."""
+    """Raises NoProgress if the cluster does not recover."""
     cluster = Cluster(
         seed=scenario.seed,
         brokers=scenario.brokers,
@@ -176,9 +172,9 @@ def draw_faults(
     every_ms: int,
     kinds: tuple[Kind, ...] = PROCESSES,
 ) -> Plan:
-    """Returns a random plan of faults, one after the other, so that at most one broker is down.
+    """A random plan in which at most one broker is down; a fault begins about every `every_ms`.
 
-    A fault begins about every `every_ms`. Equal seeds give equal plans.
+    Equal seeds give equal plans.
     """
     coins = Random(f"faults {seed}")
     plan: list[At] = []
@@ -191,9 +187,8 @@ def draw_faults(
 
 
 def draw_core(seed: int, cluster: Cluster) -> tuple[BrokerId, ...]:
-    """Returns one of the smallest sets of brokers that can serve all partitions.
-
-    The seed decides which one.
+    """One of the smallest sets of brokers that can serve all partitions; the seed decides which
+    one.
     """
     coins = Random(f"core {seed}")
     for size in range(1, len(cluster.broker_ids)):

@@ -1,7 +1,7 @@
 """The scheduler of simulated events: the earliest comes next; a seeded random number breaks ties.
 
-Equal seeds give equal orders. The heap compares times, random numbers and sequence numbers, never
-the content of an event, and no code here iterates over a set.
+Equal seeds give equal orders. The heap never compares the content of an event, and no code here
+iterates over a set.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ class Scheduler(Generic[Event]):
     _scheduled: int = 0
 
     def schedule(self, at_ms: int, event: Event, *, after: Due | None = None) -> Due:
-        """Schedules the event at `at_ms`, or at the present time if `at_ms` is past.
+        """Schedules the event at `at_ms`, or now if that is past, and after the event `after`.
 
-        Returns the event's position in the order of all events. If `after` is the position of
-        another event, the new event comes after this other event.
+        Returns its position in the order of all events.
         """
         due = Due(max(at_ms, self.now_ms), self.coins.getrandbits(16), self._scheduled)
         if after is not None and due < after:
@@ -45,9 +44,8 @@ class Scheduler(Generic[Event]):
         return due
 
     def next_before(self, end_ms: int) -> Event | None:
-        """Returns the next event that is due by `end_ms`, and advances the clock to it.
-
-        If there is none, advances the clock to `end_ms` and returns None.
+        """The next event that is due by `end_ms`, or None; advances the clock to it, or to
+        `end_ms`.
         """
         if not self._heap or self._heap[0][0].at_ms > end_ms:
             self.now_ms = max(self.now_ms, end_ms)

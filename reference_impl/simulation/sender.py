@@ -1,7 +1,7 @@
 """The producer of a simulated program: it sends one record at a time, and may be idempotent.
 
-A retry keeps the sequence number. The outcome of a send is `ok` with an offset, `fail` if the
-record was certainly not written, otherwise `info`.
+A retry keeps the sequence number. A send is `ok` with an offset, `fail` if the record was certainly
+not written, otherwise `info`.
 
 Source: KIP-98; docs/kafka-rules.md C7.
 Simplified: one record is in flight at a time; `reference_impl.simulation.producer` has up to five.
@@ -34,7 +34,7 @@ REPLICATION_MS: Final = 200
 
 @dataclass(slots=True, kw_only=True)
 class Sender:
-    """A simulated producer without transactions, with one producer id for all its sends."""
+    """A producer without transactions, with one producer id for all its sends."""
 
     app: Application
     brokers: BrokerClient
@@ -46,7 +46,7 @@ class Sender:
     _sequences: dict[TopicPartition, int] = field(default_factory=dict[TopicPartition, int])
 
     def send(self, topic_partition: TopicPartition, value: str) -> Steps[Offset | None]:
-        """Sends a record and returns its offset, or None if no acknowledgement arrives."""
+        """The record's offset, or None if no acknowledgement arrives."""
         if self.idempotent and self.producer_id == NO_PRODUCER_ID:
             yield from self._init_producer_id()
         key = str(topic_partition)

@@ -1,8 +1,6 @@
 """A simulated program's subscription: it polls the partitions that its group assigns to it.
 
-After each rebalance the member continues at the committed offsets: records that were processed but
-not committed are read again. The program decides whether and when to commit; `commit_due` commits
-at an interval, as clients with enable.auto.commit do.
+The program commits; `commit_due` does so at an interval, as with enable.auto.commit.
 
 Source: the Java client's KafkaConsumer; docs/kafka-rules.md E1.
 Simplified: a subscription has only one topic.
@@ -50,34 +48,29 @@ class Subscription:
         return {place: reader.position for place, reader in self.readers.items()}
 
     def poll(self) -> Steps[tuple[Poll, ...]]:
-        """Returns some records of the owned partitions in log order.
-
-        First sends a heartbeat or joins again, if needed.
+        """Some records of the owned partitions in log order, after a heartbeat or a new join if
+        needed.
         """
         yield from self.ensure_membership()
         return (yield from self.read())
 
     def read(self) -> Steps[tuple[Poll, ...]]:
-        """Returns some records of the owned partitions; sends no heartbeat."""
+        """Some records of the owned partitions; sends no heartbeat."""
         return (yield from self._read(Reader.poll))
 
     def poll_in_transaction(self) -> Steps[tuple[Poll, ...]]:
-        """Returns some records of the owned partitions; sends no heartbeat.
-
-        In the history the poll is part of the operation in progress, a transaction.
-        """
+        """As `read`; in the history the poll is part of the transaction in progress."""
         return (yield from self._read(Reader.poll_in_transaction))
 
     def ensure_membership(self) -> Steps[None]:
-        """Sends a heartbeat if one is due; the member joins the group again if necessary.
-
-        After the member has joined again, the subscription continues at the committed offsets.
+        """Sends a heartbeat if one is due; a member that joins again continues at the committed
+        offsets.
         """
         if not (yield from self.member.ensure_membership()):
             yield from self.resume()
 
     def commit(self) -> Steps[bool]:
-        """Commits the positions if they have changed; returns False if the group rejects them."""
+        """Commits the positions if they have changed; False if the group rejects them."""
         self._committed_ms = self.app.now_ms
         positions = self.positions
         if positions == self._committed:

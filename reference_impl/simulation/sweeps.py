@@ -1,11 +1,10 @@
 """Sweeps as data: a workload, a network, and the kinds of faults in its runs.
 
-A sweep has one run for each seed, and the seed decides which faults happen when. The kinds of
-faults are those under which Kafka keeps its guarantees.
+A sweep has one run for each seed, with faults under which Kafka keeps its guarantees.
 
-Simplified: one host at a time loses its power or its disk. The next host loses power or disk only
-when the replicas of the first host are in the ISR again. Otherwise all replicas of a record might
-lose the record before they flush it. Kafka does not protect such a record.
+Simplified: the next host loses its power or its disk only when the replicas of the first one are in
+the ISR again. Otherwise all replicas of a record might lose it before a flush, which Kafka does not
+prevent.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ ROUGH: Final = Conditions(jitter_ms=15, loss=3, doubling=5, overtaking=5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """A kind of simulated run: a workload, a network and kinds of faults. Only the seed varies."""
+    """A workload, a network and kinds of faults, without a seed."""
 
     name: str
     says: str
@@ -124,7 +123,7 @@ SWEEPS: Final[Mapping[str, Sweep]] = {
 
 
 def sweep_named(name: str) -> Sweep:
-    """Returns the sweep with this name; raises UnknownName, which lists the nearest names."""
+    """Raises UnknownName, which lists the nearest names."""
     if name not in SWEEPS:
         raise UnknownName("sweep", name, SWEEPS)
     return SWEEPS[name]

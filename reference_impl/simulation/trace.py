@@ -1,9 +1,9 @@
 """A trace: all events of a run in order, each with its node's state after the event.
 
-States are immutable values, so the trace stores only a reference to each state. The text of a trace
-is generated only on request. Each event is one line, a JSON object with the fields `seq`, `at_ms`,
-`node`, `action` and `args`. An event of a broker also has `post`, the state of its replicas. Equal
-seeds give equal bytes, independent of Python's hash seed.
+States are immutable, so the trace stores only references, and text is generated only on request.
+Each event is a JSON object on one line, with `seq`, `at_ms`, `node`, `action` and `args`; of a
+broker also `post`, the state of its replicas. Equal seeds give equal bytes, independent of Python's
+hash seed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
 class Traced(NamedTuple):
-    """An event: an input of a node, or a fault; `after` is the state of the node after it."""
+    """An input of a node, or a fault; `after` is the state of the node after it."""
 
     at_ms: int
     node: NodeId
@@ -58,7 +58,7 @@ class Trace:
             yield json.dumps(line, separators=(",", ":"))
 
     def digest(self) -> str:
-        """Returns the SHA-256 hash of all lines; equal runs have equal hashes."""
+        """The SHA-256 hash of all lines; equal runs have equal hashes."""
         digest = hashlib.sha256()
         for line in self.lines():
             digest.update(line.encode() + b"\n")
@@ -66,7 +66,7 @@ class Trace:
 
 
 def described(event: Input | Fault | str) -> tuple[str, Json]:
-    """Returns the name of an event, such as `Produce`, and its fields as a JSON object."""
+    """The name of an event, such as `Produce`, and its fields as a JSON object."""
     match event:
         case str():
             return event, None

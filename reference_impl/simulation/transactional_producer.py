@@ -6,14 +6,12 @@
            |                        only abort is possible     v
            +--------------------------------------------- over: create another producer
 
-A producer has transaction version V1 or V2. In V1, it adds each topic partition at the transaction
-coordinator before it sends records. The producer epoch changes only after an abort that an error
-forced. In V2 (KIP-890), the leaders add the partitions. The response to each EndTxn has the next
-epoch.
+In V1, a producer adds each topic partition at the coordinator before it sends records, and its
+epoch changes only after an abort that an error forced. In V2 (KIP-890), the leaders add the
+partitions, and each EndTxn response has the next epoch.
 
-A transaction is one operation `txn` of the history. Its outcome is `ok` if it committed, `fail` if
-it certainly did not commit, and `info` if this is unknown. Each new producer is a new process,
-recorded by an operation `init_producer`.
+A transaction is one operation `txn` of the history: `ok` if it committed, `fail` if it certainly
+did not, otherwise `info`. Each new producer is a new process, recorded by `init_producer`.
 
 Source: KIP-98, KIP-360, KIP-588, KIP-890; docs/kafka-rules.md D1 to D4, D8, D10; the Java client's
 TransactionManager.
@@ -89,9 +87,8 @@ class TransactionalProducer:
     _acknowledged: dict[Sent, Sent] = field(default_factory=dict[Sent, Sent])
 
     def init_transactions(self) -> Steps[bool]:
-        """Makes this producer the newest instance of its transactional id; returns False on error.
-
-        The coordinator aborts the open transaction of an older instance first.
+        """Makes this producer the newest instance, which aborts an older one's transaction; False
+        on error.
         """
         self.app.become_new_process()
         self._process = self.app.process
@@ -113,7 +110,7 @@ class TransactionalProducer:
         )
 
     def send(self, topic_partition: TopicPartition, value: str) -> Steps[Offset | None]:
-        """Sends a record and returns its offset; None after an error, which forces an abort."""
+        """The record's offset; None after an error, which forces an abort."""
         if self._is_stopped():
             return None
         sent = Sent(str(topic_partition), value)
@@ -147,10 +144,7 @@ class TransactionalProducer:
         generation: int = NO_GENERATION,
         member_id: str = NO_MEMBER,
     ) -> Steps[bool]:
-        """Adds the group's offsets to the transaction.
-
-        Returns False after an error; the transaction can then only be aborted.
-        """
+        """False after an error, which forces an abort."""
         # Without a member id, as before KIP-447, the group does not check its generation.
         if self._is_stopped():
             return False
@@ -188,7 +182,7 @@ class TransactionalProducer:
         return not self._is_stopped()
 
     def commit(self) -> Steps[Outcome]:
-        """Commits the transaction, or aborts it after an error; returns the outcome."""
+        """Commits the transaction, or aborts it after an error."""
         if self._is_stopped():
             return (yield from self.abort())
         if not self._coordinator_may_know:
@@ -205,10 +199,7 @@ class TransactionalProducer:
         return self._ended("fail" if is_refusal else "info", error)
 
     def abort(self) -> Steps[Outcome]:
-        """Aborts the transaction and returns the outcome, `fail` or `info`.
-
-        The outcome is `info` if an earlier commit request may still take effect.
-        """
+        """The outcome is `fail`, or `info` if an earlier commit request may still take effect."""
         assert self.app.open is not None
         commit_was_requested = self.app.open.end_asked_ns is not None
         failed = self.failed
@@ -257,7 +248,7 @@ class TransactionalProducer:
     def _end(self, result: TxnResult) -> Steps[tuple[ErrorCode, bool]]:
         """Sends EndTxn until it succeeds or a retry is useless.
 
-        Returns the error of the last attempt, and whether EndTxn was sent only once.
+        Returns the last error, and whether EndTxn was sent only once.
         """
         request = EndTxn(
             transactional_id=self.transactional_id,

@@ -1,8 +1,6 @@
-"""The applications of a simulation: transactions, a consume-produce pipeline, and readers.
+"""The applications of a sweep's runs: transactions, a consume-produce pipeline, and readers.
 
-They run in every simulation of a sweep, which has one simulation for each seed. Each application is
-a program that ends at a fixed time. If its producer cannot be used any more, the program creates
-another one, as a restarted application would.
+Each ends at a fixed time, and replaces a producer that cannot be used any more.
 """
 
 from __future__ import annotations
@@ -28,11 +26,10 @@ REPLACED_EVERY: Final = 8  # transactions, on average
 
 
 def transfers(name: str, seed: int, until_ms: int) -> ProgramFactory:
-    """Returns a program that runs one transaction after another.
+    """Transactions with one record per account (a topic partition), of which a quarter abort.
 
-    Each transaction has one record per account (a topic partition). About a quarter of the
-    transactions abort. After some of them a new instance replaces the producer. Then the old
-    instance, which does not know this, runs one more transaction: a broker must refuse it.
+    After some of them a new instance replaces the producer, and the old one runs one more
+    transaction, which a broker must refuse.
     """
     coins, replacements = Random(f"transfers {name} {seed}"), Random(f"replaced {name} {seed}")
 
@@ -66,9 +63,9 @@ def transfers(name: str, seed: int, until_ms: int) -> ProgramFactory:
 
 
 def bills(name: str, until_ms: int) -> ProgramFactory:
-    """Returns a program that reads orders as a group member, and writes an invoice for each.
+    """A group member that reads orders, and writes an invoice for each.
 
-    Each transaction commits the invoices together with the read positions.
+    A transaction commits the invoices with the read positions.
     """
 
     def program(app: Application) -> Program:
@@ -102,9 +99,7 @@ def bills(name: str, until_ms: int) -> ProgramFactory:
 
 
 def reads(topic: CreateTopic, until_ms: int = 0) -> ProgramFactory:
-    """Returns a program that polls committed records until `until_ms`, then reads to the log's
-    end.
-    """
+    """Polls committed records until `until_ms`, then reads to the log's end."""
 
     def program(app: Application) -> Program:
         brokers = BrokerClient(app=app)

@@ -1,8 +1,7 @@
 """The runtime of simulated nodes: delivers messages, fires timers, and advances virtual time.
 
-The runtime fulfils the contract of `reference_impl.node.step`. Network and scheduler decide which
-messages are delivered, and when. A *life* of a node is the time between its start and its stop.
-Messages and timers of an earlier life do not reach the node.
+It fulfils the contract of `reference_impl.node.step`. Messages and timers of an earlier *life* of a
+node, from its start to its stop, do not reach the node.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ NS_PER_EVENT: Final = 100  # room for what one client does at once
 
 
 class NoProgress(Exception):
-    """The error if the cluster does not recover in time after the end of the faults."""
+    """The cluster did not recover in time after the end of the faults."""
 
 
 class World(ABC):
@@ -64,13 +63,13 @@ class World(ABC):
         return self._scheduler.now_ms
 
     def run_for(self, duration_ms: int) -> None:
-        """Advances virtual time by this duration, and handles all events that are due."""
+        """Handles all events that are due within this virtual time."""
         end_ms = self.now_ms + duration_ms
         while self._next(end_ms):
             pass
 
     def run_until(self, condition: Callable[[], bool], within_ms: int) -> bool:
-        """Advances virtual time until the condition is true; returns False at the limit."""
+        """False if the condition is not true within this virtual time."""
         end_ms = self.now_ms + within_ms
         while not condition():
             if not self._next(end_ms):

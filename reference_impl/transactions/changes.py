@@ -6,7 +6,7 @@
     EndTxn               decides the result (module `end_txn`)
     the time             aborts an overdue transaction, or expires an inactive transactional id
 
-The coordinator appends a change to its log. The change takes effect once the append is replicated.
+A change takes effect once its append to the coordinator's log is replicated.
 
 Source: TransactionCoordinator.handleInitProducerId, handleAddPartitionsToTransaction and
 endTransaction of Apache Kafka; docs/kafka-rules.md D1 to D4.
@@ -45,9 +45,8 @@ ABORT: Final = TxnResult.ABORT
 
 
 class Change(NamedTuple):
-    """A new state of a transactional id, which is being appended to the coordinator's log.
-
-    If a request caused the change, its response waits for the append.
+    """A new state of a transactional id whose append is in progress; the request that caused it
+    waits.
     """
 
     after: TransactionMetadata
@@ -56,10 +55,8 @@ class Change(NamedTuple):
     request: CoordinatorRequest | None = None
 
     def reply(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
-        """Returns the effect that sends the response to the request; () if no request waits.
-
-        An effect is an output of a node that the runtime carries out. The request is the one that
-        caused the change. If `error` is passed, the response rejects the request.
+        """The response to the request that caused the change, perhaps with an error; () if no
+        request waits.
         """
         if self.requester is None or self.request is None or self.response is None:
             return ()
@@ -73,10 +70,10 @@ def change_by_request(
     *,
     is_busy: bool,
 ) -> Change | CoordinatorResponse:
-    """Returns the change that the request causes, or a response if nothing changes.
+    """Returns the change, or a response if nothing changes.
 
-    `known` is None for an unknown transactional id. `is_busy` is true while a change of the
-    transactional id is being appended, or markers of the transactional id are being written.
+    `known` is None for an unknown transactional id; `is_busy` is true during an append or the
+    writing of markers.
     """
     match request:
         case InitProducerId():
@@ -185,9 +182,8 @@ def _end_txn(
 
 
 def change_by_time(transaction: TransactionMetadata, context: Context) -> Change | None:
-    """Returns the abort of an overdue transaction, or the expiry of an inactive transactional id.
-
-    Returns None if neither is due.
+    """The abort of an overdue transaction or the expiry of an inactive transactional id, or
+    None.
     """
     if transaction.state is TxnState.ONGOING:
         if context.now_ms - transaction.started_ms <= transaction.timeout_ms:

@@ -5,19 +5,13 @@
                                              -> prepared? send markers -> all written: a change
     timer   -> open for too long: abort; inactive for too long: expire
 
-A transactional id without an open or unfinished transaction expires after
-`transactional.id.expiration.ms` of inactivity. The next producer gets a new producer id; an old
-instance gets INVALID_PRODUCER_ID_MAPPING.
+An inactive transactional id without an unfinished transaction expires after
+`transactional.id.expiration.ms`.
 
-A transactional id is busy while one of its changes is being appended. It is also busy from the
-decision to commit or abort until all markers are written. A request for a busy id gets the error
-CONCURRENT_TRANSACTIONS, even if its producer id or epoch is wrong. There is one exception: in a V1
-EndTxn, the producer id and epoch are checked first.
+An id is busy during the append of a change, and from the decision until all markers are written. A
+busy id gets CONCURRENT_TRANSACTIONS even with a wrong producer id or epoch, except for a V1 EndTxn.
 
-The coordinator sends markers to the leaders of the transaction's topic partitions, until each
-leader has responded. A new coordinator continues the transactions that are prepared in its log.
-
-The module `changes` has the change that each request causes.
+A new coordinator continues the transactions that are prepared in its log.
 
 Source: KIP-98, KIP-360, KIP-890, KAFKA-17754, KAFKA-18660, KAFKA-19367; TransactionCoordinator,
 TransactionMetadata.pendingTransitionInProgress of Apache Kafka; docs/kafka-rules.md D1 to D7.
@@ -82,7 +76,7 @@ class TransactionCoordinator:
         log: PartitionLog,
         context: Context,
     ) -> StepResult[TransactionCoordinator]:
-        """Returns a new coordinator with the state in the log; continues prepared transactions."""
+        """Returns a coordinator with the state in the log; continues prepared transactions."""
         transactions: dict[str, TransactionMetadata] = {}
         for batch in coordinator_log.read_batches(log):
             for entry in batch.entries:
@@ -103,10 +97,7 @@ class TransactionCoordinator:
         return coordinator.on_timer(context)
 
     def resign(self) -> Effects:
-        """Returns error responses to all waiting requests, since another broker is now coordinator.
-
-        The requests' changes may still take effect.
-        """
+        """Returns errors to all waiting requests, whose changes may still take effect."""
         return tuple(
             effect
             for changes in self.changes.values()

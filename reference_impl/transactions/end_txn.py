@@ -1,17 +1,14 @@
-"""The end of a transaction: the coordinator's answer to an EndTxn request, and the markers.
+"""The end of a transaction: the coordinator's reaction to EndTxn, and the markers.
 
     EndTxn for the open transaction  -> PREPARE_COMMIT or PREPARE_ABORT
     EndTxn for the ended transaction -> a retry: the same response again
     PREPARE_* -> a marker to the leader of each topic partition, resent until the leader responds
 
-V1 and V2 are versions of the transaction protocol. An EndTxn request has a producer epoch, but no
-number of a transaction. In V1 many transactions have the same epoch, so the request does not
-identify one of them. In V2 each transaction has an epoch of its own.
+The producer epoch in EndTxn identifies the transaction in V2, but not in V1, where many
+transactions share it.
 
-In the states PREPARE_COMMIT and PREPARE_ABORT the transactional id is busy: requests get the error
-CONCURRENT_TRANSACTIONS. In V2 the coordinator checks the state before it checks the epoch. So a
-client that already uses the next epoch is not fenced while the markers of its commit are written
-(KAFKA-18464).
+In V2, CONCURRENT_TRANSACTIONS is checked before the epoch, so a client that already uses the next
+epoch is not fenced while its markers are written (KAFKA-18464).
 
 Source: KIP-98, KIP-890, KAFKA-17754, KAFKA-18464; TransactionCoordinator.endTransaction and
 TransactionCoordinator.endTransactionWithTV1 of Apache Kafka; docs/kafka-rules.md D4, D5.
@@ -41,7 +38,7 @@ COMMIT, ABORT = TxnResult.COMMIT, TxnResult.ABORT
 
 
 class EndDecision(Enum):
-    """The reaction of the coordinator to a valid EndTxn request."""
+    """The reaction to a valid EndTxn request."""
 
     PREPARE = "the transaction moves to PREPARE_COMMIT or PREPARE_ABORT"
     ALREADY_COMPLETE = "a retry: the transaction has already ended with this result"
@@ -83,7 +80,7 @@ _NEVER: Final = MarkerAttempt(None, -1)
 def end_decision(
     known: TransactionMetadata, request: EndTxn, bugs: Bugs, *, is_busy: bool
 ) -> EndDecision | ErrorCode:
-    """Returns the coordinator's reaction to the EndTxn request, or the error that rejects it.
+    """The reaction to EndTxn, or the error that rejects it.
 
     `is_busy` is true during an append or the writing of markers.
     """
@@ -129,7 +126,7 @@ def end_response(transaction: TransactionMetadata, request: EndTxn) -> EndedTxn:
 
 
 def pending_markers(transaction: TransactionMetadata, context: Context) -> Markers:
-    """Returns an unsent marker for each topic partition of a prepared transaction."""
+    """An unsent marker for each topic partition of a prepared transaction."""
     places = transaction.topic_partitions
     if Bug.MARKER_ON_ONE_PARTITION in context.bugs:
         places = places[:1]
@@ -144,9 +141,9 @@ def send_markers(
     *,
     again: bool,
 ) -> StepResult[Markers]:
-    """Sends the markers that were never sent; returns all markers that are not yet written.
+    """Sends the markers that were never sent, with `again` also rejected and lost ones.
 
-    If `again` is true, rejected and lost markers are sent again too.
+    Returns all markers that are not yet written.
     """
     effects: list[Send] = []
     left: dict[TopicPartition, MarkerAttempt] = {}

@@ -9,16 +9,15 @@
     Empty, Complete* --------------------------------> Dead
                       transactional.id.expiration.ms
 
-A state Prepare* in `__transaction_state` decides the result for every later coordinator. Complete*
-means that each topic partition has its marker.
+Prepare* in the log decides the result for every later coordinator.
 
 The producer epoch increases with each new instance of a transactional id, and with KIP-890 also
 with each transaction. After `LAST_EPOCH` the coordinator assigns another producer id.
 
 Source: KIP-98, KIP-360, KIP-890; docs/kafka-rules.md D1 to D7.
-Simplified: the record has a field for the previous producer epoch. Kafka's record lacks this field,
-so a new coordinator of Kafka does not know this epoch. The state PrepareEpochFence is missing,
-because Kafka never stores it. Instead, an append of PrepareAbort is pending.
+Simplified: the record has a field for the previous producer epoch; Kafka's has none, so a new
+coordinator of Kafka does not know it. PrepareEpochFence, which Kafka never stores, is missing; an
+append of PrepareAbort is pending instead.
 """
 
 from __future__ import annotations
@@ -39,8 +38,6 @@ LAST_EPOCH: Final = ProducerEpoch(32_766)  # 32767 occurs in markers only
 
 
 class TxnState(Enum):
-    """The states of a transactional id's newest transaction."""
-
     EMPTY = "Empty"
     ONGOING = "Ongoing"
     PREPARE_COMMIT = "PrepareCommit"
@@ -83,7 +80,7 @@ RESULTS: Final[Mapping[TxnState, TxnResult]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionMetadata:
-    """The metadata of a transactional id: its producer and its newest transaction."""
+    """The producer and the newest transaction of a transactional id."""
 
     transactional_id: str
     producer_id: ProducerId
@@ -104,9 +101,8 @@ class TransactionMetadata:
         return self.state in PREPARED.values()
 
     def moved(self, state: TxnState, **changes: Any) -> TransactionMetadata:
-        """Returns the metadata with the state `state` and the other `changes`.
-
-        Raises ValueError if the state machine does not allow the transition to `state`.
+        """Returns the metadata in another state; raises ValueError if the state machine does not
+        allow the transition.
 
         Kafka: TransactionMetadata.prepareTransitionTo.
         """
@@ -129,10 +125,9 @@ class TransactionMetadata:
     def prepared(
         self, result: TxnResult, version: TransactionVersion, new_id: ProducerId
     ) -> TransactionMetadata:
-        """Returns the metadata in state PREPARE_COMMIT for a commit, PREPARE_ABORT for an abort.
+        """Returns the metadata after the decision, in V2 with the next producer epoch.
 
-        With transaction version 2, the producer epoch increases by 1. If the epochs of the producer
-        id are used up, the next transaction gets the producer id `new_id`.
+        `new_id` is the next producer id, if the epochs are used up.
         """
         prepared = self.moved(
             PREPARED[result],
@@ -150,7 +145,6 @@ class TransactionMetadata:
         )
 
     def completed(self) -> TransactionMetadata:
-        """Returns the metadata after all markers are written."""
         done = self.moved(COMPLETED[RESULTS[self.state]], topic_partitions=(), started_ms=-1)
         if self.next_producer_id == NO_PRODUCER_ID:
             return done

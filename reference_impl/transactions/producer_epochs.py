@@ -1,9 +1,7 @@
 """The producer epochs of a transactional id: which producer may continue, and with which epoch.
 
-An instance is one producer process that uses the transactional id. Each new instance gets the next
-epoch, which fences all earlier instances. An instance may also request a new epoch to continue
-after an error. This request has the instance's producer id and epoch (KIP-360), and is rejected if
-a newer instance exists.
+After an error, an instance may request a new epoch with its producer id and epoch (KIP-360), unless
+a newer one exists.
 
 Source: KIP-98, KIP-360; TransactionCoordinator.prepareInitProducerIdTransit of Apache Kafka;
 docs/kafka-rules.md D1.
@@ -19,7 +17,7 @@ from reference_impl.transactions.metadata import LAST_EPOCH, TransactionMetadata
 
 
 def is_newest_instance(known: TransactionMetadata, request: InitProducerId) -> bool:
-    """Returns False if the request comes from an older instance of the producer, else True."""
+    """False if the request comes from an older instance of the producer."""
     # A new instance has no producer id; before the first epoch any request is accepted.
     if request.producer_id == NO_PRODUCER_ID or known.producer_epoch == NO_PRODUCER_EPOCH:
         return True
@@ -33,13 +31,11 @@ def is_newest_instance(known: TransactionMetadata, request: InitProducerId) -> b
 def next_instance(
     known: TransactionMetadata, request: InitProducerId, context: Context
 ) -> TransactionMetadata | None:
-    """Returns the metadata for the next producer instance, or None if the request is fenced.
+    """Returns the metadata for the next instance, or None if the request is fenced; a retry gets
+    the present epoch.
 
-    The instance gets the next producer epoch, or a new producer id if the epochs are used up. A
-    retry gets the present epoch again. The new state is always Empty, so the instance cannot end an
-    earlier transaction.
-
-    Kafka: TransactionMetadata.prepareIncrementProducerEpoch and prepareProducerIdRotation.
+    The state is always Empty, so the instance cannot end an earlier transaction. Kafka:
+    TransactionMetadata.prepareIncrementProducerEpoch and prepareProducerIdRotation.
     """
     requested, current = request.producer_epoch, known.producer_epoch
     if Bug.ZOMBIE_NOT_FENCED in context.bugs and current != NO_PRODUCER_EPOCH:
