@@ -7,12 +7,11 @@
                                                refused if the credentials are wrong
     AUTHENTICATED           any                AUTHENTICATED
 
-If a session has a limited lifetime, the client must authenticate again before the session ends: in
-the stage AUTHENTICATED, SaslHandshake leads to EXCHANGE again.
+If a session has a limited lifetime, SaslHandshake leads from AUTHENTICATED to EXCHANGE again before
+it ends.
 
-A request that the table does not allow closes the connection. A refusal closes the connection too,
-after one last response, which is 100 ms late. After SaslHandshake version 0, a frame is a bare
-token without a request header.
+Any other request closes the connection. So does a refusal, after one last response, which is 100 ms
+late. After SaslHandshake version 0, a frame is a bare token without a request header.
 
 Source: SaslServerAuthenticator; KafkaChannel.maybeBeginServerReauthentication; KIP-43, KIP-152,
 KIP-255, KIP-306 (connection.failed.authentication.delay.ms), KIP-368.
@@ -49,8 +48,6 @@ _API_KEY: Final = struct.Struct(">h")
 
 
 class Stage(Enum):
-    """The stage of a connection's authentication."""
-
     BEGUN = "it has not authenticated"
     VERSIONS_KNOWN = "it has not authenticated, and has sent ApiVersions"
     EXCHANGE = "it authenticates"
@@ -67,18 +64,15 @@ ALLOWED: Final[Mapping[Stage, frozenset[Api]]] = {
 
 
 class Refused(Exception):
-    """Raised if the authentication fails for a token that the client sent without a request header.
-
-    The connection must then be closed without a response.
+    """The authentication failed for a token without a request header: the connection must be closed
+    without a response.
     """
 
 
 @dataclass(slots=True, kw_only=True)
 class Authentication:
-    """The authentication of one connection.
-
-    `failure` is the reason of a refusal, for the log. `now_ms` returns the present time, which
-    decides whether a session has ended.
+    """`failure` is the reason of a refusal, for the log; `now_ms` decides whether a session has
+    ended.
     """
 
     credentials: Credentials
@@ -95,9 +89,7 @@ class Authentication:
     _again_at_ms: int | None = None  # when it last began to authenticate again
 
     def admits(self, frame: bytes) -> bool:
-        """Returns True if the client is authenticated and the request may be served.
-
-        Otherwise the request is part of the authentication, and the caller calls `handle`.
+        """True if the client is authenticated; otherwise the caller calls `handle`.
 
         Raises MalformedFrame if the session has ended.
         """
@@ -121,10 +113,9 @@ class Authentication:
         return self.stage is Stage.EXCHANGE and self._is_bare
 
     async def handle(self, broker: ServedBroker, call: Call) -> Handled:
-        """Handles a request before the client is authenticated.
+        """A refused request closes the connection after its response.
 
-        A refused request closes the connection after its response. Raises MalformedFrame if the
-        connection must be closed without a response.
+        Raises MalformedFrame if the connection must be closed without a response.
         """
         if call.api not in ALLOWED[self.stage]:
             if self.stage is not Stage.EXCHANGE:
@@ -142,10 +133,7 @@ class Authentication:
         return await self._authenticate(call)
 
     async def take_bare_token(self, token: bytes) -> bytes:
-        """Returns the next SASL challenge, after a token that had no request header.
-
-        Raises Refused if the authentication fails.
-        """
+        """The next SASL challenge, after a token without a request header; raises Refused."""
         try:
             return self._answer(token)
         except (AuthenticationFailed, BrokenExchange) as failed:

@@ -3,8 +3,8 @@
     accepted -> TLS handshake -> SASL exchange -> requests
     a step that is not switched on is left out; a time limit covers all of them
 
-Until the last step is done, a frame has at most 512 KiB. Later frames bypass this module, unless
-clients must authenticate again when their session ends.
+Until the last step, a frame has at most 512 KiB. Later frames bypass this module, unless sessions
+have a limited lifetime.
 
 Source: SaslServerAuthenticator.authenticate (sasl.server.max.receive.size).
 Simplified: Kafka closes a connection that never authenticates after connections.max.idle.ms, ten
@@ -36,14 +36,12 @@ Handler = Callable[[ServedBroker, Call], Coroutine[Any, Any, bytes | Handled]]
 
 
 class Proceed(Protocol):
-    """Answers a frame: decodes it, and gives the request to the handler."""
-
     async def __call__(self, frame: bytes, handler: Handler = ...) -> bytes | None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The security of a cluster's listeners: its settings, users' credentials and TLS context."""
+    """The settings, credentials and TLS context of a cluster's listeners."""
 
     security: Security
     credentials: Credentials
@@ -51,9 +49,8 @@ class Gate:
 
     @classmethod
     def of(cls, security: Security) -> Gate:
-        """Returns the gate for these settings; reads the certificates and computes the credentials.
-
-        Raises BadSecurity if a file cannot be used.
+        """Reads the certificates and computes the credentials; raises BadSecurity if a file cannot
+        be used.
         """
         return cls(security, Credentials.of(security), server_context(security))
 
@@ -65,9 +62,8 @@ class Gate:
         now_ms: Callable[[], int],
         note: Callable[[Connection, str], None],
     ) -> asyncio.Protocol:
-        """Returns the asyncio protocol that gets the bytes of an accepted connection.
-
-        With TLS, this protocol is a `TlsHandshake`. Without TLS, it is the connection itself.
+        """The asyncio protocol for an accepted connection: with TLS a `TlsHandshake`, otherwise the
+        connection itself.
         """
         if self.security.protocol is NO_SECURITY.protocol:
             return connection
@@ -86,7 +82,7 @@ class Gate:
 
 
 def open_gate() -> Gate:
-    """Returns the gate of PLAINTEXT, which lets every connection pass."""
+    """The gate of PLAINTEXT, which lets every connection pass."""
     return Gate.of(NO_SECURITY)
 
 

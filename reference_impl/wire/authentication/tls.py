@@ -2,10 +2,9 @@
 
     accepted -> counted and closable -> TLS handshake -> the connection's frames
 
-asyncio's own `create_server(ssl=...)` announces a connection only after the handshake. A broker
-that used this function could neither count nor close a connection that never completes its
-handshake. So the broker accepts the connection first, and then begins the handshake with
-`start_tls`.
+asyncio's own `create_server(ssl=...)` announces a connection only after the handshake: a broker
+could neither count nor close one that never completes it. So the broker accepts first, and then
+begins the handshake with `start_tls`.
 
 Source: SslTransportLayer; Python documentation, "ssl".
 """
@@ -26,13 +25,13 @@ _NOT_TLS: Final = ("HTTP_REQUEST", "WRONG_VERSION_NUMBER", "UNKNOWN_PROTOCOL")
 
 
 class NotEncrypted(Exception):
-    """The error if the TLS handshake fails; the text is the reason."""
+    """The TLS handshake failed; the text is the reason."""
 
 
 def server_context(security: Security) -> ssl.SSLContext | None:
-    """Returns the TLS context of the brokers, None if the listeners are not encrypted.
+    """None if the listeners are not encrypted.
 
-    Raises BadSecurity if a file cannot be used; the message names its option.
+    Raises BadSecurity for an unusable file; the message names its option.
     """
     if not security.protocol.encrypts:
         return None
@@ -80,10 +79,8 @@ def _check_readable(path: Path, option: str) -> None:
 
 
 class TlsHandshake(asyncio.Protocol):
-    """An asyncio protocol that performs the TLS handshake of a connection.
-
-    After a successful handshake, the protocol calls `encrypted`, and `connection` handles all
-    further bytes. If the handshake fails, the connection ends.
+    """Performs the TLS handshake; then `connection` handles all further bytes, or the connection
+    ends.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""The client's side of the protocol: requests are written to frames, responses read from frames."""
+"""The client's side of the protocol: requests to frames, frames to responses."""

@@ -1,14 +1,7 @@
-"""Translates the requests of simulated clients to frames, and frames to their responses.
+"""Lets the clients of the simulation use any broker over TCP.
 
-With this translation, the clients of the simulation can use any broker over TCP. The table
-`DIALOGUES` has a row for each request: its API, its versions, and two functions. One function
-writes the request, the other reads the response. The versions are those in which a request contains
-topic names, not topic ids. A transactional request is also limited to the versions of its
-transaction protocol, V1 or V2.
-
-Several trials (test runs) share a cluster, so each trial puts its own prefix before the names of
-its topics, groups and transactional ids. The prefix exists only on the wire; the clients do not see
-it.
+The table `DIALOGUES` has the API, the versions and the two functions of each request. The versions
+are those with topic names, and for a transactional request those of its transaction protocol.
 
 Source: Kafka message schemas; KIP-516 (topic ids), KIP-848, KIP-890.
 Simplified: one topic partition in each request; no fetch sessions.
@@ -62,10 +55,7 @@ from reference_impl.wire.messages.apis import Api
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request that was written to the wire, with its version.
-
-    The version is needed to read the response.
-    """
+    """A written request, with the version in which its response comes."""
 
     request: Request
     api: Api
@@ -80,10 +70,7 @@ class Sent:
 def request_frame(
     request: Request, correlation: int, offered: Offered, names: Names
 ) -> tuple[bytes, Sent]:
-    """Returns the frame of a request, and the facts (`Sent`) that `response_in` needs later.
-
-    Raises NoCommonVersion if client and broker share no version of the request.
-    """
+    """The frame of a request, and what `response_in` needs later; raises NoCommonVersion."""
     dialogue = _dialogue(request)
     version = chosen_version(dialogue.api, _versions(request, dialogue.versions), offered)
     writer = Writer(dialogue.api, version)
@@ -92,9 +79,7 @@ def request_frame(
 
 
 def response_in(sent: Sent, frame: bytes, names: Names) -> Response:
-    """Returns the response that a frame contains.
-
-    Raises MalformedFrame if the frame does not follow its schema, and UnknownError for an
+    """Raises MalformedFrame if the frame does not follow its schema, and UnknownError for an
     unsupported error code.
     """
     body = response_body(sent.api, sent.version, frame)
@@ -102,7 +87,7 @@ def response_in(sent: Sent, frame: bytes, names: Names) -> Response:
 
 
 def brokers_in(sent: Sent, frame: bytes) -> dict[BrokerId, Address]:
-    """Returns the addresses of the live brokers in the response to a Metadata request."""
+    """The live brokers' addresses in a Metadata response."""
     body = response_body(sent.api, sent.version, frame)
     return {BrokerId(one.node_id): (one.host, one.port) for one in body.brokers}
 

@@ -1,9 +1,9 @@
 """The requests of a client, as pairs of functions, and the names that are used on the wire.
 
-A `Dialogue` is such a pair: one function writes a request, the other reads the response.
+A `Dialogue` has a function that writes a request, and one that reads the response.
 
-Several test runs may use one cluster. So each run puts a prefix of its own before the names of
-topics, groups and transactional ids. Only the wire has this prefix; `Names` adds and removes it.
+On the wire, each test run has its own prefix before topics, groups and transactional ids, so
+several may use one cluster (`Names`).
 """
 
 from __future__ import annotations
@@ -34,14 +34,12 @@ ALIKE: Final = {
 
 
 class UnknownError(ValueError):
-    """The error for an error code that no client of the simulation handles."""
+    """No client of the simulation handles this error code."""
 
 
 def error_code(number: int) -> ErrorCode:
-    """Returns the error with this number, or an equivalent error that clients handle in the same
-    way.
-
-    Raises UnknownError if there is no such error.
+    """The error with this number, or one that clients handle in the same way; raises UnknownError
+    without either.
     """
     if number in ALIKE:
         return ALIKE[number]
@@ -55,14 +53,11 @@ def error_code(number: int) -> ErrorCode:
 
 @dataclass(slots=True)
 class Names:
-    """Translates the names that one test run uses to the names on the wire, and back.
+    """The names of one test run, with its prefix on the wire, and the topic ids of Metadata
+    responses.
 
-    On the wire, topics, groups and transactional ids have the prefix of the run. The object also
-    stores the topic ids from Metadata responses.
-
-    A broker that creates topics by itself may give a topic too many partitions. `partitions` has
-    the number of partitions of each topic that the run uses. The clients of the run do not see
-    further partitions.
+    A broker that creates topics by itself may make too many partitions: the run sees only those in
+    `partitions`.
     """
 
     prefix: str = ""
@@ -73,20 +68,14 @@ class Names:
     auto_creates: bool = False  # Metadata requests create topics: the brokers have no CreateTopics
 
     def sent(self, name: str) -> str:
-        """Returns the name on the wire: `name` with the prefix of the test run.
-
-        Internal topics have no prefix.
-        """
+        """The name on the wire; internal topics have no prefix."""
         return name if name.startswith("__") else self.prefix + name
 
     def received(self, name: str) -> str:
         return name.removeprefix(self.prefix)
 
     def topic_of(self, topic_id: UUID | None) -> str:
-        """Returns the name of the topic with this id.
-
-        The name is empty if no Metadata response had the id.
-        """
+        """Empty if no Metadata response had the id."""
         return next((name for name, known in self.ids.items() if known == topic_id), "")
 
 
@@ -95,7 +84,7 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """A kind of request: the function that writes it, and the one that reads its response."""
+    """The functions that write a request and read its response."""
 
     api: Api
     versions: Range
@@ -120,7 +109,7 @@ def by_topic(places: Iterable[TopicPartition]) -> list[tuple[str, tuple[int, ...
 
 
 def worst_of(errors: Iterable[int]) -> ErrorCode:
-    """Returns an error that forbids a retry; else any other error; NONE if there is no error."""
+    """An error that forbids a retry; else any other error; else NONE."""
     # A response of the simulation has one error, which applies to all its topic partitions.
     found = [error for error in map(error_code, errors) if error is not ErrorCode.NONE]
     fatal = [error for error in found if error not in RETRIABLE]

@@ -1,8 +1,7 @@
 """Translates request bodies to frames and frames to response bodies, on the side of a client.
 
-A `Writer` writes requests of one version. It leaves out the fields that this version lacks. The
-client uses the highest version that both the client and the broker support. The broker's
-ApiVersions response lists the broker's versions.
+A `Writer` leaves out the fields that its version lacks. The version is the highest that client and
+broker support.
 
 Source: Kafka documentation, "Protocol Guide"; KIP-35, KIP-511.
 """
@@ -33,13 +32,11 @@ Offered = Mapping[int, Range]  # the versions that a broker offers, by API key
 
 
 class NoCommonVersion(ValueError):
-    """The error if the broker offers no version of a request that this client can write."""
+    """The broker offers no version of the request that this client can write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Writes a request in one version of its API."""
-
     api: Api
     version: int
 
@@ -48,7 +45,7 @@ class Writer:
         return kind(**{field: values[field] for field in takes if field in values})
 
     def frame(self, correlation: int, **values: Any) -> bytes:
-        """Returns the frame of the request, with its length prefix."""
+        """The frame of the request, with its length prefix."""
         name, kind = payload(self.api, self.version, EntityType.request)
         header = kind.__header_schema__
         given: dict[str, Any] = {
@@ -66,10 +63,7 @@ class Writer:
 
 
 def chosen_version(api: Api, writes: Range, offered: Offered) -> int:
-    """Returns the highest version that the client writes and the broker offers.
-
-    Raises NoCommonVersion if there is none.
-    """
+    """The highest common version; raises NoCommonVersion."""
     first, last = offered.get(api, (0, -1))
     version = min(writes[1], last)
     if version < max(writes[0], first):
@@ -81,7 +75,7 @@ def chosen_version(api: Api, writes: Range, offered: Offered) -> int:
 
 
 def correlation_of(frame: bytes) -> int:
-    """Returns the correlation id of a response frame, which has no length prefix."""
+    """The frame has no length prefix."""
     if len(frame) < _CORRELATION.size:
         raise MalformedFrame(f"a response of {len(frame)} bytes has no correlation id")
     (correlation,) = _CORRELATION.unpack_from(frame)
@@ -89,10 +83,7 @@ def correlation_of(frame: bytes) -> int:
 
 
 def response_body(api: Api, version: int, frame: bytes) -> Any:
-    """Returns the body of a response frame.
-
-    Raises MalformedFrame if the frame does not follow the schema of this version.
-    """
+    """Raises MalformedFrame if the frame does not follow the schema."""
     kind: Any = payload(api, version, EntityType.response)[1]
     try:
         _, at = entity_reader(kind.__header_schema__)(frame, 0)
@@ -103,14 +94,13 @@ def response_body(api: Api, version: int, frame: bytes) -> Any:
 
 
 def api_versions_request(correlation: int) -> bytes:
-    """Returns an ApiVersions request of version 0, which every broker understands."""
+    """An ApiVersions request of version 0, which every broker understands."""
     return Writer(Api.API_VERSIONS, 0).frame(correlation)
 
 
 def offered_versions(frame: bytes) -> Offered:
-    """Returns the lowest and the highest supported version of each API, by API key.
-
-    The frame is the response to the ApiVersions request of `api_versions_request`.
+    """The lowest and highest version of each API key, from the response to
+    `api_versions_request`.
     """
     body = response_body(Api.API_VERSIONS, 0, frame)
     return {one.api_key: (one.min_version, one.max_version) for one in body.api_keys}

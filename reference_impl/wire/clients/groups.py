@@ -1,4 +1,4 @@
-"""The client's side of group requests: functions that write them and read the responses."""
+"""The client's side of group requests (see `dialogue`)."""
 
 from __future__ import annotations
 
@@ -108,11 +108,7 @@ def fetch_offsets(request: FetchOffsets, writer: Writer, names: Names) -> Values
 
 
 def fetched_offsets(request: FetchOffsets, body: Any, names: Names) -> FetchedOffsets:
-    """Returns the offsets in an OffsetFetch response.
-
-    The offset is None for a requested topic partition without a committed offset, or without an
-    entry in the response. For an unknown group, all offsets are None.
-    """
+    """The offset is None without a commit, an entry in the response, or a group."""
     found = tuple(
         (
             TopicPartition(names.received(topic.name), one.partition_index),

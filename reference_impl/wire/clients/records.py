@@ -1,7 +1,4 @@
-"""The client's side of Produce, Fetch, ListOffsets and DeleteRecords.
-
-For each request, one function writes it and another reads its response.
-"""
+"""The client's side of Produce, Fetch, ListOffsets and DeleteRecords (see `dialogue`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The client's side of Metadata and CreateTopics.
-
-For each request, one function writes it and another reads its response.
-"""
+"""The client's side of Metadata and CreateTopics (see `dialogue`)."""
 
 from __future__ import annotations
 

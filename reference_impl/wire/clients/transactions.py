@@ -1,7 +1,4 @@
-"""The client's side of the requests of transactional producers.
-
-For each request, one function writes it and another reads its response.
-"""
+"""The client's side of the requests of transactional producers (see `dialogue`)."""
 
 from __future__ import annotations
 

@@ -3,16 +3,13 @@
     bytes -> a whole frame -> answered at once              -> the next frame
                            -> waits (a long poll, acks=all) -> the next frame when it is answered
 
-Most requests never wait. So a handler runs at once, and gets a task of its own only when it waits
+Most requests never wait, so a handler runs at once, and gets a task of its own only when it waits
 for the first time.
 
-As in Kafka, a connection handles no further frame in two cases: a request waits for its response,
-or the client does not read its responses. Meanwhile the connection reads up to 128 KiB of the next
-frames into its buffer.
+As in Kafka, a connection handles no further frame while a request waits for its response, or the
+client does not read. Meanwhile it reads up to 128 KiB of the next frames into its buffer.
 
-The connection also counts the bytes that it holds in memory: requests that are not answered, or
-only partly received, and responses that the client has not read. While the count is large, the
-connection reports it to its owner.
+It reports to its owner when it holds many bytes in memory.
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ R = TypeVar("R")
 
 
 class LastResponse(Exception):
-    """Raised by a handler: the connection sends this response, and then it is closed."""
+    """Raised by a handler: the connection sends this response, and then closes."""
 
     def __init__(self, frame: bytes) -> None:
         super().__init__("the connection is closed after its last response")
@@ -44,7 +41,7 @@ _TLS: Final = b"\x16\x03"  # a record of type handshake
 
 
 class Connection(asyncio.Protocol):
-    """One connection of a client to a broker; it calls functions that its owner supplies.
+    """A client's connection to a broker; it calls functions that its owner supplies.
 
         answer    with a request frame; returns the response frame, or None if there is no response
         begin     once, when the connection is open
@@ -98,17 +95,16 @@ class Connection(asyncio.Protocol):
         self.finish(None)
 
     def abort(self) -> None:
-        """Ends the connection at once; a request that waits for its response is cancelled."""
+        """Ends the connection at once, and cancels a request that waits."""
         if self._task is not None:
             self._task.cancel()
         self.finish(asyncio.CancelledError())
 
     def continue_over(self, transport: asyncio.Transport, early: bytes, *, is_eof: bool) -> None:
-        """Moves the connection to another transport, for example to an encrypted one after a TLS
-        handshake.
+        """Moves the connection to another transport, for example after a TLS handshake.
 
-        `early` has the bytes that the new transport has already received. `is_eof` is true if no
-        more bytes will come.
+        `early` has the bytes that the new transport has already received; `is_eof` is true if no
+        more will come.
         """
         self.transport = transport
         self._is_eof = is_eof
@@ -260,10 +256,7 @@ class Connection(asyncio.Protocol):
 
 @coroutine
 def _continued(running: Coroutine[Any, Any, R], waits_for: Any) -> Generator[Any, Any, R]:
-    """Runs a coroutine to its end, and returns its result.
-
-    The coroutine was started before, and waits for the future `waits_for`.
-    """
+    """Runs to its end a coroutine that waits for the future `waits_for`."""
     while True:
         error: BaseException | None = None
         sent: Any = None

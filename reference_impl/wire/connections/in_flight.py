@@ -1,11 +1,9 @@
 """Limits the number of client connections to a cluster, and the bytes in flight on all of them.
 
-Each connection has one request in flight, because the next frame is read after the response. The
-bytes in flight are those of large requests and responses. The bytes of a request frame count as
-they arrive. The bytes of a response count until the client has read them. If all connections
-together hold too many bytes, the connection with the oldest large request or response is closed. So
-a client that announces 100 MiB and sends them slowly does not keep others waiting. If there are too
-many connections, the least recently used one is closed.
+Bytes in flight are those of large requests as they arrive, and of large responses until the client
+has read them. Above the limit, the connection with the oldest large request or response is closed,
+so a client that sends 100 MiB slowly does not keep others waiting. If there are too many
+connections, the least recently used one is closed.
 
 Source: Processor.closeExcessConnections, Selector.lowestPriorityChannel (max.connections);
 queued.max.request.bytes, the limit above which Kafka stops reading (NetworkReceive.readFrom).
@@ -24,9 +22,7 @@ COUNTED_BYTES: Final = 64 * 1024  # smaller frames and responses do not count
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InFlightLimits:
-    """How many connections a cluster's clients may open, and how many bytes large frames may
-    take.
-    """
+    """The most connections of a cluster's clients, and the most bytes of their large frames."""
 
     connections: int = 10_000  # max.connections
     large_bytes: int = 512 * 1024 * 1024  # of frames and responses above 64 KiB
@@ -37,10 +33,7 @@ SPARE_FILES: Final = 200  # for logs, and for other work of this process
 
 
 def allow_open_files(count: int) -> None:
-    """Raises the process's soft limit of open files, so that `count` connections can be open.
-
-    If the hard limit is too low for so many connections, the soft limit becomes the hard limit.
-    """
+    """Raises the soft limit of open files for `count` connections, at most to the hard limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = (
         count + SPARE_FILES if hard == resource.RLIM_INFINITY else min(count + SPARE_FILES, hard)
@@ -51,11 +44,7 @@ def allow_open_files(count: int) -> None:
 
 @dataclass(slots=True)
 class InFlight(Generic[C]):
-    """The open connections, and how many bytes of large requests and responses they hold.
-
-    Large means more than 64 KiB. A connection holds the received bytes of a request, and the unread
-    bytes of a response.
-    """
+    """The open connections, and the bytes of requests and responses above 64 KiB that they hold."""
 
     limits: InFlightLimits = IN_FLIGHT
     # The least recently used connection first.
@@ -65,9 +54,8 @@ class InFlight(Generic[C]):
     _held: int = 0
 
     def open(self, connection: C) -> C | None:
-        """Adds a connection; returns the least recently used one if there are too many, else None.
-
-        The caller must close the returned connection.
+        """Returns the least recently used connection, which the caller must close, if there are too
+        many; else None.
         """
         self._connections[connection] = None
         if len(self._connections) <= self.limits.connections:
@@ -85,10 +73,10 @@ class InFlight(Generic[C]):
             self._connections[connection] = None
 
     def hold(self, connection: C, count: int) -> C | None:
-        """Sets how many bytes a connection holds; the caller reports 64 KiB or less as 0.
+        """Sets how many bytes a connection holds; 64 KiB or less count as 0.
 
-        If all connections together hold too many bytes, returns the connection with the oldest
-        large request or response. The caller must close this connection. Otherwise returns None.
+        If all together hold too many, returns the connection with the oldest large request or
+        response, which the caller must close; else None.
         """
         self._held += count - self._bytes.get(connection, 0)
         if count:

@@ -2,15 +2,14 @@
 
 A listener takes its port at once, but refuses connections until its broker can answer them.
 
-A listener that closes does not abandon a connection that it has just accepted. asyncio takes three
-turns of the event loop to set up a connection:
+On closing, it first stops accepting and waits for turn 2, because asyncio sets up a connection in
+three turns of the event loop:
 
     turn 1   the listening socket is readable: the loop accepts, and starts a task
     turn 2   the task makes the transport; in Python 3.11 this fails if the server is closed
     turn 3   the transport calls `connection_made`
 
-If turn 2 fails, nothing closes the accepted socket, and the client waits forever. So the listener
-first stops accepting, waits for turn 2, and then closes.
+If turn 2 fails, nothing closes the accepted socket, and the client waits forever.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Address: TypeAlias = tuple[str, int]  # host and port
 
 
 def accept(server: asyncio.Server) -> None:
-    """Accepts connections from now on; raises OSError if another process listens on the port."""
+    """Raises OSError if another process listens on the port."""
     starting = server.start_serving()
     with contextlib.suppress(StopIteration):
         starting.send(None)  # does all the work; the rest only waits for a turn of the loop
@@ -31,16 +30,13 @@ def accept(server: asyncio.Server) -> None:
 
 
 def address_of(server: asyncio.Server) -> Address:
-    """Returns the address of the server, with its real port even if it was opened with port 0."""
+    """Has the real port even if the server was opened with port 0."""
     host, port = server.sockets[0].getsockname()[:2]
     return str(host), int(port)
 
 
 async def close_listener(server: asyncio.Server) -> None:
-    """Closes the listener, and waits until each accepted connection has been set up.
-
-    A connection is set up when `connection_made` has been called.
-    """
+    """Waits until `connection_made` was called for each accepted connection."""
     loop = server.get_loop()
     for listening in server.sockets:
         loop.remove_reader(listening.fileno())  # nothing is accepted from now on

@@ -1,8 +1,8 @@
 """The HTTP server of the control port, on loopback alone.
 
-The event loop of the cluster accepts connections. For each connection, a thread reads the requests
-and writes the answers. The code that computes an answer (`routes`) runs in the event loop again. So
-a request sees the cluster between two steps, and no lock is needed.
+A thread for each connection reads the requests and writes the answers, which are computed
+(`routes`) in the cluster's event loop. So a request sees the cluster between two steps, and no lock
+is needed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WAITS_S: Final = 120.0  # for the rest of a request
 
 
 class CannotControl(InputFault):
-    """The error if the control port cannot listen."""
+    """The control port cannot listen."""
 
 
 class _Server(ThreadingHTTPServer):
@@ -79,17 +79,14 @@ class _Handler(BaseHTTPRequestHandler):
 
 @dataclass(slots=True)
 class ControlPort:
-    """The open HTTP port through which tests control a cluster."""
-
     port: int
     _server: _Server
 
     @classmethod
     def open(cls, cluster: Controlled, port: int) -> ControlPort:
-        """Opens the control port on the loopback address; 0 selects a free port.
+        """Listens on loopback, with port 0 on a free port; raises CannotControl.
 
-        Requests are answered in the running event loop. Raises CannotControl if the port cannot be
-        opened.
+        Requests are answered in the running event loop.
         """
         try:
             server = _Server((LOOPBACK, port), _Handler)

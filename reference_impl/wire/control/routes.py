@@ -12,8 +12,7 @@
     GET    /topics             the topics, with the leader of each partition
     POST   /reset              ends all faults, starts and resumes every node, clears the log
 
-Bodies and answers are JSON objects. An answer with status 400 says what is wrong (`error`) and
-where (`at`).
+Bodies and answers are JSON objects; an answer with status 400 has the fields `error` and `at`.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ Answer: TypeAlias = tuple[int, dict[str, Any]]
 
 
 class Controlled(Faulty, Protocol):
-    """The interface through which the control port reads and changes its cluster."""
+    """What the control port reads and changes."""
 
     @property
     def faults(self) -> FaultsInForce: ...
@@ -59,7 +58,7 @@ class Controlled(Faulty, Protocol):
         ...
 
     async def image(self) -> MetadataImage:
-        """Returns the newest metadata of the controller; brokers apply it a little later."""
+        """The controller's newest metadata; brokers apply it a little later."""
         ...
 
     @property
@@ -79,10 +78,7 @@ class Controlled(Faulty, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """An HTTP request to the control port.
-
-    `rest` is the part of its path after the route, such as `3` for `/faults/3`.
-    """
+    """`rest` is the part of its path after the route, such as `3` for `/faults/3`."""
 
     rest: str
     query: Mapping[str, str]
@@ -103,7 +99,6 @@ class Asked:
 
 
 async def answer(cluster: Controlled, method: str, target: str, body: bytes) -> Answer:
-    """Returns the status and the JSON object that answer an HTTP request."""
     url = urlsplit(target)
     first, _, rest = url.path.strip("/").partition("/")
     methods = {of: handler for (path, of), handler in ROUTES.items() if path == first}

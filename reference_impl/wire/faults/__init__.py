@@ -1,3 +1,1 @@
-"""The faults of a cluster: rules as data, the requests that rules select, and the effects of
-faults.
-"""
+"""Fault rules as data, the requests that they select, and the effects of faults."""

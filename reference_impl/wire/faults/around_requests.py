@@ -5,12 +5,9 @@
     after     a rule may delay the response, replace it, or lose it
     logged    the request is written to the log of requests, if there is one
 
-A rule acts at `after` if its field `applied` is true, otherwise at `before`. For example, a rule
-crashes the broker that gets a request. Without `applied`, the broker never handles the request.
-With `applied`, the broker handles and answers the request before it dies. To lose this response
-too, add a second rule: `disconnect` with `applied`.
-
-If there are no rules and no log of requests, this module is not called.
+A rule acts at `after` if its field `applied` is true, otherwise at `before`. With `applied`, a
+broker that a rule crashes handles and answers the request before it dies. A second rule,
+`disconnect` with `applied`, loses this response too.
 """
 
 from __future__ import annotations
@@ -46,8 +43,6 @@ Handle: TypeAlias = Callable[[Call], Awaitable[Handled]]
 
 @dataclass(slots=True)
 class AroundRequests:
-    """Applies the faults of a cluster to the requests of the brokers in this process."""
-
     faults: Faults
     _stopped: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -56,14 +51,12 @@ class AroundRequests:
         return self.faults.are_possible
 
     def stop(self) -> None:
-        """Closes the connections that a fault keeps open without a response.
-
-        Called when the brokers stop.
+        """Closes the connections that a fault keeps open without a response; called when the
+        brokers stop.
         """
         self._stopped.set()
 
     async def carry_out(self, broker: ServedBroker, call: Call, handle: Handle) -> Handled:
-        """Handles the request with the faults of the matching fault rules; returns its result."""
         named_call = with_session_partitions(call, broker.fetch_sessions)
         request = await self._facts(broker, named_call)
         at_ms, started_s = int(time.time() * 1000), time.monotonic()

@@ -1,10 +1,8 @@
-"""Carries out faults of a cluster: crashes, network partitions, elections, reassignments and so on.
+"""The faults of a cluster: crashes, network partitions, elections, reassignments and so on.
 
-A fault happens in one of two ways:
-
-    at once          the control port carries out the fault, and answers when it has happened; a
-                     fault that cannot happen raises BadFault
-    by a request     a client's request triggers the fault; the request does not wait for the fault
+at once          the control port carries out the fault, and answers when it has happened; a
+                 fault that cannot happen raises BadFault
+by a request     a client's request triggers the fault; the request does not wait for the fault
 """
 
 from __future__ import annotations
@@ -42,12 +40,8 @@ SPREADS_WITHIN_S: Final = 3.0  # metadata, to all brokers that run
 
 
 class Faulty(Protocol):
-    """A cluster whose brokers can die, start again and be paused."""
-
     @property
-    def brokers(self) -> tuple[BrokerId, ...]:
-        """All brokers of the cluster."""
-        ...
+    def brokers(self) -> tuple[BrokerId, ...]: ...
 
     @property
     def processes(self) -> bool:
@@ -55,7 +49,7 @@ class Faulty(Protocol):
         ...
 
     async def call_controller(self, request: Request) -> Response:
-        """Returns the controller's response; raises BadFault if the controller does not respond."""
+        """Raises BadFault if the controller does not respond."""
         ...
 
     def is_up(self, node: NodeId) -> bool: ...
@@ -84,16 +78,13 @@ class Faulty(Protocol):
 
 
 async def carry_out(cluster: Faulty, fault: OfCluster) -> None:
-    """Carries out the fault now; raises BadFault if this is impossible."""
+    """Raises BadFault if the fault is impossible now."""
     await _ACTIONS[type(fault)](cluster, fault)
 
 
 def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
-    """Returns True if the node is already in the state that the fault causes, so nothing would
-    change.
-
-    A crash or a power loss changes nothing if the node is down. A start changes nothing if the node
-    is up. For all other faults the result is False.
+    """True for a crash or power loss of a node that is down, or a start of one that is up; else
+    False.
     """
     match fault:
         case Crash(broker=broker) | LosePower(broker=broker):
@@ -105,10 +96,10 @@ def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
 
 
 def check_rule(rule: Rule, brokers: tuple[BrokerId, ...], *, processes: bool, at: str = "") -> None:
-    """Raises BadFault if the fault of the rule cannot happen in the cluster.
+    """Raises BadFault if the fault of the rule, or of a rule in `then`, cannot happen in the
+    cluster.
 
-    Also checks the rule that follows this rule (`then`). `processes` is true if each node has a
-    process of its own. The error's place begins with `at`.
+    `processes` is true if each node has a process of its own. The error's place begins with `at`.
     """
     fault = rule.fault
     if isinstance(fault, LosePower) and processes:

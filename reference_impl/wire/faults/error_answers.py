@@ -3,14 +3,13 @@
     refusal       the request is not applied; this is its response
     with_error    the request was applied; its response gets the error
 
-The error is at the place where Kafka reports it: at each partition, topic, group or resource that
-the request names. If the request names none, the error is at the whole response. An error of a
-fetch session or of a whole group is reported once, for the session or group. A Metadata response
-keeps its brokers, so that the client knows where to send its next request.
+The error is where Kafka reports it: at each partition, topic, group or resource that the request
+names, else at the whole response. An error of a fetch session or of a whole group is reported once.
+A Metadata response keeps its brokers.
 
 Source: AbstractRequest.getErrorResponse and its overrides.
-Simplified: the error is not reported twice. In Kafka, a Fetch response and some others have the
-error at the whole response as well as at its parts.
+Simplified: the error is not reported twice. In Kafka, Fetch and some others have it at the whole
+response as well as at its parts.
 """
 
 from __future__ import annotations
@@ -66,23 +65,20 @@ _EMPTY: Final[Mapping[str, Any]] = {
 
 
 def refusal(call: Call, error: str) -> bytes:
-    """Returns the response to a request that is not applied.
-
-    Each topic, partition or group in the response has the error.
-    """
+    """The response to a request that is not applied."""
     kind = payload(call.api, call.version, EntityType.response)[1]
     blank = _blank(kind, call.body)
     return _written(call, _with_error(call.api, blank, KioErrorCode[error.lower()]))
 
 
 def with_error(call: Call, frame: bytes, error: str) -> bytes:
-    """Returns the response frame with the error set for each topic, partition or group in it."""
+    """The response frame with the error set for each topic, partition or group in it."""
     entity = response_in(call, frame)
     return _written(call, _with_error(call.api, entity, KioErrorCode[error.lower()]))
 
 
 def response_in(call: Call, frame: bytes) -> Any:
-    """Returns the response that a frame contains; the frame begins with its length."""
+    """The frame begins with its length."""
     kind = payload(call.api, call.version, EntityType.response)[1]
     _, size = entity_reader(kind.__header_schema__)(frame, _LENGTH.size)
     if call.api is Api.API_VERSIONS:
@@ -118,7 +114,7 @@ def _is_outside(api: Api, error: str) -> bool:
 
 
 def _marked_outside(entity: Any, error: KioErrorCode) -> Any:
-    """Puts the error into the response, at the outermost level that has an error field."""
+    """Puts the error at the outermost level that has an error field."""
     reported = [each.name for each in fields(entity) if _is_reported(each, type(entity))]
     if hasattr(entity, ERROR[0]):
         return replace(entity, error_code=error, **dict.fromkeys(reported, ()))
@@ -129,7 +125,7 @@ def _marked_outside(entity: Any, error: KioErrorCode) -> Any:
 
 
 def _marked(entity: Any, error: KioErrorCode) -> Any:
-    """Returns the response with this error in each innermost entry, such as a partition."""
+    """Puts the error into each innermost entry, such as a partition."""
     parts = {
         each.name: tuple(_marked(one, error) for one in getattr(entity, each.name))
         for each in fields(entity)
@@ -154,7 +150,7 @@ def _can_fail(kind: Any) -> bool:
 
 
 def _part(kind: Any, name: str) -> Any:
-    """Returns the element class of the field `name` if it is an array of dataclasses, else None."""
+    """The element class of the field `name` if it is an array of dataclasses, else None."""
     hint = get_type_hints(kind, vars(__import__(kind.__module__, fromlist=["_"])))[name]
     for one in (hint, *get_args(hint)):
         inside = get_args(one)
@@ -167,7 +163,7 @@ def _part(kind: Any, name: str) -> Any:
 
 
 def _blank(kind: Any, asked: Any) -> Any:
-    """Returns an empty response with the topics, partitions or groups of the request `asked`."""
+    """An empty response with the topics, partitions or groups of the request `asked`."""
     values: dict[str, Any] = {}
     for each in fields(kind):
         part = _part(kind, each.name)

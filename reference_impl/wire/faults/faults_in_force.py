@@ -1,17 +1,12 @@
 """The faults of a cluster: the fault rules in force, the log of requests, and the planned faults.
 
-A rule acts before the broker handles a request. A rule with the field `applied` acts after the
-broker has handled it.
-
     a broker                      FaultsInForce
     a request has arrived    ->   the rules without `applied` act on it; each rule counts it
     a rule has `do: crash`   ->   the fault begins, in parallel to the request
     the response is ready    ->   the rules with `applied` act on it
     the response is decided  ->   the log of requests
 
-One object counts the requests to all brokers. A broker in a process of its own calls this object
-through the interface `Faults`. So a rule for the third request, for example, counts the requests to
-all brokers, in one process or in several.
+One object counts the requests to all brokers, also from other processes (`Faults`).
 """
 
 from __future__ import annotations
@@ -41,51 +36,38 @@ from reference_impl.wire.messages.apis import Api
 
 
 class Acting(NamedTuple):
-    """A fault that acts on a request, and the number of its fault rule."""
-
     rule: int
     fault: Fault
 
 
 class Faults(Protocol):
-    """The fault rules of a cluster, as far as a broker needs them to handle a request."""
-
     @property
     def are_possible(self) -> bool:
-        """True if brokers must pass their requests to these rules.
-
-        This is so if a rule may match a request, or if requests are logged.
-        """
+        """False if no rule can match a request, and requests are not logged."""
         ...
 
     @property
     def read_partitions(self) -> bool:
-        """True if brokers must find out which topic partitions a request names.
-
-        They must if a fault rule selects requests by topic partition, or if requests are logged.
-        """
+        """True if a rule selects requests by topic partition, or if requests are logged."""
         ...
 
     @property
     def log_requests(self) -> bool: ...
 
     async def acting_on(self, request: Request, *, applied: bool) -> list[Acting]:
-        """Returns the faults that act on a request.
-
-        `applied` is false before the broker handles the request, and true afterwards.
-        """
+        """`applied` is false before the broker handles the request, and true afterwards."""
         ...
 
     async def ends(self, rule: int) -> None:
-        """Waits until the fault rule is no longer in force."""
+        """Waits until the rule is no longer in force."""
         ...
 
     async def begin(self, fault: OfCluster) -> None:
-        """Begins a fault of the cluster; a pause acts before the next step of the paused node."""
+        """A pause acts before the next step of the paused node."""
         ...
 
     def begin_after_response(self, fault: OfCluster) -> None:
-        """Begins a fault of the cluster once the response to the present request is written."""
+        """Begins a fault once the response to the present request is written."""
         ...
 
     async def add_to_log(self, entry: Logged) -> None: ...
@@ -93,10 +75,7 @@ class Faults(Protocol):
 
 @dataclass(slots=True)
 class FaultsInForce:
-    """The faults of a cluster: those that act on requests, and those that act on brokers.
-
-    A planned fault that fails adds its exception to `failures`.
-    """
+    """The faults of a cluster; one that fails adds its exception to `failures`."""
 
     cluster: Faulty
     rules: RulesInForce
@@ -108,24 +87,19 @@ class FaultsInForce:
     _happening: set[asyncio.Task[None]] = field(default_factory=set)
 
     def add(self, rules: tuple[Rule, ...]) -> None:
-        """Puts the rules that wait for a request (rules with `when`) into force, and skips the
-        others.
-        """
+        """Puts the rules with `when` into force, and skips the others."""
         for rule in rules:
             if rule.when is not None:
                 self.rules.add(rule)
 
     async def begin_at_start(self, rules: tuple[Rule, ...]) -> None:
-        """Begins the cluster faults of the rules that wait for no request (rules without `when`).
-
-        Raises BadFault if a fault is impossible.
-        """
+        """Begins the faults of the rules without `when`; raises BadFault if one is impossible."""
         for rule in rules:
             if rule.when is None and not isinstance(rule.fault, OfRequest):
                 await carry_out(self.cluster, rule.fault)
 
     def stop(self) -> None:
-        """Cancels the tasks that carry out faults, so their remaining steps do not happen."""
+        """Cancels the tasks that carry out faults."""
         for task in self._happening:
             task.cancel()
 

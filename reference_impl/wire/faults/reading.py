@@ -47,10 +47,7 @@ OF_RULE: Final = ("do", "when", "then")
 
 
 def rule_of(document: Any, at: str = "") -> Rule:
-    """Returns the fault rule that a JSON object describes.
-
-    Raises BadFault, which names the wrong field.
-    """
+    """Raises BadFault, which names the wrong field."""
     values = _object(document, at)
     name = values.get("do")
     if not isinstance(name, str) or name not in FAULTS:
@@ -174,7 +171,6 @@ def _error(value: Any, at: str) -> str:
 
 
 def error_codes() -> Mapping[str, int]:
-    """Returns the code of each Kafka error by its name."""
     from reference_impl.wire.messages.kio_schemas import KioErrorCode
 
     return {one.name.upper(): int(one) for one in KioErrorCode}
@@ -193,7 +189,7 @@ _READ: Final[Mapping[Any, Callable[[Any, str], Any]]] = {
 
 
 def document_of(rule: Rule) -> dict[str, Any]:
-    """Returns the fault rule as a JSON object, without fields that have their default value."""
+    """The rule as a JSON object, without fields that have their default value."""
     document: dict[str, Any] = {"do": NAMES[type(rule.fault)], **_changed(rule.fault)}
     if rule.when is not None:
         document["when"] = _changed(rule.when)
@@ -215,10 +211,7 @@ def _changed(one: Fault | When) -> dict[str, Any]:
 
 
 def parsed(text: str) -> Rule:
-    """Returns the fault rule in the text: a JSON object, or the notation of this module.
-
-    Raises BadFault if the text is invalid.
-    """
+    """Reads a JSON object or the notation of this module; raises BadFault."""
     if text.startswith("{"):
         try:
             return rule_of(json.loads(text))

@@ -4,10 +4,9 @@
      "partitions": [["orders", 0]], "at_ms": 1790000000000, "took_ms": 1.9,
      "errors": ["NOT_LEADER_OR_FOLLOWER"], "answered": true, "faults": [3]}
 
-A request is listed when the broker answers it, or when a fault prevents the answer. `took_ms`
-includes the wait of a long poll. `faults` has the numbers of the fault rules that acted. A request
-with acks=0 counts as answered. The log keeps the newest 10,000 requests. A number is never used
-again.
+A request is listed when the broker answers it, or when a fault prevents the answer; with acks=0 it
+counts as answered. `faults` has the numbers of the fault rules that acted. The log keeps the newest
+10,000 requests, and never uses a number again.
 """
 
 from __future__ import annotations
@@ -29,11 +28,7 @@ KEPT: Final = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logged:
-    """One request in the log of a cluster's requests.
-
-    The requests in the log have the numbers 1, 2, 3 and so on. `number` is 0 until the request is
-    in the log.
-    """
+    """A request in the log; `number` is 1, 2, 3 and so on, and 0 before it is in the log."""
 
     number: int = 0
     request: Request
@@ -45,7 +40,6 @@ class Logged:
     faults: tuple[int, ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """Returns the logged request as a JSON object."""
         values: dict[str, Any] = asdict(self)
         request: dict[str, Any] = values.pop("request")
         return values | request | {"api": API_NAMES[self.request.api]}
@@ -60,7 +54,7 @@ class RequestLog:
     _added: asyncio.Event = field(default_factory=asyncio.Event)
 
     def add(self, entry: Logged) -> None:
-        """Adds a handled request, and gives it the next number."""
+        """Gives the entry the next number."""
         self.last += 1
         self._entries.append(replace(entry, number=self.last))
         self._added.set()  # wakes every waiter; each looks at the log again
@@ -70,17 +64,14 @@ class RequestLog:
         self._entries.clear()
 
     def matching(self, when: When, since: int = 0) -> list[Logged]:
-        """Returns the requests that match `when` and have a number above `since`, oldest first.
+        """The requests that match `when` and have a number above `since`, oldest first.
 
         Fields of `when` that count requests, such as `nth=3`, are ignored.
         """
         return [one for one in self._entries if one.number > since and when.selects(one.request)]
 
     async def await_matching(self, when: When, since: int, count: int, wait_ms: int) -> None:
-        """Waits until at least `count` requests match.
-
-        Returns without an error if there are still fewer after `wait_ms`.
-        """
+        """Waits until at least `count` requests match, or `wait_ms` have passed."""
         try:
             async with asyncio.timeout(wait_ms / 1000):
                 while len(self.matching(when, since)) < count:
@@ -92,10 +83,7 @@ class RequestLog:
 def logged(
     request: Request, call: Call, handled: Handled, at_ms: int, took_ms: float, acted: Sequence[int]
 ) -> Logged:
-    """Returns the entry of a handled request, with the errors of its response.
-
-    `acted` has the numbers of the fault rules that acted on it.
-    """
+    """The entry of a handled request; `acted` has the numbers of the fault rules that acted."""
     return Logged(
         request=request,
         version=call.version,
@@ -108,7 +96,7 @@ def logged(
 
 
 def errors_in(entity: Any) -> tuple[str, ...]:
-    """Returns the sorted names of the errors in a response; () if there are none."""
+    """The sorted names of the errors in a response."""
     return tuple(sorted(set(_errors(entity))))
 
 

@@ -20,20 +20,19 @@
     reassign       a partition moves to `replicas`; without them its reassignment is cancelled
     advance-clock  the clock of the cluster goes forward by `ms`
 
-A rule without `applied` acts before the request is applied. After `drop`, `disconnect` or `error`,
-the request is never applied.
+A rule without `applied` acts before the request is applied; after `drop`, `disconnect` or `error`,
+it never is.
 
-A rule with `applied` acts after the request was applied, before its response is sent. Such a rule
-does not count a produce request whose batches were all rejected, because it was not applied.
+A rule with `applied` acts before the response is sent; it does not count a produce request whose
+batches were all rejected.
 
 If each node has a process of its own, the `broker` of crash, start, pause and resume may be
 "controller".
 
-If a crash, a power loss or a pause leaves out `broker`, it acts on the broker that gets the
-selected request. A later rule (`then`) that leaves out `broker` acts on the same broker.
+A crash, a power loss or a pause without `broker`, and a later rule (`then`) without it, act on the
+broker that gets the selected request.
 
-A rule is triggered by a number of requests, never by the time. So a rule acts on the same request
-numbers in each run, although clients over TCP are not deterministic.
+Requests trigger a rule, never the time, because clients over TCP are not deterministic.
 """
 
 from __future__ import annotations
@@ -60,12 +59,12 @@ def node_of(node: Node) -> NodeId:
 
 
 def name_of(node: NodeId) -> str:
-    """Returns the name of a node in texts: `controller` or `broker 2`."""
+    """`controller` or, for example, `broker 2`."""
     return CONTROLLER_NAME if node == CONTROLLER else f"broker {node}"
 
 
 class BadFault(InputFault):
-    """The error for an invalid fault rule; it names the wrong field and what to write instead."""
+    """Names the wrong field and what to write instead."""
 
     def __init__(self, at: str, message: str) -> None:
         super().__init__(f"{at}: {message}" if at else message)
@@ -75,7 +74,7 @@ class BadFault(InputFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drop:
-    """Sends no response; the connection stays open but silent until the fault rule ends."""
+    """Sends no response; the connection stays open but silent until the rule ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,15 +84,13 @@ class Disconnect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delay:
-    """Delays a request by `ms`; in a rule with `applied`, delays the response instead."""
+    """Delays a request by `ms`; with `applied`, delays the response."""
 
     ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Error:
-    """Responds with a Kafka error, such as NOT_LEADER_OR_FOLLOWER."""
-
     error: str
 
 
@@ -113,8 +110,6 @@ class LosePower:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """Starts a broker, or the controller, that is down."""
-
     broker: Node = RECEIVER
 
 
@@ -127,14 +122,12 @@ class Pause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resume:
-    """Lets a paused broker, or the controller, continue."""
-
     broker: Node = RECEIVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """A network partition: loses every message between two groups of nodes; clients reach both."""
+    """Loses every message between two groups of nodes; clients reach both."""
 
     brokers: tuple[BrokerId, ...]
     others: tuple[Node, ...] | None = None  # None: all other brokers and the controller
@@ -147,9 +140,7 @@ class Heal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elect:
-    """Elects `broker`, or the live member after the present leader in the ISR, as leader of a
-    partition.
-    """
+    """Elects `broker`, or the live ISR member after the present leader."""
 
     topic: str
     partition: int
@@ -158,8 +149,6 @@ class Elect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reassign:
-    """Begins a reassignment of a partition, or cancels the one in progress."""
-
     topic: str
     partition: int
     replicas: tuple[BrokerId, ...] | None = None  # None: cancel
@@ -204,8 +193,6 @@ NAMES: Final = {kind: name for name, kind in FAULTS.items()}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """The properties of a request that a fault rule can match."""
-
     broker: BrokerId
     api: Api
     client_id: str | None
@@ -217,7 +204,7 @@ class When:
     """The requests at which a fault rule acts. A field that is None excludes no request.
 
     The patterns `client_id` and `topic` may have the wildcards * and ?. The requests that match all
-    fields get the numbers 1, 2, 3 and so on, from the time when the rule was added.
+    fields get the numbers 1, 2, 3 and so on, from the time when the rule was added:
 
         nth=4                the rule acts on number 4 only
         every=3              it acts on the numbers 3, 6, 9 and so on
@@ -258,9 +245,8 @@ class When:
         return self.topic is not None or self.partition is not None
 
     def selects(self, request: Request) -> bool:
-        """Returns True if the request has the wanted API, client, broker and topic partition.
-
-        The fields that count requests, such as `nth`, are ignored here.
+        """True if API, client, broker and topic partition match; fields that count requests, such
+        as `nth`, are ignored.
         """
         return (
             self.api in (None, request.api)
@@ -274,10 +260,9 @@ class When:
         return _like(self.topic, topic) and self.partition in (None, partition)
 
     def selects_number(self, number: int, acted: int, coins: random.Random) -> bool:
-        """Returns True if the fault rule acts on the `number`-th request that matches the rule.
+        """True if the rule acts on the `number`-th matching request, after `acted` earlier ones.
 
-        `acted` is how often the rule has acted on earlier requests. `coins` is used only if the
-        rule acts with a probability.
+        `coins` is used only if the rule acts with a probability.
         """
         if self.nth is not None:
             return number == self.nth
@@ -296,10 +281,7 @@ def _like(pattern: str | None, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A fault, and the requests that trigger the fault (`when`).
-
-    If `when` is None, the fault happens at once.
-    """
+    """A fault, and the requests that trigger it; without `when` it happens at once."""
 
     fault: Fault
     when: When | None = None
@@ -314,10 +296,8 @@ class Rule:
             raise BadFault("broker", 'is missing; only a rule with "when" may leave it out')
 
     def at(self, broker: BrokerId) -> Rule:
-        """Returns the fault rule in which `broker`, the receiver of a request, replaces `RECEIVER`.
-
-        The rule `then`, which comes into force when this rule first acts, is changed in the same
-        way. If the fault concerns only the request, such as `Drop`, both rules stay unchanged.
+        """The rule, and its rule `then`, with `broker` in place of `RECEIVER`, the receiver of a
+        request.
         """
         if isinstance(self.fault, OfRequest):
             return self
@@ -326,7 +306,7 @@ class Rule:
 
 
 def at_receiver(fault: OfCluster, broker: BrokerId) -> OfCluster:
-    """Returns the fault with `broker` in place of `RECEIVER`, the broker that gets the request."""
+    """The fault with `broker` in place of `RECEIVER`."""
     if isinstance(fault, OfOneBroker) and fault.broker == RECEIVER:
         return replace(fault, broker=broker)
     return fault
@@ -334,8 +314,6 @@ def at_receiver(fault: OfCluster, broker: BrokerId) -> OfCluster:
 
 @dataclass(slots=True, eq=False)
 class ActiveRule:
-    """A fault rule in force, with its number of matching requests, and how often it has acted."""
-
     id: int
     rule: Rule
     seed: int
@@ -347,9 +325,7 @@ class ActiveRule:
         self._coins = random.Random(f"fault {self.id} {self.seed}")
 
     def sees(self, request: Request) -> bool:
-        """Counts the request if `when` selects it; returns whether the fault rule acts on the
-        request.
-        """
+        """Counts the request if `when` selects it; True if the rule acts on it."""
         when = self.rule.when
         if when is None or not when.selects(request):
             return False

@@ -1,6 +1,6 @@
 """The fault rules in force, in the order in which they were added.
 
-Several rules may match the same request, and all of them count it. Their faults act as follows:
+All rules that match a request count it, but act as follows:
 
     faults of the cluster, such as crash    the faults of all these rules act
     faults of the request, such as drop     only the fault of the oldest rule acts
@@ -19,16 +19,12 @@ from reference_impl.wire.faults.rule import ActiveRule, OfRequest, Request, Rule
 
 
 class UnknownRule(InputFault):
-    """The error for a request that names a fault rule that is not in force."""
+    """No rule with this number is in force."""
 
 
 @dataclass(slots=True)
 class RulesInForce:
-    """The fault rules of a cluster, by number.
-
-    A rule may act on each matching request with a probability. `seed` makes these choices
-    reproducible.
-    """
+    """The rules by number; `seed` decides where rules with a probability act."""
 
     seed: int = 0
     _rules: dict[int, ActiveRule] = field(default_factory=dict[int, ActiveRule])
@@ -47,7 +43,7 @@ class RulesInForce:
         return active
 
     def of_id(self, number: int) -> ActiveRule:
-        """Returns the fault rule in force with this number; raises UnknownRule."""
+        """Raises UnknownRule."""
         if number not in self._rules:
             known = ", ".join(map(str, self._rules)) or "there are none"
             raise UnknownRule(f"no fault {number} is in force; those in force: {known}")
@@ -63,27 +59,25 @@ class RulesInForce:
         self._wake()
 
     async def ends(self, number: int) -> None:
-        """Waits until the fault rule with this number is no longer in force."""
+        """Waits until the rule is no longer in force."""
         while number in self._rules:
             await self._changed.wait()
 
     async def has_acted(self, active: ActiveRule, times: int) -> None:
-        """Waits until the fault rule has acted at least `times` times."""
+        """Waits until the rule has acted at least `times` times."""
         while active.acted < times:
             await self._changed.wait()
 
     @property
     def read_partitions(self) -> bool:
-        """True if at least one fault rule selects requests by their topics or partitions."""
+        """True if a rule selects requests by their topics or partitions."""
         return any(one.rule.when and one.rule.when.reads_partitions for one in self)
 
     def acting_on(self, request: Request, *, applied: bool) -> list[ActiveRule]:
-        """Returns the fault rules that act on a request, those with a fault of the cluster first.
+        """The rules that act on a request, those with a fault of the cluster first.
 
-        `applied` is false before the broker handles the request, and true afterwards. Every
-        matching rule with a fault of the cluster, such as crash, acts. Of the matching rules with a
-        fault of the request, such as drop, only the oldest acts. When a rule acts for the first
-        time, the rule in its field `then` (if any) comes into force.
+        `applied` is false before the broker handles the request, and true afterwards. When a rule
+        first acts, its rule `then` comes into force.
         """
         of_phase = [one for one in self if one.rule.when and one.rule.when.applied == applied]
         selecting = [one for one in of_phase if one.sees(request)]

@@ -1,7 +1,7 @@
 """Adds to a fetch request the partitions that it reads but does not name.
 
-An incremental fetch names few partitions or none, but reads all partitions of its session. Fault
-rules apply to these partitions too, so the request must name them.
+An incremental fetch names few partitions or none, but fault rules apply to all partitions of its
+session.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reference_impl.wire.requests.broker.fetch_sessions import FetchSessions
 
 
 def with_session_partitions(call: Call, sessions: FetchSessions) -> Call:
-    """Returns a Fetch request with all partitions of its session; any other request as it is."""
+    """Any request but Fetch stays as it is."""
     if call.api is not Api.FETCH:
         return call
     topics: dict[Any, list[Any]] = {}

@@ -1,12 +1,10 @@
-"""Keeps imported modules out of garbage collections, because a full collection stops the process.
+"""Excludes imported modules from garbage collection, because a full collection stops the process.
 
-A broker imports the schemas of a request when a client first sends it. All schemas together are
-hundreds of thousands of objects. A full collection looks at each of them: it takes 80 ms, and no
-client is answered meanwhile.
+All schemas of messages are hundreds of thousands of objects, and a full collection of them takes 80
+ms, in which no client is answered.
 
-`gc.freeze` excludes all existing objects from collections. If such an object later becomes part of
-a cycle of garbage, it is never freed. So objects are frozen only before the first full collection
-after an import. A broker makes few imports, so little garbage is kept.
+`gc.freeze` excludes all existing objects, also one that later becomes part of a cycle of garbage.
+So it is called only before the first full collection after an import.
 """
 
 from __future__ import annotations
@@ -20,10 +18,9 @@ _modules: list[int] = [0]  # how many were imported when objects were last froze
 
 
 def freeze_imports() -> None:
-    """Excludes all present objects from garbage collection, so that full collections stay short.
+    """Freezes all present objects, and after each import the new ones.
 
-    Before the first full collection after each import, the new objects are excluded too. Call this
-    function only in a broker's own process.
+    Call this only in a broker's own process.
     """
     _freeze()
     if _before_collection not in gc.callbacks:

@@ -1,1 +1,1 @@
-"""Kafka's messages as bytes: APIs, versions, headers and bodies, and the limits of a frame."""
+"""APIs, versions, headers and bodies, and the limits of a frame."""

@@ -1,18 +1,13 @@
 """Translates frames to request bodies, and responses to frames, on the side of the broker.
 
-A frame is a request header and a body; `decode` returns both as a `Call`. With `Call.make` a
-handler builds the parts of the response, without the fields that the request's version lacks.
-`Call.respond` writes the frame of the response. The response to ApiVersions always has header
-version 0.
-
-The schemas of Kafka's messages come from the library kio, through the module `kio_schemas`.
+The response to ApiVersions always has header version 0.
 
 Bytes after a body are ignored, as in Kafka: librdkafka 2.16 sends three such bytes after a Metadata
 request for all topics.
 
 Source: Kafka documentation, "Protocol Guide"; KIP-482 (flexible versions), KIP-511 (ApiVersions).
 Simplified: responses have no throttle time. A request with an unknown tagged field is rejected,
-because kio does not skip such fields.
+because kio does not skip it.
 """
 
 from __future__ import annotations
@@ -47,15 +42,15 @@ _MILLISECOND: Final = timedelta(milliseconds=1)
 
 
 class MalformedFrame(ValueError):
-    """The error for a frame that is not a supported request; the connection must then be closed."""
+    """The frame is not a supported request; the connection must be closed."""
 
 
 class LargeFrame(MalformedFrame):
-    """The error for a frame with more elements than the limits permit."""
+    """The frame has more elements than the limits permit."""
 
 
 class UnsupportedApiVersions(ValueError):
-    """The error for an ApiVersions request of an unknown version; the response has version 0."""
+    """The response to an ApiVersions request of an unknown version has version 0."""
 
     def __init__(self, correlation_id: int) -> None:
         super().__init__(f"ApiVersions, correlation {correlation_id}")
@@ -64,8 +59,6 @@ class UnsupportedApiVersions(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request of a client, from which its response is built."""
-
     api: Api
     version: int
     correlation_id: int
@@ -73,9 +66,8 @@ class Call:
     body: Any
 
     def make(self, part: str, /, **values: Any) -> Any:
-        """Returns the response, or the structure `part` inside it, with these field values.
-
-        Fields that the request's version does not have are left out.
+        """The response, or the structure `part` inside it, without the fields that the request's
+        version lacks.
         """
         kind, takes, errors = _parts(self.api, self.version)[part]
         taken = {field: values[field] for field in takes if field in values}
@@ -85,7 +77,7 @@ class Call:
         return kind(**taken)
 
     def respond(self, **values: Any) -> bytes:
-        """Returns the frame of the response, with its length prefix."""
+        """The frame of the response, with its length prefix."""
         name, kind = _response(self.api, self.version)
         entity = self.make(name, throttle_time=_ZERO, **values)
         out = [b"", _CORRELATION_ID.pack(self.correlation_id)]
@@ -97,10 +89,7 @@ class Call:
 
 
 def decode(frame: bytes, limits: FrameLimits = LIMITS) -> Call:
-    """Returns the request in a frame.
-
-    Raises MalformedFrame (LargeFrame for too many elements) or UnsupportedApiVersions.
-    """
+    """Raises MalformedFrame (LargeFrame for too many elements) or UnsupportedApiVersions."""
     if len(frame) < _REQUEST.size:
         raise MalformedFrame(f"a frame of {len(frame)} bytes is too short for a request header")
     key, version, correlation_id = _REQUEST.unpack_from(frame)
@@ -145,10 +134,7 @@ def _missing(entity: Any) -> str | None:
 
 @cache
 def _checked(kind: Any) -> tuple[tuple[str, bool, bool], ...]:
-    """Returns the fields of a message class that must be checked for null values.
-
-    Each entry is (name, may be null, contains structures).
-    """
+    """The fields to check for null values, each as (name, may be null, contains structures)."""
     found = [
         (field.name, "None" in str(field.type), _has_parts(field.type)) for field in fields(kind)
     ]
@@ -172,7 +158,6 @@ _ERRORS: Final = {int(error): error for error in KioErrorCode}
 
 @cache
 def request_kind(api: Api, version: int) -> Any:
-    """Returns the schema class of a request."""
     return payload(api, version, EntityType.request)[1]
 
 
@@ -183,10 +168,9 @@ def _response(api: Api, version: int) -> tuple[str, Any]:
 
 @cache
 def _parts(api: Api, version: int) -> dict[str, tuple[Any, tuple[str, ...], tuple[str, ...]]]:
-    """Returns each class in a response by its name, with its fields and its error fields.
+    """Each class in a response by its name, with its fields and those of error codes.
 
-    The error fields are those with an error code. For example, `{"PartitionData": (PartitionData,
-    ("error_code", ...), ("error_code",))}`.
+    For example, `{"PartitionData": (PartitionData, ("error_code", ...), ("error_code",))}`.
     """
     return {
         name: (kind, takes, tuple(field for field in takes if field.endswith("error_code")))
@@ -196,14 +180,14 @@ def _parts(api: Api, version: int) -> dict[str, tuple[Any, tuple[str, ...], tupl
 
 @cache
 def parts(api: Api, version: int, entity_type: Side) -> dict[str, tuple[Any, tuple[str, ...]]]:
-    """Returns each class in a message, nested or not, by its name, with the names of its fields."""
+    """Each class in a message, nested or not, by its name, with the names of its fields."""
     module = load_payload_module(api, version, entity_type)
     return {name: (kind, tuple(f.name for f in fields(kind))) for name, kind in _classes(module)}
 
 
 @cache
 def payload(api: Api, version: int, entity_type: Side) -> tuple[str, Any]:
-    """Returns (name, class) of the request or response itself, not of its nested structures."""
+    """(name, class) of the request or response itself."""
     module = load_payload_module(api, version, entity_type)
     (found,) = [(name, kind) for name, kind in _classes(module) if kind.__type__ is entity_type]
     return found

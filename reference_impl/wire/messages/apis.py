@@ -1,7 +1,4 @@
-"""The names of Kafka's requests, each with its API key on the wire.
-
-Source: Kafka documentation, "Protocol Guide": "Api Keys".
-"""
+"""Kafka's API keys. Source: Kafka documentation, "Protocol Guide": "Api Keys"."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from enum import IntEnum
 
 
 class Api(IntEnum):
-    """The API keys of all requests of Kafka 4.3, also of those between brokers and controllers."""
+    """All requests of Kafka 4.3, also those between brokers and controllers."""
 
     PRODUCE = 0
     FETCH = 1

@@ -1,11 +1,7 @@
 """Writes the messages of the library kio as bytes, several times faster than kio itself.
 
-kio makes one call for each number, and checks the number's type. Here each message class is
-translated once to a function. This function packs each group of adjacent fields of fixed size with
-one call. It makes one more call for each string and each array. Tests compare the bytes of this
-function with the bytes of kio.
-
-All parts are joined only at the end, so that records are copied only once.
+kio makes one call for each number. Here each message class becomes a function that packs adjacent
+fields of fixed size with one call. Tests compare the bytes with those of kio.
 
 Source: Kafka documentation, "Protocol Guide"; KIP-482 (tagged fields), KIP-893 (nullable structs).
 """
@@ -55,10 +51,7 @@ _CONVERSIONS: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def written(entity: Any) -> bytes:
-    """Returns the bytes of a message, an object of the library kio.
-
-    Raises struct.error or TypeError for an invalid value.
-    """
+    """Raises struct.error or TypeError for an invalid value."""
     out: list[bytes] = []
     kind: Any = type(entity)
     writer(kind)(out, entity)
@@ -67,10 +60,7 @@ def written(entity: Any) -> bytes:
 
 @cache
 def writer(kind: Any) -> Write:
-    """Returns the function that appends the bytes of a message of the class `kind`.
-
-    `kind` is a message class of the library kio.
-    """
+    """The function that appends the bytes of a message of the kio class `kind`."""
     steps: list[Write] = []
     fixed: list[Field[Any]] = []
     tagged: list[tuple[int, Field[Any]]] = []

@@ -1,7 +1,4 @@
-"""The types of the fields in messages: arrays, nullable fields, fixed sizes.
-
-The message classes are those of the package kio.
-"""
+"""The types of kio's message fields: arrays, nullable fields, fixed sizes."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ SIZES: Final = {name: struct.calcsize(f">{of}") for name, of in FORMATS.items()}
 
 
 def shape(kind: Any) -> tuple[Any, bool, bool]:
-    """Returns (type of the field or its elements, is an array, may be null).
+    """(type of the field or its elements, is an array, may be null).
 
     >>> shape(tuple[int, ...] | None)
     (<class 'int'>, True, True)

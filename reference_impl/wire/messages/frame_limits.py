@@ -4,14 +4,13 @@
     each count of elements   -> is the sum of the counts within the limit? no -> refuse the frame
     all lengths and counts were checked                                       -> kio decodes it
 
-kio allocates the declared number of array elements before it reads the first element. A frame of 39
-bytes with a declared count of 2**32 - 2 makes kio allocate 71 GB and abort the process.
+kio allocates the declared number of array elements before it reads the first: a frame of 39 bytes
+with the count 2**32 - 2 makes it allocate 71 GB and abort the process.
 
-So `check` scans the frame first, and raises FrameRefused if a limit is exceeded. The scan follows
-the fields of kio's schema classes, reads only lengths, counts and tags, and skips all values.
+So `check` first scans the lengths, counts and tags of the frame, by kio's schemas.
 
-The number of elements has a limit, because elements can be small. An empty string takes one byte of
-the frame, and a million empty strings occupy the broker for seconds. Kafka has no such limit.
+A million empty strings, of one byte each, would occupy the broker for seconds, so the number of
+elements is limited, unlike in Kafka.
 
 Source: MetadataRequestData.read ("Tried to allocate a collection of size") and its like;
 Processor.processCompletedReceives; NetworkReceive.readFrom (socket.request.max.bytes); KIP-482
@@ -35,19 +34,16 @@ _NULL_STRUCT: Final = 0xFF  # the marker -1 of an absent struct
 
 
 class FrameRefused(ValueError):
-    """The error for a frame that ends before its length fields say, or that exceeds a limit."""
+    """The frame ends before its length fields say, or exceeds a limit."""
 
 
 class TooManyElements(FrameRefused):
-    """The error for a frame with more elements than the limits permit."""
+    """The frame has more elements than the limits permit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameLimits:
-    """The limits of one request frame.
-
-    `elements` counts the elements of all arrays of a frame, nested ones too, and its tagged fields.
-    """
+    """`elements` counts the elements of all arrays, nested ones too, and tagged fields."""
 
     frame_bytes: int = 100 * 1024 * 1024  # socket.request.max.bytes
     elements: int = 10_000
@@ -66,10 +62,8 @@ class _Scan:
     elements: int = 0
 
     def take(self, count: int, at: int) -> None:
-        """Counts the elements of an array, whose declared length is `count`.
-
-        Raises FrameRefused if the bytes after the position `at` are too few for these elements, or
-        if the whole frame has too many elements.
+        """Counts the elements of an array; raises FrameRefused if too few bytes follow `at`, or the
+        frame has too many.
         """
         # Each element takes at least one byte.
         if count > self.size - at:
@@ -83,10 +77,8 @@ Skip = Callable[[_Scan, int], int]  # returns the position after the value that 
 
 
 def check(kind: Any, frame: bytes, at: int, limits: FrameLimits = LIMITS) -> int:
-    """Checks a header or body that begins at the position `at`; returns the position after it.
-
-    `kind` is the schema class of this header or body in kio. Raises FrameRefused if the frame is
-    too short or exceeds a limit.
+    """Returns the position after a header or body of the kio class `kind` at `at`; raises
+    FrameRefused.
     """
     scan = _Scan(frame, len(frame), limits.elements)
     try:

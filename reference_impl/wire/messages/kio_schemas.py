@@ -1,11 +1,9 @@
-"""The schemas of Kafka's messages, from the library kio; each is imported when it is first used.
+"""The schemas of Kafka's messages, from the library kio, each imported when it is first used.
 
-All schemas together take a second to import, and a cluster that starts needs none of them. The
-first request of an API and version takes some milliseconds longer.
+All schemas together take a second to import.
 
-kio imports Hypothesis if it is installed, to offer strategies for its types. This takes half a
-second, and nothing here uses these strategies. So this module hides Hypothesis while it imports
-kio.
+kio imports Hypothesis if it is installed, which takes half a second and serves nothing here, so
+this module hides it.
 """
 
 from __future__ import annotations
@@ -17,9 +15,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def hidden(name: str) -> Generator[None]:
-    """Makes every import of the package `name` fail while the `with` block runs.
-
-    Does nothing if the package is already imported.
+    """Makes imports of the package `name` fail in the `with` block, unless it is imported
+    already.
     """
     is_hidden = name not in sys.modules
     if is_hidden:

@@ -1,7 +1,6 @@
 """The topics and partitions that a request names, read from the message itself.
 
-A request has a list of topics, and each topic has a list of partitions. The names of the fields
-differ between requests:
+The names of the fields differ between requests:
 
     topics [{name: "orders", partitions: [{partition_index: 0}]}]       most requests
     topics [{name: "orders", partition_indexes: [0]}]                   WriteTxnMarkers
@@ -31,7 +30,7 @@ Place = tuple[TopicName, int]
 
 
 def entities(message: Any) -> Iterator[Any]:
-    """Yields the message, and every nested structure inside it, such as topics and partitions."""
+    """The message, and every nested structure inside it."""
     yield message
     for each in fields(message):
         inside = getattr(message, each.name)
@@ -43,15 +42,14 @@ def entities(message: Any) -> Iterator[Any]:
 
 
 def first_of(entity: Any, names: tuple[str, ...]) -> Any:
-    """Returns the value of the first field in `names` that the object has; else None."""
+    """The first field in `names` that the object has; else None."""
     return next((getattr(entity, name) for name in names if hasattr(entity, name)), None)
 
 
 def places_of(entity: Any) -> Iterator[Place]:
-    """Yields (topic, partition number) for each partition that a topic entry of a message lists.
+    """(topic, partition number) for each partition of a topic entry; nothing for another object.
 
-    For example `{name: "orders", partitions: [{partition_index: 0}]}` gives ("orders", 0). If the
-    object is no topic entry, nothing is yielded.
+    For example `{name: "orders", partitions: [{partition_index: 0}]}` gives ("orders", 0).
     """
     topic, below = first_of(entity, TOPIC), first_of(entity, PARTITIONS)
     if topic is None or not isinstance(below, tuple):
@@ -63,10 +61,7 @@ def places_of(entity: Any) -> Iterator[Place]:
 
 
 def named(message: Any) -> list[tuple[TopicName, int | None]]:
-    """Returns the pairs of topic and partition in a message.
-
-    The partition is None if the message names only the topic.
-    """
+    """The partition is None if the message names only the topic."""
     found: dict[tuple[TopicName, int | None], None] = {}
     for entity in entities(message):
         for each in fields(entity):

@@ -1,15 +1,11 @@
-"""The client's side of the wire: encodes requests from plain values, and decodes responses to them.
+"""The client's side of the wire: requests from plain values, and responses to plain values.
 
-A plain message is a mapping from field names to numbers, texts, bytes, lists and further mappings.
-Field names are those of kio. The same mapping can be encoded in every version of a request:
-`encode` leaves out the fields that the version does not have. A missing field gets the schema's
-default; without a default it is null, zero or an empty list.
+A plain message maps kio's field names to numbers, texts, bytes, lists and further mappings.
+`encode` leaves out the fields that the version does not have, so the same mapping serves all
+versions. A missing field gets the schema's default, else null, zero or an empty list.
 
-A caller may also send requests that the reference broker does not know. Then the caller passes its
-own enumeration of API keys.
-
-In a decoded response, an error code is a name, such as `NOT_LEADER_OR_FOLLOWER`. A time span is a
-number of milliseconds. Every other value is as on the wire.
+In a decoded response, an error code is a name, such as `NOT_LEADER_OR_FOLLOWER`, and a time span is
+in ms.
 
 Source: Kafka documentation, "Protocol Guide".
 """
@@ -52,15 +48,15 @@ _ZERO: Final[Mapping[str, Any]] = {
 
 
 class ConnectionClosed(ConnectionError):
-    """Raised if the other end closes the connection before a whole frame has arrived."""
+    """The other end closed the connection before a whole frame arrived."""
 
 
 class UnreadableResponse(ValueError):
-    """Raised for a response that does not follow the schema of its version."""
+    """The response does not follow the schema of its version."""
 
 
 class UnreadableRequest(ValueError):
-    """Raised if a request's version has no schema, or if its bytes do not follow the schema."""
+    """The version has no schema, or the bytes do not follow it."""
 
 
 # the errors of kio for bytes that do not follow the schema
@@ -68,12 +64,11 @@ UNREADABLE: Final = (SerialError, ValueError, LookupError, ArithmeticError, Type
 
 
 def has_schema(api: Api, version: int) -> bool:
-    """Returns True if requests of this version can be encoded, and their responses decoded."""
     return version in schema_name_map[api_key_map[api]]
 
 
 def encode(api: Api, version: int, correlation_id: int, body: Mapping[str, Any]) -> bytes:
-    """Returns the frame of a request, with its length prefix."""
+    """The frame of a request, with its length prefix."""
     kind = _kind(api, version, EntityType.request)
     header = kind.__header_schema__
     values = {
@@ -90,7 +85,7 @@ def encode(api: Api, version: int, correlation_id: int, body: Mapping[str, Any])
 
 
 def receive(stream: socket.socket) -> bytes:
-    """Returns the next frame of the stream, without its length prefix; raises ConnectionClosed."""
+    """The next frame, without its length prefix; raises ConnectionClosed."""
     (length,) = _LENGTH.unpack(_exactly(stream, _LENGTH.size))
     return _exactly(stream, length)
 
@@ -106,7 +101,7 @@ def _exactly(stream: socket.socket, size: int) -> bytes:
 
 
 def decode(api: Api, version: int, frame: bytes) -> dict[str, Any]:
-    """Returns the fields of the response in a frame; raises UnreadableResponse."""
+    """Raises UnreadableResponse."""
     kind = _kind(api, version, EntityType.response)
     try:
         _, at = entity_reader(kind.__header_schema__)(frame, 0)
@@ -120,9 +115,8 @@ def decode(api: Api, version: int, frame: bytes) -> dict[str, Any]:
 
 
 def read_request(api_key: int, version: int, frame: bytes) -> Any:
-    """Returns the request in a frame as a message of the library kio.
-
-    The frame has no length prefix. Raises UnreadableRequest if it does not follow the schema.
+    """The request as a kio message, from a frame without length prefix; raises
+    UnreadableRequest.
     """
     if version not in schema_name_map.get(api_key_map.get(api_key, ""), ()):
         raise UnreadableRequest(f"there is no schema for API {api_key} version {version}")
@@ -135,7 +129,7 @@ def read_request(api_key: int, version: int, frame: bytes) -> Any:
 
 
 def field_names(api: Api, version: int) -> frozenset[str]:
-    """Returns the names of all fields of a request of this version, nested fields included."""
+    """The names of all fields of the request, nested fields included."""
     return frozenset(_names(_kind(api, version, EntityType.request)))
 
 
@@ -214,7 +208,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def _nested(hint: Any) -> Any:
-    """Returns the first dataclass inside a field's type, or None."""
+    """The first dataclass inside a field's type, or None."""
     if is_dataclass(hint):
         return hint
     return next((found for one in get_args(hint) if (found := _nested(one)) is not None), None)

@@ -1,10 +1,10 @@
 """The supported requests and their versions, as ApiVersions advertises them.
 
-The versions are those of Apache Kafka 4.1. Only JoinGroup, and the requests of share and streams
-groups, have the versions of Kafka 4.3. An unsupported request is not listed.
+The versions are those of Apache Kafka 4.1. JoinGroup, and the requests of share and streams groups,
+have those of Kafka 4.3.
 
-Produce is an exception, as in Kafka. Its versions 0 to 2 are advertised, because old versions of
-librdkafka need this, but they are rejected.
+As in Kafka, Produce 0 to 2 are advertised, because old versions of librdkafka need this, but
+rejected.
 
 Source: Kafka message schemas, 4.1; KIP-896; KAFKA-18659.
 """
@@ -19,10 +19,8 @@ from reference_impl.wire.messages.apis import Api
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The versions of a request: the first and last advertised one, and the first supported one.
-
-    The first advertised and the first supported version differ only for Produce: its versions 0 to
-    2 are advertised, but not supported.
+    """The first and last advertised version, and the first supported one, which differs from the
+    first only for Produce.
     """
 
     first: int

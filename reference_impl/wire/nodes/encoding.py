@@ -8,11 +8,11 @@
     tuple, frozenset     an array
     mapping              an array of pairs
 
-The receiver reads each value by the annotation of its field, and makes only objects of the classes
-of `protocol`. So bytes from a socket cannot choose a function to call, as a pickle can.
+The receiver makes only objects of the classes of `protocol`, so bytes cannot choose a function to
+call, as a pickle can.
 
-UpdateMetadata has the whole image. A connection sends only the change from the image that it sent
-before, see `metadata_changes`. So each connection has an encoder and a decoder of its own.
+A connection sends only the changes of an image (`metadata_changes`), so each has its own encoder
+and decoder.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _readers: dict[Any, Read] = {}
 
 
 class MalformedMessage(ValueError):
-    """The error for bytes that are not a valid message between nodes."""
+    """The bytes are not a valid message between nodes."""
 
 
 class Encoder:
-    """Encodes the messages of one connection, which must be encoded in the order of sending.
+    """The messages of one connection must be encoded in the order of sending.
 
     UpdateMetadata is encoded as the change from the image that the connection sent before.
     """
@@ -75,7 +75,7 @@ class Decoder:
         self._metadata = MetadataChanges()
 
     def decode(self, data: bytes) -> Message:
-        """Returns the message; raises MalformedMessage if the bytes are not a valid message."""
+        """Raises MalformedMessage."""
         try:
             (size,) = _LENGTH.unpack_from(data)
             end = _LENGTH.size + size
@@ -99,10 +99,7 @@ class Decoder:
 
 
 class Bytes:
-    """Reads the `bytes` fields of a message, which follow the JSON array of the message.
-
-    The array has only the length of each field. Each call of `take` returns the next field.
-    """
+    """The `bytes` fields of a message, which follow its JSON array; `take` returns the next one."""
 
     def __init__(self, data: bytes, at: int) -> None:
         self._data = data

@@ -1,14 +1,11 @@
 """The runtime of a cluster: the nodes (brokers and controller) of one process, in one event loop.
 
-Usually one process has all nodes. Messages between nodes are then delivered in-process after
-`link_ms`. When a broker dies, its messages that are not yet delivered are lost. Messages between
-live nodes are lost only in a network partition, see the module `interruptions`. If each node has a
-process of its own, `elsewhere` sends the messages to other nodes, see the package `processes`.
+Messages between nodes are delivered after `link_ms`, unless their sender dies first or a network
+partition loses them (module `interruptions`). With a process for each node, `elsewhere` sends them
+(package `processes`).
 
-A node handles one message or timer at a time. If the node's code raises an exception, its state
-does not change. The traceback is logged, and the exception is raised again when the cluster stops.
-
-For faults on clients' connections see the package `faults`, for the clock the module `timers`.
+After an exception in a node's code, its state does not change; the exception is logged, and raised
+again when the cluster stops.
 """
 
 from __future__ import annotations
@@ -77,8 +74,6 @@ Note = Callable[[str], None]
 
 @dataclass(slots=True)
 class Host:
-    """The nodes of one process, and the requests that wait for a response or for data."""
-
     brokers: tuple[BrokerId, ...]  # all of the cluster
     note: Note
     bugs: Bugs = NO_BUGS
@@ -122,23 +117,19 @@ class Host:
         self._begin(CONTROLLER, *controller)
 
     def start_timers(self, ahead_s: float | None = None) -> None:
-        """Starts the clock, which is ahead of the event loop's clock by `ahead_s`.
-
-        If `ahead_s` is None, the clock begins at the wall-clock time.
+        """The nodes' clock is ahead of the event loop's by `ahead_s`; by default it begins at the
+        wall-clock time.
         """
         others = () if self.elsewhere is None else self.brokers
         self.timers.start(frozenset(map(NodeId, others)), ahead_s)
 
     def next_start(self, after: int = 0) -> int:
-        """Returns a number that identifies the next start of a broker, as its incarnation.
-
-        The number is larger than all earlier numbers, and larger than `after`.
-        """
+        """The next start's number, above `after` and all earlier numbers."""
         self._started = max(self._started, after) + 1
         return self._started
 
     def start_broker(self, broker_id: BrokerId, incarnation: int | None = None) -> None:
-        """Starts a broker; without `incarnation`, it gets a number above all earlier ones."""
+        """Without `incarnation`, the broker gets a number above all earlier ones."""
         config = BrokerConfig(
             broker_id=broker_id, broker_settings=self.broker_settings, bugs=self.bugs
         )
@@ -177,10 +168,7 @@ class Host:
             self.data_dir.keep_logs(broker_id, self._disks[broker_id])
 
     def stop(self) -> None:
-        """Ends all nodes and closes the data directory, if any.
-
-        The data directory is marked as cleanly shut down, unless a node failed.
-        """
+        """Ends all nodes; unless one failed, the data directory is marked as cleanly shut down."""
         nodes = {} if self.failures else {**self._nodes}
         self._nodes.clear()
         if self.data_dir is not None:
@@ -194,9 +182,8 @@ class Host:
             )
 
     def shut_down(self, broker_id: BrokerId) -> None:
-        """Begins a clean shutdown: the broker stops once the controller consents.
-
-        Kafka: SIGTERM.
+        """Begins a clean shutdown, as after SIGTERM: the broker stops once the controller
+        consents.
         """
         self._step(NodeId(broker_id), TimerFired(Timer(TimerKind.SHUT_DOWN)))
 
@@ -204,10 +191,7 @@ class Host:
         self.interruptions.pause(NodeId(broker_id))
 
     def resume(self, broker_id: BrokerId) -> None:
-        """Ends the pause of a broker.
-
-        The broker then handles the messages and timers that came during the pause, in order.
-        """
+        """The broker then handles the messages and timers of its pause, in order."""
         for event, life in self.interruptions.resume(NodeId(broker_id)):
             self._step(NodeId(broker_id), event, life)
 
@@ -216,9 +200,8 @@ class Host:
 
     @property
     def is_calm(self) -> bool:
-        """True if every broker is running and knows that all brokers are registered and unfenced.
-
-        Brokers in other processes are not checked.
+        """True if every broker of this process knows that all brokers are registered and
+        unfenced.
         """
         for broker_id in self.brokers:
             if self.elsewhere is not None and NodeId(broker_id) not in self._nodes:
@@ -230,15 +213,14 @@ class Host:
 
     @property
     def image(self) -> MetadataImage:
-        """The newest metadata of the controller; brokers apply it a little later."""
+        """The controller's newest metadata; brokers apply it a little later."""
         controller = self._nodes[CONTROLLER]
         assert isinstance(controller, Controller)
         return controller.image
 
     async def spread(self, within_s: float) -> None:
-        """Waits until the running brokers have applied the current metadata.
-
-        Gives up after `within_s` seconds.
+        """Waits until the running brokers have applied the current metadata; gives up after
+        `within_s`.
         """
         version = self.image.version
         try:
@@ -260,7 +242,7 @@ class Host:
     # ------------------------------------------------------------ clients
 
     def broker(self, broker_id: BrokerId) -> Broker | None:
-        """Returns the state of a running broker; None if it is down."""
+        """None if the broker is down."""
         node = self._nodes.get(NodeId(broker_id))
         return node if isinstance(node, Broker) else None
 
@@ -283,7 +265,7 @@ class Host:
         await polls.readable(topic_partitions, timeout_ms, is_unchanged)
 
     def receive(self, node_id: NodeId, message: RequestReceived | ResponseReceived) -> None:
-        """Delivers a message from another process to the node; drops it if the node is down."""
+        """Delivers a message from another process; drops it if the node is down."""
         self._step(node_id, message)
 
     # ------------------------------------------------------------ steps and effects

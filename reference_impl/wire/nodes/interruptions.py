@@ -1,8 +1,7 @@
 """Paused nodes, and network partitions between the nodes of a cluster.
 
-A paused node does nothing: its timers, messages and requests wait until it resumes, as after
-SIGSTOP. A network partition loses every message between two nodes; the nodes notice this by their
-timeouts.
+The messages, timers and requests of a paused node wait until it resumes, as after SIGSTOP. A
+network partition loses every message between two nodes.
 """
 
 from __future__ import annotations
@@ -19,10 +18,6 @@ Waiting = list[tuple[Input, int | None]]  # each with the life of the node that 
 
 @dataclass(slots=True)
 class Interruptions:
-    """The paused nodes, the inputs that wait for each paused node, and the disconnected pairs of
-    nodes.
-    """
-
     _paused: dict[NodeId, Waiting] = field(default_factory=dict[NodeId, Waiting])
     _split: set[frozenset[NodeId]] = field(default_factory=set[frozenset[NodeId]])
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -36,20 +31,16 @@ class Interruptions:
         self._paused.setdefault(node, [])
 
     def resume(self, node: NodeId) -> Waiting:
-        """Ends the pause of the node; returns the inputs that waited, in order.
-
-        Empty if the node was not paused.
-        """
+        """Returns the inputs that waited, in order; none if the node was not paused."""
         waiting = self._paused.pop(node, [])
         self._changed.set()  # wakes every waiter; each looks at its node again
         self._changed = asyncio.Event()
         return waiting
 
     def holds(self, node: NodeId, event: Input, life: int | None) -> bool:
-        """Returns True if the node is paused; the event then waits until the node resumes.
+        """True if the node is paused; the event then waits.
 
-        The starts of a node are numbered, and `life` is the number of the start that the event
-        belongs to. An event with None belongs to every start.
+        `life` is the number of the node's start to which the event belongs; None belongs to all.
         """
         if node not in self._paused:
             return False

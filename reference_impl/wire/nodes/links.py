@@ -1,21 +1,18 @@
-"""The TCP connections between the nodes of a cluster: a broker's process, the controller's process.
+"""The TCP connections between the processes of a cluster's brokers and controller.
 
-A node that has messages for another node connects to it. The node sends all its requests and
-responses over this connection. So two nodes have two connections, one in each direction:
+Each direction between two nodes has its own connection, which the sender opens:
 
     the other node    a random challenge
     the sender        its node id, its own challenge, and a proof that it knows the cluster's secret
     the other node    a proof that it knows the secret too
     the sender        messages, each with its length
 
-A proof is an HMAC of both challenges under the secret, so the secret itself is not sent. The
-messages are neither encrypted nor signed.
+A proof is an HMAC of both challenges under the secret. The messages are neither encrypted nor
+signed.
 
-A message may be lost, as the contract of `node/step` allows. It is lost if the other node cannot be
-reached, if the connection breaks, or if 16 MiB already wait because the other node does not read.
-No message is repeated or reordered: if a node connects again, its older connection is closed, and
-the unread messages of that connection are lost. All messages from and to the nodes of `separated`
-are lost.
+As the contract of `node/step` allows, a message is lost if the other node cannot be reached, if the
+connection breaks, or if 16 MiB already wait. None is repeated or reordered: a new connection of a
+node closes the older one, whose unread messages are lost.
 
 Simplified: in Kafka a response comes back over the connection of its request.
 """
@@ -57,10 +54,10 @@ def _proof(secret: bytes, by: bytes, node: NodeId, of_dialed: bytes, of_dialing:
 
 @dataclass(slots=True)
 class Links:
-    """The links of one node to all other nodes of the cluster.
+    """The links of one node to the other nodes.
 
-    `receive` is called with each message, `link_ms` after its arrival. `places` has the network
-    address of every node. A node that has no address yet cannot be reached.
+    `receive` gets each message, `link_ms` after its arrival. A node without an address in `places`
+    cannot be reached.
     """
 
     node: NodeId
@@ -77,10 +74,7 @@ class Links:
     _arrived: set[_Incoming] = field(default_factory=set)
 
     async def open(self, port: int = 0) -> Address:
-        """Listens on loopback and returns the address; the port 0 selects a free one.
-
-        Raises OSError if the port is in use.
-        """
+        """Listens on loopback, with port 0 on a free port; raises OSError if the port is in use."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(lambda: _Incoming(self), LOOPBACK, port)
         return address_of(self._server)
@@ -133,7 +127,7 @@ class Links:
 
 
 class _Outgoing(asyncio.Protocol):
-    """Sends this node's messages to another node, and connects again after a lost connection."""
+    """Sends messages to another node, and connects again after a lost connection."""
 
     def __init__(self, links: Links, to: NodeId) -> None:
         self._links = links
@@ -163,9 +157,8 @@ class _Outgoing(asyncio.Protocol):
             self._transport.abort()
 
     async def _dial(self) -> None:
-        """Connects to the other process; if an attempt fails, all waiting messages are lost.
-
-        If new messages wait after the failed attempt, the method tries again.
+        """Connects to the other process; a failed attempt loses all waiting messages, and new ones
+        cause another attempt.
         """
         while self._waiting:
             if not await self._connect():
@@ -176,9 +169,8 @@ class _Outgoing(asyncio.Protocol):
         self._dialing = None
 
     async def _connect(self) -> bool:
-        """Opens a connection; returns True if the other node accepts it, even if it breaks later.
-
-        Returns False at once if the address of the other node is unknown.
+        """True if the other node accepts the connection, even if it breaks later; False without an
+        address.
         """
         place = self._links.places.get(self._to)
         if place is None:
@@ -242,10 +234,7 @@ class _Outgoing(asyncio.Protocol):
 
 
 class _Incoming(asyncio.Protocol):
-    """A connection that another node has opened, and over which its messages arrive.
-
-    First the node must prove that it knows the secret of the cluster.
-    """
+    """A connection from another node, which must first prove that it knows the cluster's secret."""
 
     def __init__(self, links: Links) -> None:
         self._links = links

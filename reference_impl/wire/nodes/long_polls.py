@@ -22,10 +22,10 @@ class LongPolls:
         timeout_ms: int,
         is_unchanged: Callable[[], bool],
     ) -> None:
-        """Waits until `wake` is called for one of the topic partitions, or the time is over.
+        """Waits for `wake` of one of the topic partitions, or the timeout.
 
-        Returns at once if `is_unchanged` returns False: a topic partition has then changed since
-        the caller last read it.
+        Returns at once if `is_unchanged` returns False: a topic partition has changed since the
+        caller read it.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()

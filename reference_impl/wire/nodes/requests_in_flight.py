@@ -1,6 +1,6 @@
 """The requests of clients to the nodes of one process, until the nodes respond.
 
-Each request has a future. The future gets the node's response, or an error if the node dies first.
+Each request has a future for the response, or for an error if the node dies first.
 """
 
 from __future__ import annotations
@@ -16,24 +16,18 @@ from reference_impl.protocol.requests import Request, Response
 
 
 class BrokerDown(ConnectionError):
-    """The error if the broker dies before it has responded."""
+    """The broker died before it responded."""
 
 
 @dataclass(slots=True)
 class RequestsInFlight:
-    """Sends requests of clients to the nodes of one process, and remembers those without a
-    response.
-    """
-
     is_up: Callable[[BrokerId], bool]
     step: Callable[[NodeId, RequestReceived], bool]  # False: the node raised an exception
     _sent: int = 0
     _owed: dict[tuple[NodeId, int], asyncio.Future[Response]] = field(default_factory=dict)
 
     async def call(self, broker_id: BrokerId, request: Request) -> Response:
-        """Returns the broker's response; raises BrokerDown if the broker dies before it
-        responds.
-        """
+        """Raises BrokerDown if the broker dies first."""
         future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         correlation = self._send(broker_id, request, future)
         try:
@@ -42,9 +36,8 @@ class RequestsInFlight:
             self._owed.pop((NodeId(broker_id), correlation), None)
 
     async def call_all(self, broker_id: BrokerId, requests: Sequence[Request]) -> list[Response]:
-        """Sends all requests at once; returns the broker's response to each of them.
-
-        Raises BrokerDown if the broker dies before it has responded to all requests.
+        """Sends all requests at once; raises BrokerDown if the broker dies before the last
+        response.
         """
         loop = asyncio.get_running_loop()
         futures: dict[int, asyncio.Future[Response]] = {}
@@ -60,10 +53,7 @@ class RequestsInFlight:
                     future.exception()  # of the others only the first exception is raised
 
     def send(self, broker_id: BrokerId, request: Produce) -> Produced | None:
-        """Sends a produce request with acks=0, which has a response only if it fails.
-
-        Returns this response, or None.
-        """
+        """Sends a produce request with acks=0; returns its response only if it fails."""
         future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         correlation = self._send(broker_id, request, future)
         self._owed.pop((NodeId(broker_id), correlation), None)
@@ -72,10 +62,7 @@ class RequestsInFlight:
         return response
 
     def answer(self, node_id: NodeId, correlation: int, response: Response) -> None:
-        """Gives the node's response to the client whose request has this correlation id.
-
-        Does nothing if the client does not wait any more.
-        """
+        """Does nothing if the client does not wait any more."""
         future = self._owed.get((node_id, correlation))
         if future is not None and not future.done():
             future.set_result(response)
@@ -89,7 +76,6 @@ class RequestsInFlight:
                     future.set_exception(BrokerDown(f"broker {broker_id} died"))
 
     def count(self, broker_id: BrokerId) -> int:
-        """Returns how many requests wait for the broker's response."""
         return sum(node_id == NodeId(broker_id) for node_id, _ in self._owed)
 
     def _send(self, broker_id: BrokerId, request: Request, future: asyncio.Future[Response]) -> int:

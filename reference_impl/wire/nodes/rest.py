@@ -1,6 +1,4 @@
-"""Topic partitions at rest: some of their timers are due, but would change nothing and do not fire.
-
-A due timer of a partition rests (does not fire yet) in these cases:
+"""Topic partitions at rest: due timers that would change nothing and do not fire.
 
     timer                 node       rests while
     --------------------  ---------  -----------------------------------------------------------
@@ -8,15 +6,13 @@ A due timer of a partition rests (does not fire yet) in these cases:
                                      that waits at the leader
     FETCH                 follower   its last fetch still waits at the leader
 
-WAITS lets waiting requests time out. REPLICA_LAG removes slow followers from the ISR. FETCH repeats
-a fetch without a response. Equal replicas have the same records, high watermark and log start.
+WAITS lets waiting requests time out, REPLICA_LAG removes slow followers from the ISR, and FETCH
+repeats a fetch without a response.
 
-A resting timer fires later, after the leader or the follower has changed. A replica is an immutable
-object, so a changed replica is another object. `ReplicaChanges` finds the topic partitions with a
-changed replica; only these are checked.
+A resting timer fires once a replica has changed, which is then another object.
 
-If these timers fired, the followers of 500 partitions would send 2,000 fetches a second. Kafka
-sends fewer fetches, because one fetch of a fetch session reads all partitions of a leader.
+Without rest, the followers of 500 partitions would send 2,000 fetches a second; Kafka sends fewer,
+because a fetch session reads all partitions of a leader.
 
 Source: KIP-227.
 """
@@ -46,12 +42,11 @@ _OF_LEADER = frozenset({TimerKind.WAITS, TimerKind.REPLICA_LAG})
 def reason_to_rest(
     nodes: Nodes, node_id: NodeId, timer: Timer, elsewhere: frozenset[NodeId] = frozenset()
 ) -> Reason | None:
-    """Returns the replicas because of which a due timer does not fire; None if the timer must fire.
+    """Returns the replicas for whose change a due timer waits; None if the timer must fire.
 
-    While these replicas stay the same, the timer would change nothing. The nodes of `elsewhere` may
-    run in other processes, so their replicas are unknown here. If the leader is on such a node, the
-    timers of its followers must fire. The timers of a leader may rest only if each follower on a
-    node of `elsewhere` is in the ISR.
+    Nodes of `elsewhere` may run in other processes, so their replicas are unknown. A follower's
+    timer must fire if its leader is there; a leader's timer may rest only if its followers there
+    are in the ISR.
     """
     reason = present(nodes, node_id, timer)
     match reason:
@@ -66,10 +61,11 @@ def reason_to_rest(
 
 
 def present(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason:
-    """Returns the replicas whose state decides whether a due timer must fire.
+    """The replicas that decide whether a due timer fires: the leader, or the follower and the
+    leader.
 
-    These are the leader alone, or the follower and the leader. None stands for a replica that does
-    not exist here. The result is empty for a timer that must always fire.
+    None stands for a replica that does not exist here; a timer that must always fire has no
+    replicas.
     """
     place = timer.topic_partition
     replica = _replica(nodes, node_id, place)
@@ -89,14 +85,11 @@ def is_unchanged(nodes: Nodes, node_id: NodeId, timer: Timer, reason: Reason) ->
 
 @dataclass(slots=True)
 class ReplicaChanges:
-    """Finds the topic partitions whose replicas have changed since the previous call."""
-
     _seen: dict[NodeId, Mapping[TopicPartition, Replica]] = field(default_factory=dict)
 
     def since_last_call(self, nodes: Nodes) -> frozenset[TopicPartition]:
-        """Returns the topic partitions with a replica that has changed since the previous call.
-
-        A replica has also changed if it is new or gone. The first call returns all partitions.
+        """The topic partitions with a changed, new or removed replica; all of them at the first
+        call.
         """
         now = {
             node_id: node.replicas for node_id, node in nodes.items() if isinstance(node, Broker)
@@ -115,10 +108,10 @@ class ReplicaChanges:
 
 
 def is_at_rest(leader: Leader, up: Iterable[BrokerId]) -> bool:
-    """Returns True if the leader stays as it is until the next request or new metadata.
+    """True if the leader stays as it is until the next request or new metadata.
 
-    Three conditions must hold. Only fetches wait at the leader. Each follower in the ISR has all
-    records and a fetch that waits. Each follower outside the ISR is down.
+    Only fetches wait, each ISR follower has all records and a fetch that waits, and all other
+    followers are down.
     """
     if leader.waiting_produces or leader.waiting_deletions or leader.unverified:
         return False

@@ -5,15 +5,12 @@
                              v
                           it rests -> the replicas have changed -> set again
 
-If a node sets a timer again, the new time replaces the earlier one.
+SESSIONS and REPLICA_LAG look for silent nodes, and fire a few turns of the event loop after they
+are due. So after a stall of the loop, late messages come first; otherwise all brokers would be
+fenced.
 
-Two kinds of timers look for nodes that have been silent for too long: SESSIONS and REPLICA_LAG. If
-the event loop stalls for some seconds, every node is silent. So these timers fire a few turns of
-the event loop after they are due. By then the other nodes have sent their late messages.
-Without this delay, a stall would fence all brokers at once.
-
-The timers of an idle topic partition rest: they do not fire until a replica changes (module
-`rest`). If they did not rest, 500 idle partitions would keep one CPU core busy.
+Timers of an idle topic partition rest (module `rest`); otherwise 500 of these would keep one CPU
+core busy.
 """
 
 from __future__ import annotations
@@ -38,10 +35,8 @@ _TURNS: Final = 8  # of the loop: a timer, its message, the answer, and the next
 
 @dataclass(slots=True)
 class Timers:
-    """The timers of all nodes.
-
-    When a timer is due, `fire` gets the node, the timer, and how often the node had been started
-    when it set the timer.
+    """When a timer is due, `fire` gets the node, the timer, and the number of the node's start that
+    set it.
     """
 
     broker_settings: BrokerSettings
@@ -58,11 +53,11 @@ class Timers:
     def start(
         self, elsewhere: frozenset[NodeId] = frozenset(), ahead_s: float | None = None
     ) -> None:
-        """Starts the nodes' clock; `elsewhere` has the nodes that may run in other processes.
+        """Starts the nodes' clock, `ahead_s` ahead of the event loop's, which is the same in all
+        processes.
 
-        The nodes' clock is ahead of the event loop's clock by `ahead_s`. The event loop's clock is
-        monotonic, and the same in all processes. If `ahead_s` is None, the nodes' clock begins at
-        the wall-clock time. Later jumps of the wall clock do not change the nodes' clock.
+        By default it begins at the wall-clock time, whose later jumps do not matter. `elsewhere`
+        has the nodes that may run in other processes.
         """
         self._elsewhere = elsewhere
         now_s = asyncio.get_running_loop().time()
@@ -76,11 +71,11 @@ class Timers:
 
     @property
     def resting(self) -> Counter[TimerKind]:
-        """The number of due timers of each kind that do not fire, as they would change nothing."""
+        """The number of due timers of each kind that do not fire."""
         return Counter(timer.kind for _, timer in self._resting)
 
     def set(self, node_id: NodeId, timer: Timer, at_ms: int) -> None:
-        """Sets a timer of a running node; an earlier timer of the same name is replaced."""
+        """Sets a timer of a running node, in place of an earlier one of the same name."""
         earlier = self._set.get((node_id, timer))
         if earlier is not None:
             earlier.cancel()

@@ -102,7 +102,7 @@ ANSWERS: Final[Mapping[Api, Callable[[ServedBroker, Call], Coroutine[Any, Any, b
 
 
 async def answer(broker: ServedBroker, call: Call) -> bytes | Handled:
-    """Returns the response frame of a request; for Produce, also the appended batches."""
+    """The response frame; for Produce, also the appended batches."""
     if call.api is not Api.PRODUCE:
         return await ANSWERS[call.api](broker, call)
     result = await produce.produce(broker, call)

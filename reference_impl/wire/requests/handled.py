@@ -10,7 +10,7 @@ from reference_impl.wire.requests.records.produce import PartitionProduce
 
 @dataclass(frozen=True, slots=True)
 class Handled:
-    """The result of a request: its response frame (or None) and appended batches."""
+    """The response frame (or None) and the appended batches of a request."""
 
     frame: bytes | None
     appended: tuple[PartitionProduce, ...] = ()
@@ -22,7 +22,5 @@ class Handled:
 
     @property
     def is_applied(self) -> bool:
-        """True if the request counts as applied: it has no batches, or at least one batch was
-        accepted.
-        """
+        """True if there are no batches, or at least one was accepted."""
         return not self.appended or any(one.is_applied for one in self.appended)

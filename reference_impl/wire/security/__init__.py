@@ -5,5 +5,5 @@
     credentials      what the brokers know of each user
     plain, scram     one exchange of a SASL mechanism; they do not use sockets
 
-All of this applies to the connections of clients, not to the messages between nodes.
+This applies to clients, not to the messages between nodes.
 """

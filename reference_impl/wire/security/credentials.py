@@ -1,10 +1,10 @@
 """The users that may connect to a cluster over the network, and their credentials.
 
-PLAIN checks a client's password against the settings; these passwords never change. SCRAM checks a
-client's proof against credentials. AlterUserScramCredentials changes them for all brokers at once.
+AlterUserScramCredentials changes SCRAM credentials for all brokers at once; passwords for PLAIN
+never change.
 
-A data directory keeps the changes in the file `scram-credentials.json`. At a start these changes
-replace the credentials that the settings name. A deleted credential stays deleted.
+A data directory keeps the changes, also deletions, in `scram-credentials.json`; they replace the
+credentials of the settings.
 
 Source: ScramImage.describe, ScramControlManager; PlainServerCallbackHandler.
 Simplified: credentials are not part of the metadata, but have a file of their own.
@@ -53,7 +53,7 @@ class Credentials:
 
     @classmethod
     def of(cls, security: Security) -> Credentials:
-        """Returns all users' passwords, and their credentials for each SCRAM mechanism."""
+        """Each user gets a credential for each SCRAM mechanism."""
         known = cls(security.users)
         for mechanism in security.mechanisms if security.users else ():
             if mechanism in SCRAM:
@@ -63,26 +63,23 @@ class Credentials:
         return known
 
     def keep_in(self, folder: Path) -> None:
-        """Applies the credential changes that the data directory has, and stores later changes
-        there too.
-
-        Raises BadDataDir if the file of the changes is malformed.
+        """Applies the stored changes, and stores later ones; raises BadDataDir if the file is
+        malformed.
         """
         self.file = folder / FILE
         if self.file.exists():
             self.apply(_read(self.file))
 
     def change(self, changes: Changes) -> None:
-        """Adds, replaces and deletes credentials, and writes them to the data directory, if any.
-
-        Raises OSError if the disk fails; then nothing is changed.
+        """Adds, replaces and deletes credentials, also in the data directory; raises OSError
+        without any change if the disk fails.
         """
         if self.file is not None:
             replace_file(self.file, _written({**self.changed, **changes}))
         self.apply(changes)
 
     def apply(self, changes: Changes) -> None:
-        """Adds, replaces and deletes credentials in memory."""
+        """Changes the credentials in memory only."""
         self.changed.update(changes)
         for (mechanism, name), credential in changes.items():
             self.scram[mechanism].pop(name, None)

@@ -1,4 +1,4 @@
-"""The interface of one run of a SASL mechanism on the broker's side.
+"""One run of a SASL mechanism on the broker's side.
 
 exchange.answer(token of the client) -> challenge; exchange.user is set at the end
 """
@@ -9,9 +9,8 @@ from typing import Protocol
 
 
 class AuthenticationFailed(Exception):
-    """The error if the authentication of a client fails; its text is for the broker's log.
-
-    The client gets the text `shown`, or a general text if `shown` is None.
+    """The text is for the broker's log; the client gets `shown`, or a general text if that is
+    None.
     """
 
     def __init__(self, why: str, shown: str | None = None) -> None:
@@ -22,19 +21,17 @@ class AuthenticationFailed(Exception):
 
 
 class BrokenExchange(ValueError):
-    """The error for a message after which Kafka closes the connection without a response."""
+    """Kafka closes the connection after such a message, without a response."""
 
 
 class Exchange(Protocol):
-    """One run of a SASL mechanism."""
-
     @property
     def user(self) -> str | None:
-        """The authenticated user; None until the exchange has succeeded."""
+        """None until the exchange has succeeded."""
         ...
 
     def answer(self, token: bytes) -> bytes:
-        """Returns the server's challenge to the client's token, or no bytes if none is needed.
+        """The challenge, or no bytes if none is needed.
 
         Raises AuthenticationFailed or BrokenExchange; the exchange is then over.
         """

@@ -23,10 +23,7 @@ _FIELDS: Final = 3
 
 @dataclass(slots=True)
 class PlainExchange:
-    """A PLAIN exchange: compares the client's password with the user's password in `passwords`.
-
-    The comparison takes the same time for right and wrong passwords.
-    """
+    """A PLAIN exchange; a comparison takes the same time for right and wrong passwords."""
 
     passwords: Mapping[str, str]
     user: str | None = None

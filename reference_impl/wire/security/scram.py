@@ -5,8 +5,7 @@
     client   c=biws,r=CLIENT_NONCE BROKER_NONCE,p=PROOF
     broker   v=SIGNATURE
 
-The standard library has the cryptography: `hashlib.pbkdf2_hmac`, `hmac` and `secrets`. Two regular
-expressions read the messages. They accept what Kafka accepts; a library for SCRAM might not.
+Two regular expressions read what Kafka reads; a library for SCRAM might not.
 
 Source: ScramSaslServer, ScramMessages, ScramFormatter, ScramMechanism; RFC 5802, RFC 7677.
 Simplified: as in Kafka, names and passwords are not normalised (SASLprep), the channel binding is
@@ -46,7 +45,7 @@ _TOKEN_AUTHENTICATION: Final = b"tokenauth=true"
 
 
 class ScramMechanism(IntEnum):
-    """The SCRAM mechanisms; the value is the mechanism's number in requests."""
+    """The value is the mechanism's number in requests."""
 
     SHA_256 = 1
     SHA_512 = 2
@@ -62,10 +61,7 @@ MOST_ITERATIONS: Final = 16384
 
 @dataclass(frozen=True, slots=True)
 class ScramCredential:
-    """The data that a server stores of a password, with which it can check a client's proof.
-
-    The data does not suffice to compute a proof.
-    """
+    """What a server stores of a password: enough to check a client's proof, not to compute one."""
 
     salt: bytes
     stored_key: bytes
@@ -80,7 +76,7 @@ class ScramCredential:
         salt: bytes | None = None,
         iterations: int = FEWEST_ITERATIONS,
     ) -> ScramCredential:
-        """Returns the credential of a password, by default with a new random salt."""
+        """By default with a new random salt."""
         salted_with = secrets.token_bytes(SALT_BYTES) if salt is None else salt
         salted = hashlib.pbkdf2_hmac(
             mechanism.hash_name, password.encode(), salted_with, iterations
@@ -168,7 +164,7 @@ class ScramExchange:
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """A SCRAM exchange that has sent its first message, and waits for the client's proof."""
+    """A SCRAM exchange that waits for the client's proof."""
 
     name: str
     credential: ScramCredential

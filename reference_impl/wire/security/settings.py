@@ -27,15 +27,10 @@ MAKE_CERTIFICATE: Final = (
 
 
 class BadSecurity(InputFault):
-    """The error for security settings that are invalid, incomplete or without effect.
-
-    The message names the wrong option, and says what to do next.
-    """
+    """Names the wrong option, and says what to do next."""
 
 
 class SecurityProtocol(StrEnum):
-    """The security protocols of Kafka."""
-
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"
     SASL_PLAINTEXT = "SASL_PLAINTEXT"
@@ -51,8 +46,6 @@ class SecurityProtocol(StrEnum):
 
 
 class Mechanism(StrEnum):
-    """The SASL mechanisms that the brokers support."""
-
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
     SCRAM_SHA_512 = "SCRAM-SHA-512"

@@ -3,7 +3,7 @@
     # comments and empty lines are skipped
     alice=secret
 
-A name is everything before the first `=`, and a password everything after it.
+A name is everything before the first `=`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from reference_impl.wire.security.settings import BadSecurity, check_user
 
 
 def read_users(options: Iterable[str] = (), file: Path | None = None) -> dict[str, str]:
-    """Returns each user's password by the user's name; empty if there are no users.
-
-    Raises BadSecurity with the option or the line that is wrong.
+    """Each user's password by name; raises BadSecurity with the option or the line that is
+    wrong.
     """
     users: dict[str, str] = {}
     for text in options:

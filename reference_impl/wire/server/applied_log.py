@@ -3,13 +3,10 @@
     {"event": "produce", "broker": 0, "topic_partition": "a-0", "base_offset": 4, "records": 2,
      "producer_id": 1000, "producer_epoch": 0, "base_sequence": 4, "answered": false}
 
-A line is written when the broker acknowledges the batch. With acks=1 this is after the leader's
-append; with acks=all it is after the replication to all in-sync replicas. The field `answered` is
-false if a fault dropped the acknowledgement on its way to the client.
+`answered` is false if a fault drops the acknowledgement on its way to the client.
 
-A retry that was detected as a duplicate has a line of its own with the same offset, so readers
-count each record only once (`applied`). A batch that was appended but never acknowledged has no
-line. So the number of different records in this log is a lower bound on the appended records.
+A duplicate has a line of its own with the same offset; `applied` counts each record once. A batch
+without acknowledgement has no line, so the count is a lower bound.
 """
 
 from __future__ import annotations
@@ -28,27 +25,26 @@ from reference_impl.wire.requests.records.produce import PartitionProduce
 
 @dataclass(frozen=True, slots=True)
 class AppliedLog:
-    """The open file of acknowledged batches; another process can read the file while it grows."""
+    """The open file; another process can read it while it grows."""
 
     descriptor: int
 
     @classmethod
     def open(cls, path: Path) -> AppliedLog:
-        """Creates the file; raises FileExistsError if it exists, so that no two runs are mixed."""
+        """Raises FileExistsError if the file exists, so that no two runs are mixed."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
         return cls(os.open(path, flags, 0o644))
 
     @classmethod
     def append_to(cls, path: Path) -> AppliedLog:
-        """Opens an existing applied log, to which several processes append whole lines."""
+        """Several processes may append whole lines to the same file."""
         return cls(os.open(path, os.O_WRONLY | os.O_APPEND))
 
     def write(
         self, broker_id: BrokerId, appended: Iterable[PartitionProduce], *, answered: bool
     ) -> None:
-        """Writes one line for each acknowledged batch of a Produce request.
-
-        `answered` is false if a fault drops the response.
+        """One line for each acknowledged batch; `answered` is false if a fault drops the
+        response.
         """
         lines = [
             {"event": "produce", "broker": broker_id, **applied, "answered": answered}
@@ -84,7 +80,7 @@ def _accepted(one: PartitionProduce) -> list[dict[str, str | int]]:
 
 
 def applied_but_unanswered(log: Path) -> int:
-    """Returns the number of distinct records that the log lists as applied but not answered."""
+    """The number of distinct records that the log lists as applied but not answered."""
     unanswered: set[tuple[object, ...]] = set()
     for line in log.read_text().splitlines():
         entry = json.loads(line)
@@ -94,10 +90,7 @@ def applied_but_unanswered(log: Path) -> int:
 
 
 def applied(log: Path) -> int:
-    """Returns the number of distinct records in the applied log, the file of acknowledged batches.
-
-    If an idempotent producer sent a record several times, the record counts once.
-    """
+    """The number of distinct records in the log."""
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     return len({record for entry in lines for record in _records(entry)})
 

@@ -1,15 +1,12 @@
 """Handles requests with many elements in a separate thread, so that other requests do not wait.
 
-Python needs up to a second for a request of 10,000 elements. If the event loop of the brokers
-handled it, all other requests would wait.
+Python needs up to a second for a request of 10,000 elements.
 
     few elements    handled in the event loop of the brokers
     many elements   decoded, handled and encoded in this thread; only the handler's calls to the
                     broker run in the event loop of the brokers
 
-A handler calls the broker only through the interface `ServedBroker`, so it can run in another
-thread. All large requests share this one thread. Python switches between the two threads every
-millisecond.
+All large requests share this one thread.
 """
 
 from __future__ import annotations
@@ -37,20 +34,14 @@ CALLS: Final = 8  # how many calls of one request go to the event loop of the br
 
 @dataclass(slots=True)
 class HeavyLane:
-    """The thread that handles large requests, with its own event loop.
-
-    The thread starts with the first large request.
-    """
+    """The thread for large requests, with its own event loop; it starts with the first of them."""
 
     _loop: asyncio.AbstractEventLoop | None = None
     _thread: threading.Thread | None = None
     _switch_s: float = 0.0
 
     async def run(self, work: Callable[[], Coroutine[Any, Any, R]]) -> R:
-        """Runs the coroutine in the thread for large requests, and returns its result.
-
-        If the caller is cancelled, the coroutine is cancelled too.
-        """
+        """Runs the coroutine in the thread; if the caller is cancelled, so is the coroutine."""
         loop = self._loop or self._start()
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), loop))
 
@@ -63,7 +54,6 @@ class HeavyLane:
         return loop
 
     async def close(self) -> None:
-        """Cancels the running coroutines, and ends the thread."""
         if self._loop is None or self._thread is None:
             return
         await self.run(_cancel_others)
@@ -83,9 +73,7 @@ async def _cancel_others() -> None:
 
 @dataclass(slots=True)
 class BrokerFromLane:
-    """A proxy of the broker for handlers in another thread: each call runs in the broker's event
-    loop.
-    """
+    """The broker for handlers in the other thread: each call runs in the broker's event loop."""
 
     broker: ServedBroker
     loop: asyncio.AbstractEventLoop  # of the broker

@@ -1,7 +1,7 @@
 """The TCP server: reads request frames and writes response frames.
 
-As in Kafka, the requests of a connection are handled one after the other. The next frame is read
-when the response has been sent. An invalid frame closes its connection and is logged in one line.
+As in Kafka, a connection's next frame is read when the response has been sent. An invalid frame
+closes its connection and is logged in one line.
 
     frame -> few array elements:   decoded and handled here
           -> many array elements:  decoded and handled in the thread of large requests
@@ -49,17 +49,14 @@ R = TypeVar("R")
 
 
 class Dropped(Exception):
-    """Raised if the connection must be closed without a response.
-
-    The cause is a fault, or a failed produce request with acks=0.
+    """The connection must be closed without a response: a fault, or a failed produce request with
+    acks=0.
     """
 
 
 @dataclass(slots=True)
 class Listener:
-    """The TCP listener of one broker; it keeps its port when the broker is killed and started
-    again.
-    """
+    """Keeps its port when the broker is killed and started again."""
 
     broker_id: BrokerId
     host: Host
@@ -80,9 +77,9 @@ class Listener:
         self.fetch_sessions.slots = self.host.broker_settings.fetch_session_slots
 
     async def open(self, address: str, port: int) -> Address:
-        """Takes the port and returns the address; the port 0 selects a free one.
+        """Takes the port, for 0 a free one; connections are refused until `accept`.
 
-        Connections are refused until `accept` is called. Raises OSError if the port is in use.
+        Raises OSError if the port is in use.
         """
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
@@ -91,7 +88,7 @@ class Listener:
         return address_of(self._server)
 
     def accept(self) -> None:
-        """Accepts connections from now on; does nothing if the listener is closed.
+        """Accepts connections from now on, if the listener is open.
 
         Raises OSError if another process listens on the port.
         """

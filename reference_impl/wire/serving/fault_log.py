@@ -13,9 +13,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class FaultLog:
-    """A file with a line for each kill, power loss and restart of a node; without `file`,
-    nothing is written.
-    """
+    """Without `file`, nothing is written."""
 
     file: Path | None
 

@@ -20,10 +20,7 @@ LAST_PORT: Final = 65_535
 
 
 def read_link(text: str) -> tuple[tuple[NodeId, NodeId], Address]:
-    """Returns the two nodes and the address in a text such as `1-2=127.0.0.1:7012`.
-
-    Raises InputFault for a text of another form.
-    """
+    """Raises InputFault for a text of another form."""
     found = _LINK.fullmatch(text)
     if found is None or not 0 < int(found[4]) <= LAST_PORT:
         raise InputFault(

@@ -25,7 +25,7 @@ CALM_WITHIN_S: Final = 20.0
 
 
 class CannotServe(InputFault):
-    """The error if the cluster cannot start; the message has the cause and a remedy."""
+    """The cluster cannot start; the message has the cause and a remedy."""
 
 
 def port_in_use(host: str, port: int, error: OSError) -> CannotServe:
@@ -34,7 +34,7 @@ def port_in_use(host: str, port: int, error: OSError) -> CannotServe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeOptions:
-    """The settings of the cluster to serve; brokers are numbered from 1."""
+    """Brokers are numbered from 1."""
 
     brokers: int = 3
     address: str = "127.0.0.1"

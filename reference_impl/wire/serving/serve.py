@@ -2,7 +2,7 @@
 
     asyncio.run(serve(ServeOptions(brokers=3), on_ready=ready))  # calls ready(cluster) once
 
-Without a data directory a cluster is in memory only, so its data is lost when the cluster stops.
+Without a data directory, the data are lost when the cluster stops.
 """
 
 from __future__ import annotations
@@ -58,9 +58,8 @@ async def serve(
 ) -> None:
     """Serves the cluster until it is cancelled or stopped, or SIGINT or SIGTERM arrives.
 
-    Calls `on_ready` with the cluster once every broker is registered and listens. Raises
-    CannotServe if a port is in use. An exception of a node, or of a planned kill or restart, is
-    raised at the end.
+    `on_ready` gets the cluster once every broker is registered and listens. Raises CannotServe if a
+    port is in use, and at the end the exception of a node or a planned fault.
     """
     stopped = stop or asyncio.Event()
     allow_open_files(options.in_flight.connections)
@@ -86,9 +85,7 @@ def _cluster(options: ServeOptions, note: Callable[[str], None]) -> ServedCluste
 
 @dataclass(slots=True)
 class Cluster:
-    """A cluster that clients reach over TCP: `host` runs the nodes, and each broker has a
-    listener.
-    """
+    """`host` runs the nodes, and each broker has a listener."""
 
     options: ServeOptions
     note: Callable[[str], None]
@@ -130,12 +127,12 @@ class Cluster:
 
     @property
     def pids(self) -> Mapping[BrokerId, int]:
-        """Returns an empty mapping, because no broker has a process of its own."""
+        """Empty: no broker has a process of its own."""
         return {}
 
     @property
     def controller_pid(self) -> None:
-        """Returns None, because the controller has no process of its own."""
+        """None: the controller has no process of its own."""
 
     @property
     def brokers(self) -> tuple[BrokerId, ...]:
@@ -158,7 +155,7 @@ class Cluster:
         return self._addresses
 
     async def start(self) -> None:
-        """Opens all listeners, and waits until every broker is registered and knows the others."""
+        """Waits until every broker is registered and knows the others."""
         if self.options.data_dir is not None:
             self._gate.credentials.keep_in(self.options.data_dir)
         if self.options.applied_log is not None:
@@ -197,10 +194,7 @@ class Cluster:
         )
 
     async def calm(self) -> None:
-        """Waits until every broker is registered and has received metadata with all brokers.
-
-        Raises TimeoutError after 20 s.
-        """
+        """Waits until every broker knows all brokers; raises TimeoutError after 20 s."""
         async with asyncio.timeout(CALM_WITHIN_S):
             while not self.host.is_calm:
                 await asyncio.sleep(0.01)

@@ -1,7 +1,4 @@
-"""The interface of a cluster that clients reach over the network.
-
-Its nodes run in this process, or each in a process of its own.
-"""
+"""The interface of a cluster whose nodes run in this process, or each in a process of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ServedCluster(Faulty, Protocol):
-    """A cluster that starts and stops; its brokers can die and start again."""
+    """Its brokers can die and start again."""
 
     @property
     def bootstrap_servers(self) -> str: ...
@@ -32,7 +29,7 @@ class ServedCluster(Faulty, Protocol):
 
     @property
     def controller_pid(self) -> int | None:
-        """The process id of the controller, if it has a process of its own and runs."""
+        """None if the controller is down, or has no process of its own."""
         ...
 
     @property
@@ -43,7 +40,7 @@ class ServedCluster(Faulty, Protocol):
     async def start(self) -> None: ...
 
     def read_records_with(self, library: Path) -> Coroutine[Any, Any, None]:
-        """Reads the records of batches with this compiled library from now on."""
+        """Batches are read with this compiled library from now on."""
         ...
 
     async def calm(self) -> None: ...

@@ -26,10 +26,7 @@ STATE_WITHIN_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A cluster that clients reach over the network; it runs in a thread of its own.
-
-    `notes` contains the log lines that the cluster has written so far.
-    """
+    """A cluster in a thread of its own; `notes` has its log lines so far."""
 
     notes: list[str]
     _cluster: ServedCluster
@@ -41,21 +38,21 @@ class Served:
 
     @property
     def control_port(self) -> int | None:
-        """The TCP port of the control port; None if the cluster has no control port."""
+        """None if the cluster has no control port."""
         return None if self._cluster.control is None else self._cluster.control.port
 
     @property
     def pids(self) -> Mapping[BrokerId, int]:
-        """The process id of each running broker; empty if all brokers are in this process."""
+        """Empty if all brokers are in this process."""
         return self._cluster.pids
 
     @property
     def controller_pid(self) -> int | None:
-        """The process id of the controller; None if it is down, or has no process of its own."""
+        """None if the controller is down, or has no process of its own."""
         return self._cluster.controller_pid
 
     def kill(self, node: Node) -> None:
-        """Kills a broker, or the `"controller"` if it has a process of its own."""
+        """`"controller"` needs a process of its own."""
         self._run(self._cluster.kill(self._of_process(node)))
 
     def lose_power(self, broker_id: BrokerId) -> None:
@@ -63,18 +60,17 @@ class Served:
         self._run(self._cluster.lose_power(broker_id))
 
     def start(self, node: Node) -> None:
-        """Starts a node that is down; raises CannotServe if its port was taken."""
+        """Raises CannotServe if the node's port was taken."""
         self._run(self._cluster.restart(self._of_process(node)))
 
     def await_calm(self) -> None:
-        """Waits until every broker is registered; raises TimeoutError after 20 s."""
+        """Raises TimeoutError after 20 s."""
         self._run(self._cluster.calm())
 
     def state(self) -> list[str]:
-        """Returns lines that describe the brokers and topic partitions.
+        """Lines that describe the brokers and topic partitions; none with a process for each node.
 
-        The result is empty if each broker has a process of its own. If the event loop of the
-        cluster does not answer within 10 s, the only line says so.
+        After 10 s without an answer of the event loop, the only line says so.
         """
 
         async def described() -> list[str]:
@@ -98,9 +94,8 @@ class Served:
 
 @contextlib.contextmanager
 def serving(options: ServeOptions) -> Generator[Served]:
-    """Serves the cluster in a thread while the block runs.
-
-    At the end, raises the exception with which the cluster has ended, if any.
+    """Serves the cluster in a thread while the block runs; at the end raises its exception, if
+    any.
     """
     ready: list[Served] = []
     notes: list[str] = []

@@ -2,8 +2,8 @@
 
     started_with(["group.consumer.heartbeat.interval.ms=100", "log.cleanup.policy=compact"])
 
-Times and limits are whole numbers from 1 on. The other settings are the brokers' defaults for
-topics. A name without `=` or an unknown name is refused.
+Times and limits are whole numbers from 1 on; the other settings are the brokers' defaults for
+topics.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ NAMES: Final = (*NUMBERS, *DYNAMIC)
 
 
 def started_with(texts: Iterable[str], broker_settings: BrokerSettings = SERVED) -> BrokerSettings:
-    """Returns `broker_settings` changed by texts NAME=VALUE; the last text for a name counts.
-
-    Raises InputFault for an unknown name or a value that the setting cannot have.
+    """The last text NAME=VALUE for a name counts; raises InputFault for an unknown name or an
+    impossible value.
     """
     numbers, defaults = dict[str, int](), dict[str, Any]()
     for given in texts:

@@ -1,8 +1,7 @@
 """The operations that a client may perform on a resource, as responses can list them (KIP-430).
 
-No operation is ever forbidden, because there is no access control. So the list has every operation
-that Kafka knows for this type of resource. On the wire, the list is a number in which operation n
-sets bit n.
+There is no access control, so these are all operations that Kafka knows for the type of resource.
+On the wire, operation n is bit n.
 
 Source: KIP-430; AuthHelper.authorizedOperations, AclEntry.supportedOperations and AclOperation of
 Apache Kafka.
@@ -17,7 +16,7 @@ NO_OPERATIONS: Final = -(2**31)  # the request does not include operations
 
 
 class Operation(IntEnum):
-    """An operation of Kafka's access control; the value is its number on the wire."""
+    """The value is the operation's number on the wire."""
 
     READ = 3
     WRITE = 4
@@ -43,26 +42,17 @@ OF_CLUSTER: Final = _bits(Operation.CLUSTER_ACTION, Operation.IDEMPOTENT_WRITE, 
 
 
 def group_operations(body: Any) -> int:
-    """Returns the bit set of operations that the client may perform on a group.
-
-    Returns NO_OPERATIONS if `body` does not request them.
-    """
+    """A bit set; NO_OPERATIONS if `body` does not request it."""
     return _if_included(body, "include_authorized_operations", OF_GROUP)
 
 
 def topic_operations(body: Any) -> int:
-    """Returns the bit set of operations that the client may perform on a topic.
-
-    Returns NO_OPERATIONS if `body` does not request them.
-    """
+    """A bit set; NO_OPERATIONS if `body` does not request it."""
     return _if_included(body, "include_topic_authorized_operations", OF_TOPIC)
 
 
 def cluster_operations(body: Any) -> int:
-    """Returns the bit set of operations that the client may perform on the cluster.
-
-    Returns NO_OPERATIONS if `body` does not request them.
-    """
+    """A bit set; NO_OPERATIONS if `body` does not request it."""
     return _if_included(body, "include_cluster_authorized_operations", OF_CLUSTER)
 
 

@@ -22,7 +22,7 @@ Key: TypeAlias = tuple[str | UUID, int]
 
 @dataclass(slots=True)
 class FetchPartition:
-    """A partition of a fetch: what the client requests, and what the broker last returned."""
+    """What the client requests of a partition, and what the broker last returned."""
 
     topic_id: UUID | None  # None: the version of the request has names
     name: str | None  # None: no topic has the id
@@ -49,9 +49,8 @@ class FetchPartition:
         return self._place
 
     def resolve(self, ids: TopicIds) -> None:
-        """Looks up the topic's name by its id, unless the name is known already.
-
-        Sets `is_inconsistent` if a topic with a different id has this name now.
+        """Looks up the topic's name by its id, once; `is_inconsistent` if the name has another id
+        now.
 
         Kafka: FetchSession.CachedPartition.maybeResolveUnknownName.
         """
@@ -61,12 +60,10 @@ class FetchPartition:
         self.is_inconsistent = now is not None and now != self.topic_id
 
     def want(self, wanted: Any) -> None:
-        """Replaces the offsets and limits that the client requested by those of a newer request."""
         self.wanted = wanted
         self._request = self.unchanged = None
 
     def request(self, *, read_committed: bool, any_replica: bool) -> Fetch:
-        """Returns the request by which the broker reads this partition."""
         known = self._request
         if known is None or (known.read_committed, known.any_replica) != (
             read_committed,
@@ -87,30 +84,25 @@ class FetchPartition:
         return known
 
     def keep(self, request: Fetch, answer: Fetched | None, replica: object) -> None:
-        """Stores `answer`, a response without records, and the replica from which the broker read.
+        """Stores a response without records, or forgets it (None), with the replica that was read.
 
-        If `answer` is None, the stored response is forgotten. Does nothing if a newer request of
-        the client has replaced `request`.
+        Does nothing if a newer request of the client has replaced `request`.
         """
         if request is self._request:
             self.unchanged = answer
             self._replica = None if answer is None else weakref.ref(replica)
 
     def answer_of(self, replica: object) -> Fetched | None:
-        """Returns the response that was remembered for this state of the replica; None if there is
-        none.
+        """The response for this state of the replica, or None.
 
-        A replica is an immutable object. A replica that has changed is another object, so no
-        response is remembered for it yet.
+        A replica is immutable: one that has changed is another object.
         """
         known = None if self._replica is None else self._replica()
         return self.unchanged if known is not None and known is replica else None
 
     def must_respond(self, answer: Fetched) -> bool:
-        """Returns True if the answer has records, an error, or other offsets than the previous
-        answer.
-
-        Remembers the answer's offsets for the next comparison.
+        """True if the answer has records, an error, or other offsets than the previous one, and
+        remembers these.
 
         Kafka: FetchSession.CachedPartition.maybeUpdateResponseData.
         """
@@ -130,7 +122,7 @@ class FetchPartition:
 
 
 def named(topics: Iterable[Any], ids: TopicIds | None) -> dict[Key, FetchPartition]:
-    """Returns the partitions that a request names; if one occurs twice, its last entry counts."""
+    """The partitions that a request names; of a repeated one, the last entry counts."""
     found: dict[Key, FetchPartition] = {}
     for topic in topics:
         topic_id = _topic_id(topic) if ids is not None else None
@@ -146,7 +138,6 @@ def _topic_id(topic: Any) -> UUID:
 
 
 def keys_of(topics: Iterable[Any]) -> list[Key]:
-    """Returns the key of each partition in `topics`, a list of topics in a Fetch request."""
     return [
         (
             _topic_id(topic) if hasattr(topic, "topic_id") else topic.topic,
@@ -158,12 +149,11 @@ def keys_of(topics: Iterable[Any]) -> list[Key]:
 
 
 def forgotten(body: Any) -> list[Key]:
-    """Returns the keys of the partitions that a fetch request removes from the fetch session."""
     return keys_of(body.forgotten_topics_data)
 
 
 def key_of(partition: FetchPartition) -> Key:
-    """Returns the key of a partition: (topic id, index), or (topic name, index) without an id."""
+    """(topic id, index), or (topic name, index) without an id."""
     topic = partition.name if partition.topic_id is None else partition.topic_id
     assert topic is not None, "a partition has the name or the id of its topic"
     return topic, partition.wanted.partition

@@ -6,20 +6,16 @@
                       response has only changed partitions
     epoch -1          a full fetch that ends the session, if any, and begins none
 
-A broker keeps at most 1,000 sessions. At this limit, a new session replaces one that was not used
-for two minutes, or a smaller one that is two minutes old. If there is neither, the client gets no
-session, and sends full fetches. Each request of a session has the next epoch. If a client sends a
-request again, for example because the response was lost, the epoch is wrong. The client gets an
-error, and begins a new session.
+At 1,000 sessions of a broker, a new one replaces one that was not used for two minutes, or a
+smaller one that is two minutes old; without either, the client gets none. A request with another
+epoch than the next gets an error, and the client begins a new session.
 
-If a partition has no new records, the session keeps the response for this partition. It sends this
-response again, without reading the partition, until the replica changes. Each change of a replica
-makes a new object, so the session only compares objects.
+A response without records is sent again, without reading the partition, until the replica is
+another object.
 
 Source: KIP-227; FetchManager.newContext, FetchContext, FetchSession, FetchSessionCacheShard.
 Simplified: one cache for all sessions; Kafka has eight shards, each for an eighth of the sessions.
-All sessions of a broker together have at most 200,000 partitions; a session that would exceed this
-number ends.
+All sessions of a broker together have at most 200,000 partitions.
 """
 
 from __future__ import annotations
@@ -72,16 +68,15 @@ class FetchSession:
 
     @property
     def value(self) -> tuple[bool, int, int]:
-        """The sort key for evictions: the session with the smallest key is evicted first.
-
-        The key is (is of a follower, number of partitions at the last use, session id).
+        """The session with the smallest value is evicted first: (is of a follower, number of
+        partitions at the last use, session id).
         """
         return self.privileged, self.counted, self.id
 
 
 @dataclass(frozen=True, slots=True)
 class SessionError:
-    """The refusal of a fetch that does not fit its session, for example because of its epoch."""
+    """The refusal of a fetch that does not fit its session."""
 
     error: ErrorCode
     session_id: int = NO_SESSION
@@ -89,8 +84,6 @@ class SessionError:
 
 @dataclass(frozen=True, slots=True)
 class FetchContext:
-    """The partitions of one fetch, and its session, if any."""
-
     partitions: Collection[FetchPartition]
     session: FetchSession | None = None  # of an incremental fetch
     begins_session: bool = False
@@ -100,7 +93,7 @@ class FetchContext:
 
 @dataclass(slots=True)
 class FetchSessions:
-    """The fetch sessions of one broker.
+    """The sessions of one broker.
 
     Large requests are handled in another thread, so each method holds a lock.
     """
@@ -122,10 +115,8 @@ class FetchSessions:
     def begin(
         self, version: int, body: Any, ids: TopicIds | None, now_ms: int
     ) -> FetchContext | SessionError:
-        """Returns the partitions of a fetch, or the error that refuses it.
-
-        `ids` has the ids of all topics in the applied metadata. `ids` is None if the request
-        contains topic names.
+        """`ids` has the ids of all topics in the applied metadata; None if the request contains
+        topic names.
 
         Kafka: FetchManager.newContext.
         """
@@ -165,12 +156,10 @@ class FetchSessions:
     def end(
         self, context: FetchContext, epoch: int, answers: Answers, now_ms: int
     ) -> tuple[Answers, int] | SessionError:
-        """Returns the partitions of the response with their answers, and the session id.
+        """The partitions of the response with their answers, and the session id.
 
-        A full response has all partitions of the fetch, an incremental one only those that changed.
-        Returns a SessionError if a newer request has raised the session's epoch in the meantime.
-
-        Kafka: FetchContext.updateAndGenerateResponseData.
+        An incremental response has only those that changed. A newer request in the meantime gives a
+        SessionError. Kafka: FetchContext.updateAndGenerateResponseData.
         """
         session = context.session
         with self._lock:
@@ -189,9 +178,8 @@ class FetchSessions:
             return chosen, session.id
 
     def unnamed_partitions(self, body: Any) -> list[FetchPartition]:
-        """Returns the partitions that an incremental fetch reads, but does not name.
-
-        The list is empty for a full fetch and for an unknown session.
+        """The partitions that an incremental fetch reads, but does not name; none for other
+        fetches.
         """
         epoch = getattr(body, "session_epoch", FINAL_EPOCH)
         with self._lock:

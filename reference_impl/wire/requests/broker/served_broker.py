@@ -1,8 +1,7 @@
 """The interface through which the wire handlers call one running broker.
 
-A request on the wire may cover many topic partitions, a request of this interface only one. So a
-handler splits the wire request and joins the responses. The handler also chooses the fields that
-depend on the request's version, and waits for long polls. The broker decides everything else.
+A request of this interface covers one topic partition. The handler splits and joins requests,
+chooses the fields of the version, and waits for long polls.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ UNKNOWN_TOPIC_ID = ErrorCode.UNKNOWN_TOPIC_ID
 
 
 class ServedBroker(Protocol):
-    """The interface to one running broker; raises ConnectionError if the broker is down."""
+    """Its calls raise ConnectionError if the broker is down."""
 
     @property
     def broker_id(self) -> BrokerId: ...
@@ -36,21 +35,16 @@ class ServedBroker(Protocol):
 
     @property
     def auto_creates_topics(self) -> bool:
-        """True if a Metadata request may create a topic. Kafka: auto.create.topics.enable."""
+        """Kafka: auto.create.topics.enable."""
         ...
 
     @property
     def default_partitions(self) -> int:
-        """The default number of partitions of a new topic.
-
-        Kafka: num.partitions.
-        """
+        """Kafka: num.partitions."""
         ...
 
     @property
-    def credentials(self) -> Credentials:
-        """The users of the cluster, with their passwords and SCRAM credentials."""
-        ...
+    def credentials(self) -> Credentials: ...
 
     async def change_credentials(self, changes: Changes) -> None:
         """Changes SCRAM credentials at all brokers of the cluster."""
@@ -60,26 +54,22 @@ class ServedBroker(Protocol):
     def fetch_sessions(self) -> FetchSessions: ...
 
     def replica(self, topic_partition: TopicPartition) -> object:
-        """Returns the broker's replica of a topic partition; None if the broker has no replica.
-
-        Replicas are immutable. If the replica is still the same object, a consumer that repeats its
-        fetch gets the same response.
+        """The broker's replica or None; the same object gives a repeated fetch the same
+        response.
         """
         ...
 
     async def call(self, request: Request) -> Response:
-        """Returns the broker's response to the request, which may take a long time."""
+        """The response, which may take a long time."""
         ...
 
     async def call_all(self, requests: Sequence[Request]) -> list[Response]:
-        """Sends all requests, then returns the broker's responses in the order of the requests."""
+        """The responses in the order of the requests."""
         ...
 
     def send(self, request: Produce) -> Produced | None:
-        """Sends a produce request with acks=0 to the broker.
-
-        Returns None if the batch is appended, otherwise a response with the error. The client gets
-        no response: after an error, the server closes the client's connection.
+        """Sends a produce request with acks=0; returns a response only with an error, after which
+        the server closes the connection.
         """
         ...
 
@@ -96,15 +86,12 @@ class ServedBroker(Protocol):
         ...
 
     async def apart(self, work: Callable[[], R]) -> R:
-        """Runs a function in the thread for large requests, and returns its result.
-
-        The function must not use the broker's state.
-        """
+        """Runs a function in the thread for large requests; it must not use the broker's state."""
         ...
 
 
 async def request_core(broker: ServedBroker, request: Request, answer: type[R]) -> R:
-    """Returns the broker's response, which must be an instance of the class `answer`."""
+    """The response, which must be an instance of `answer`."""
     response = await broker.call(request)
     assert isinstance(response, answer), f"{request} was answered with {response}"
     return response
@@ -119,15 +106,12 @@ async def existing_partitions(broker: ServedBroker) -> frozenset[TopicPartition]
 
 
 async def topic_ids(broker: ServedBroker) -> TopicIds:
-    """Returns the topic ids in the metadata that the broker has applied."""
+    """The topic ids in the metadata that the broker has applied."""
     return ids_of(await image(broker))
 
 
 async def named_topics(broker: ServedBroker, topics: Any) -> list[tuple[Any, str | None]]:
-    """Returns the topics of a request, each with its name.
-
-    The name is None if the topic id is unknown.
-    """
+    """Each topic with its name; None for an unknown topic id."""
     if not topics or not hasattr(topics[0], "topic_id"):  # all are of one version
         return [(topic, topic.name if hasattr(topic, "name") else topic.topic) for topic in topics]
     ids = await topic_ids(broker)
@@ -135,6 +119,6 @@ async def named_topics(broker: ServedBroker, topics: Any) -> list[tuple[Any, str
 
 
 def naming(topic: Any) -> dict[str, Any]:
-    """Returns the fields that identify a topic in a response: the same as in the request."""
+    """The fields that identify a topic in a response: the same as in the request."""
     names = ("topic_id", "name", "topic")
     return {name: getattr(topic, name) for name in names if hasattr(topic, name)}

@@ -1,8 +1,5 @@
 """Wire handlers of DescribeCluster and DescribeTopicPartitions.
 
-DescribeTopicPartitions returns the topics in the order of their names, a limited number of
-partitions at a time. The cursor of the response says where the next request continues.
-
 Source: KIP-700, KIP-919, KIP-1073 (DescribeCluster), KIP-966 (DescribeTopicPartitions);
 AuthHelper.computeDescribeClusterResponse, DescribeTopicPartitionsRequestHandler of Apache Kafka.
 """
@@ -74,10 +71,7 @@ async def describe_cluster(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def describe_topic_partitions(broker: ServedBroker, call: Call) -> bytes:
-    """Handles DescribeTopicPartitions; returns the response frame.
-
-    Every topic gets INVALID_REQUEST if the request's cursor is invalid.
-    """
+    """Every topic gets INVALID_REQUEST if the cursor is invalid."""
     seen = await image(broker)
     topics = _by_topic(seen)
     cursor = call.body.cursor

@@ -55,10 +55,7 @@ FEATURES: Final = {"group.version": 1, "transaction.version": 2}
 
 
 async def api_versions(_broker: ServedBroker, call: Call) -> bytes:
-    """Handles ApiVersions; returns the response frame with the supported requests.
-
-    A client whose name or version is not written as KIP-511 requires gets INVALID_REQUEST.
-    """
+    """A client whose name or version is not written as KIP-511 requires gets INVALID_REQUEST."""
     if not has_valid_names(call):
         return call.respond(error_code=ErrorCode.INVALID_REQUEST, api_keys=())
     return call.respond(
@@ -81,7 +78,7 @@ async def api_versions(_broker: ServedBroker, call: Call) -> bytes:
 
 
 def has_valid_names(call: Call) -> bool:
-    """Returns True if the client's name and version are written as KIP-511 requires, or absent.
+    """True if the client's name and version are absent or as KIP-511 requires.
 
     Kafka: ApiVersionsRequest.isValid.
     """
@@ -90,7 +87,7 @@ def has_valid_names(call: Call) -> bool:
 
 
 def unsupported_api_versions(correlation_id: int) -> bytes:
-    """Returns the version 0 response to an ApiVersions request of an unknown version."""
+    """The version 0 response to an ApiVersions request of an unknown version."""
     call = Call(Api.API_VERSIONS, 0, correlation_id, None, None)
     error = ErrorCode.UNSUPPORTED_VERSION
     return call.respond(error_code=error, api_keys=_advertised(call, [Api.API_VERSIONS]))
@@ -239,7 +236,6 @@ def _no_topic(call: Call, name: Any) -> Any:
 
 
 async def init_producer_id(broker: ServedBroker, call: Call) -> bytes:
-    """Handles InitProducerId; returns the frame with a producer id and epoch, or an error."""
     body = call.body
     request = InitProducerId(
         transactional_id=body.transactional_id,

@@ -1,9 +1,8 @@
 """Wire handlers of DescribeProducers, DescribeLogDirs, AlterReplicaLogDirs, DescribeTransactions,
 ListTransactions, WriteTxnMarkers and DescribeQuorum.
 
-WriteTxnMarkers is a request between brokers. An administrator may also send it, to end a hanging
-transaction. A hanging transaction is open in a log, but the coordinator does not know this
-transaction.
+An administrator may send WriteTxnMarkers to end a hanging transaction, which its coordinator does
+not know.
 
 Source: KIP-113, KIP-595 (DescribeQuorum), KIP-664, KIP-836, KIP-853, KIP-994, KIP-1152; KafkaApis,
 TransactionStateManager.listTransactionStates of Apache Kafka.
@@ -102,9 +101,7 @@ async def describe_producers(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def alter_replica_log_dirs(broker: ServedBroker, call: Call) -> bytes:
-    """Handles AlterReplicaLogDirs; returns the frame with a result for each topic partition.
-
-    A broker has one log folder, so a replica can only be moved to where it is already.
+    """A broker has one log folder, so a replica can only be moved to where it is.
 
     Kafka: ReplicaManager.alterReplicaLogDirs.
     """
@@ -147,10 +144,6 @@ async def alter_replica_log_dirs(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def describe_log_dirs(broker: ServedBroker, call: Call) -> bytes:
-    """Handles DescribeLogDirs; returns the frame with the logs of this broker.
-
-    A request may name topic partitions; otherwise the frame has all logs.
-    """
     logs = (await request_core(broker, DescribeLogs(), DescribedLogs)).logs
     wanted = None
     if call.body.topics is not None:
@@ -231,7 +224,6 @@ async def describe_transactions(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def list_transactions(broker: ServedBroker, call: Call) -> bytes:
-    """Handles ListTransactions; returns the frame with the transactions that match all filters."""
     body = call.body
     answer = await request_core(broker, ListTransactions(), ListedTransactions)
     if answer.error:
@@ -271,7 +263,7 @@ async def list_transactions(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def write_txn_markers(broker: ServedBroker, call: Call) -> bytes:
-    """Handles WriteTxnMarkers; returns the response frame once the markers are replicated.
+    """Responds once the markers are replicated.
 
     A topic partition without a replica on this broker gets UNKNOWN_TOPIC_OR_PARTITION.
     """
@@ -337,9 +329,8 @@ def _marker_topics(call: Call, found: Mapping[TopicPartition, ErrorCode]) -> Ite
 
 
 async def describe_quorum(broker: ServedBroker, call: Call) -> bytes:
-    """Handles DescribeQuorum; returns the frame with the only voter and all brokers as observers.
-
-    Only the partition of the cluster metadata has a quorum.
+    """Only the cluster metadata has a quorum: the controller as the only voter, all brokers as
+    observers.
     """
     seen = await image(broker)
 

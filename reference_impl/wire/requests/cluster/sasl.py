@@ -5,7 +5,7 @@
     DescribeUserScramCredentials      returns the mechanisms and iterations of users
     AlterUserScramCredentials         adds, replaces and deletes credentials, user by user
 
-The module `authentication` handles the SASL requests of a client that must still authenticate.
+`authentication` handles the SASL requests of a client that must still authenticate.
 
 Source: KafkaApis.handleSaslHandshakeRequest, KafkaApis.handleSaslAuthenticateRequest,
 KafkaApis.handleDescribeUserScramCredentialsRequest; ScramImage.describe;
@@ -52,7 +52,7 @@ async def sasl_authenticate(_broker: ServedBroker, call: Call) -> bytes:
 
 
 async def describe_scram(broker: ServedBroker, call: Call) -> bytes:
-    """Handles DescribeUserScramCredentials; without names it describes every user."""
+    """Without names it describes every user."""
     scram = broker.credentials.scram
     named = Counter(user.name for user in call.body.users or ())
     if not named:
@@ -85,7 +85,7 @@ def _described(broker: ServedBroker, call: Call, name: str, count: int) -> Any:
 
 
 async def alter_scram(broker: ServedBroker, call: Call) -> bytes:
-    """Handles AlterUserScramCredentials; a user that the request names twice is not changed."""
+    """A user that the request names twice is not changed."""
     errors: dict[str, Refusal] = {}
     changes: dict[str, Change] = {}
 

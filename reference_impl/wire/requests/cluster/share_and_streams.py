@@ -1,9 +1,8 @@
 """Wire handlers of share groups and streams groups, which are switched off.
 
-A new cluster of Kafka 4.3 has them switched on. Here their requests are answered as by a Kafka
-whose features share.version and streams.version have the level 0: ApiVersions lists the requests,
-but they get UNSUPPORTED_VERSION. No broker is a share coordinator, so requests for the state of a
-share group get NOT_COORDINATOR.
+Their requests are answered as by a Kafka whose features share.version and streams.version have the
+level 0, whereas a new cluster of Kafka 4.3 has them on. ApiVersions lists them, but they get
+UNSUPPORTED_VERSION. Requests to a share coordinator get NOT_COORDINATOR.
 
 Source: KIP-932, KIP-1071; KafkaApis of Apache Kafka.
 """
@@ -96,7 +95,7 @@ async def change_offsets(_broker: ServedBroker, call: Call) -> bytes:
 
 
 async def state(_broker: ServedBroker, call: Call) -> bytes:
-    """Rejects a leader's request to a share coordinator: NOT_COORDINATOR for each partition."""
+    """NOT_COORDINATOR for each partition of a leader's request to a share coordinator."""
 
     def result(partition: Any) -> Any:
         return call.make(

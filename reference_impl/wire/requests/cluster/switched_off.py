@@ -1,9 +1,8 @@
 """Wire handlers of features that are switched off: access control and delegation tokens.
 
-The handlers answer as Kafka does without these features. Without an authorizer the answer is
-SECURITY_DISABLED, and without authentication a request for tokens is refused. Telemetry requests
-are not served, and ApiVersions does not list them. The module `share_and_streams` handles the
-requests of share and streams groups.
+Without an authorizer the answer is SECURITY_DISABLED, and without authentication a request for
+tokens is refused, as in Kafka. Telemetry requests are not served, and ApiVersions does not list
+them.
 
 Source: KIP-48, KIP-140; AclApis, KafkaApis of Apache Kafka.
 """
@@ -46,7 +45,7 @@ async def delete_acls(_broker: ServedBroker, call: Call) -> bytes:
 
 
 async def create_token(_broker: ServedBroker, call: Call) -> bytes:
-    """Refuses CreateDelegationToken; the response repeats the owner that the request names.
+    """The refusal repeats the owner that the request names.
 
     Kafka: KafkaApis.handleCreateTokenRequest, CreateDelegationTokenResponse.prepareResponse.
     """

@@ -4,10 +4,9 @@
     STATIC_CONFIGS   set when the broker was started; a request to change them is refused
     NUMBERS          the settings of STATIC_CONFIGS that are times and limits
 
-The option --broker-config sets the initial value of a setting in DYNAMIC or NUMBERS. The other
-settings of STATIC_CONFIGS are fixed, or follow from other options. A request to change a setting
-that is in no table is refused too. The default of min.insync.replicas cannot be removed, as in
-Kafka with eligible leader replicas.
+The option --broker-config sets the initial value of a setting in DYNAMIC or NUMBERS; the other
+settings are fixed, or follow from other options. The default of min.insync.replicas cannot be
+removed, as in Kafka with eligible leader replicas.
 
 Source: KIP-226, KIP-966; Kafka documentation, "Broker Configs"; ConfigAdminManager,
 ConfigurationControlManager of Apache Kafka.
@@ -83,8 +82,6 @@ _KAFKA_MS: Final[Mapping[str, int]] = dict(KAFKA_SETTINGS.numbers)
 
 
 class Broker(NamedTuple):
-    """The properties of a broker that determine the values of its static settings."""
-
     broker_id: int
     times_ms: Mapping[str, int]  # the timeouts and intervals, by field
     verifies_transactions: bool
@@ -93,8 +90,6 @@ class Broker(NamedTuple):
 
 
 class Static(NamedTuple):
-    """A setting that never changes while the broker runs: its type, its value and its default."""
-
     type: ConfigType
     value: Callable[[Broker], Any]
     default: Any
@@ -138,7 +133,7 @@ _NEVER_CHANGED: Final = (STATIC_CONFIGS.keys() | _NO_VALUE) - unserved.OF_BROKER
 
 
 class Refused(ValueError):
-    """The error for a change that is refused, with its error code."""
+    """A refused change, with its error code."""
 
     def __init__(self, error: ErrorCode, message: str) -> None:
         super().__init__(message)
@@ -153,10 +148,7 @@ def describe_broker(
     auto_creates_topics: bool,
     replicas: int,
 ) -> list[Described]:
-    """Returns all settings of a broker, the dynamic ones first.
-
-    `replicas` is the default replication factor.
-    """
+    """The dynamic settings come first; `replicas` is the default replication factor."""
     broker = Broker(
         broker_id=broker_id,
         times_ms=dict(started_with.times_ms),
@@ -174,10 +166,8 @@ def describe_broker(
 
 
 def describe_defaults(defaults: TopicDefaults) -> list[Described]:
-    """Returns the cluster's dynamic defaults, which are settings that a request set for all
-    brokers.
-
-    DescribeConfigs returns them for the broker resource with an empty name.
+    """The dynamic defaults of the cluster, which DescribeConfigs returns for the broker with an
+    empty name.
     """
     found = (_dynamic(name, config, defaults) for name, config in DYNAMIC.items())
     return [one for one in found if one.source == FOR_ALL_BROKERS]
@@ -195,10 +185,9 @@ def _dynamic(name: str, config: Config, defaults: TopicDefaults) -> Described:
 def changed_defaults(
     name: str, broker_id: int, configs: Iterable[Any], defaults: TopicDefaults
 ) -> AlterDefaults:
-    """Returns the request that changes some default settings of all topics.
+    """`name` is the broker's id, or empty for all brokers; `defaults` are those before the change.
 
-    `name` is the broker's id, or empty for all brokers. `defaults` has the defaults before the
-    change. Raises Refused for a change that is not supported, such as a change for one broker.
+    Raises Refused for a change that is not supported, such as one of a single broker.
     """
     return _alter(name, broker_id, tuple(_operations(configs, defaults)))
 
@@ -206,9 +195,8 @@ def changed_defaults(
 def replaced_defaults(
     name: str, broker_id: int, configs: Iterable[Any], defaults: TopicDefaults
 ) -> AlterDefaults:
-    """Returns the request that sets the defaults in `configs`, and removes all other defaults.
-
-    Raises Refused for a change that is not supported.
+    """Sets the defaults in `configs`, and removes all others; raises Refused if that is not
+    supported.
     """
     del defaults
     values = tuple((one.name, one.value) for one in configs)

@@ -1,4 +1,4 @@
-"""Reads changes of client metrics subscriptions from requests, and describes subscriptions.
+"""Changes and descriptions of client metrics subscriptions.
 
 Source: KIP-714; ConfigHelper.createClientMetricsConfigEntry of Apache Kafka.
 """
@@ -30,10 +30,10 @@ OF_SUBSCRIPTION: Final = 7  # the config source CLIENT_METRICS_CONFIG
 
 
 def changed_subscription(name: str, configs: Iterable[Any]) -> AlterClientMetrics:
-    """Returns the request that changes the settings in `configs`, and keeps all others.
+    """The request that changes the settings in `configs`, and keeps all others.
 
-    Raises Refused for APPEND and SUBTRACT. Kafka's controller does not know the types of these
-    settings, so it treats none as a list.
+    Raises Refused for APPEND and SUBTRACT: Kafka's controller treats none of these settings as a
+    list.
     """
     for change in configs:
         if change.config_operation in {APPEND, SUBTRACT}:
@@ -49,16 +49,13 @@ def changed_subscription(name: str, configs: Iterable[Any]) -> AlterClientMetric
 
 
 def replaced_subscription(name: str, configs: Iterable[Any]) -> AlterClientMetrics:
-    """Returns the request that replaces all settings of a client metrics subscription."""
+    """The request that replaces all settings of a subscription."""
     changes = tuple((one.name, one.value) for one in configs)
     return AlterClientMetrics(name=name, changes=changes, replaces_all=True)
 
 
 def describe_subscription(name: str, subscriptions: Subscriptions) -> list[Described]:
-    """Returns the settings of a client metrics subscription; the defaults if it does not exist.
-
-    Raises Refused if the name is empty.
-    """
+    """The defaults if the subscription does not exist; raises Refused if the name is empty."""
     if not name:
         why = "Client metrics subscription name must not be empty"
         raise Refused(ErrorCode.INVALID_REQUEST, why)

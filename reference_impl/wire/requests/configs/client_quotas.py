@@ -1,6 +1,6 @@
 """Wire handlers of AlterClientQuotas and DescribeClientQuotas.
 
-Quotas are stored and described. No request is ever throttled.
+Quotas are stored and described, but no request is throttled.
 
 Source: KIP-546; ClientQuotaControlManager, ClientQuotasImage.describe of Apache Kafka.
 """
@@ -27,7 +27,6 @@ _MATCHES: Final = {EXACT: "EXACT", DEFAULT: "DEFAULT", SPECIFIED: "SPECIFIED"}
 
 
 async def alter_client_quotas(broker: ServedBroker, call: Call) -> bytes:
-    """Handles AlterClientQuotas; returns the frame with a result for each entity."""
     alterations = tuple(
         QuotaAlteration(
             entity=entity_of({part.entity_type: part.entity_name for part in one.entity}),
@@ -51,10 +50,8 @@ async def alter_client_quotas(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def describe_client_quotas(broker: ServedBroker, call: Call) -> bytes:
-    """Handles DescribeClientQuotas; returns the frame with the entities that match the filter.
-
-    An entity matches if each component of the filter does. A strict filter also demands that the
-    entity has no other component.
+    """An entity matches if each component of the filter does, and for a strict filter, if it has no
+    other component.
     """
     try:
         wanted = _filter(call.body.components)
@@ -80,10 +77,7 @@ async def describe_client_quotas(broker: ServedBroker, call: Call) -> bytes:
 
 
 def _filter(components: Any) -> dict[str, tuple[int, str | None]]:
-    """Returns the match type and name for each entity type of a quota filter.
-
-    Raises Refused for an invalid filter.
-    """
+    """The match type and name for each entity type; raises Refused for an invalid filter."""
     found: dict[str, tuple[int, str | None]] = {}
     for one in components:
         kind, match_type = one.entity_type, one.match_type

@@ -1,8 +1,7 @@
 """Wire handlers of the configuration requests: describe, change, replace and list.
 
-Topics, brokers and subscriptions to client metrics have settings (`topic_configs`,
-`broker_configs`, `client_metrics`). IncrementalAlterConfigs changes single settings. AlterConfigs
-replaces all of them: a setting that the request does not name gets its default value again.
+Topics, brokers and client metrics subscriptions have settings (`topic_configs`, `broker_configs`,
+`client_metrics`).
 
 Source: KIP-133, KIP-226, KIP-339, KIP-1142; ConfigAdminManager, ControllerApis of Apache Kafka.
 Simplified: groups have no settings.
@@ -61,10 +60,7 @@ ChangeSubscription = Callable[[str, Iterable[Any]], AlterClientMetrics]
 
 
 class Changes(NamedTuple):
-    """The functions that read changes from a request: one for each kind of resource.
-
-    The kinds are topics, brokers, and subscriptions to client metrics.
-    """
+    """The functions that read changes, for topics, brokers and client metrics subscriptions."""
 
     of_topic: Change
     of_brokers: ChangeDefaults
@@ -241,10 +237,7 @@ async def _own_settings(broker: ServedBroker, defaults: TopicDefaults) -> list[D
 
 
 async def list_config_resources(broker: ServedBroker, call: Call) -> bytes:
-    """Handles ListConfigResources; returns the frame with the names of resources.
-
-    The resources are brokers, topics and client metrics subscriptions.
-    """
+    """The names of brokers, topics and client metrics subscriptions."""
     wanted = LISTED if call.version >= ALL_TYPES_SINCE else (CLIENT_METRICS,)
     types = getattr(call.body, "resource_types", ()) or wanted
     if not set(types) <= set(wanted):

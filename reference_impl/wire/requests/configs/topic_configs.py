@@ -1,8 +1,7 @@
 """The supported settings of a topic: a table of their names in Kafka, their types and parsers.
 
-Most settings have a second name: the name of the broker setting that is the default for all topics.
-A new setting needs a row here, and the fields that `reference_impl/protocol/topic_settings.py`
-lists.
+The second name of a setting is that of the broker setting with the default for all topics. A new
+setting needs a row here, and the fields that `reference_impl/protocol/topic_settings.py` lists.
 
 Source: Kafka documentation, "Topic Configs".
 Simplified: a setting that is not in the table is rejected, even if it has its default value; the
@@ -29,7 +28,7 @@ from reference_impl.wire.requests.configs import unserved
 
 
 class ConfigType(IntEnum):
-    """The type of a setting's value. Kafka: DescribeConfigsResponse.ConfigType."""
+    """Kafka: DescribeConfigsResponse.ConfigType."""
 
     BOOLEAN = 1
     STRING = 2
@@ -40,11 +39,11 @@ class ConfigType(IntEnum):
 
 
 class Config(NamedTuple):
-    """A setting of a topic: its field in `TopicSettings`, its type, and its parser.
+    """A topic setting's field in `TopicSettings`, its type, and its parser, which raises
+    ValueError.
 
-    The parser raises ValueError for an invalid value. `of_brokers` is the name of the broker
-    setting that has the default for all topics. If this broker setting permits other values,
-    `read_of_brokers` is its parser.
+    `of_brokers` is the broker setting with the default for all topics; `read_of_brokers` is its
+    parser if it permits other values.
     """
 
     field: str
@@ -55,7 +54,7 @@ class Config(NamedTuple):
 
 
 def at_least(least: int) -> Callable[[str], int]:
-    """Returns a parser of integers that raises ValueError for a number below `least`."""
+    """A parser of integers that raises ValueError below `least`."""
 
     def read(value: str) -> int:
         if not value.removeprefix("-").isdecimal() or int(value) < least:
@@ -175,8 +174,6 @@ SET, DELETE, APPEND, SUBTRACT = range(4)  # the operations of IncrementalAlterCo
 
 
 class Described(NamedTuple):
-    """One setting of a topic or broker in a DescribeConfigs response."""
-
     name: str
     value: str | None
     source: int
@@ -188,10 +185,9 @@ class Described(NamedTuple):
 
 
 def create_topic_fields(configs: Iterable[Any]) -> dict[str, Any]:
-    """Returns the settings as fields of CreateTopic.
+    """The settings as fields of CreateTopic.
 
-    Raises ValueError if a setting is invalid, or if two settings contradict each other. The error
-    names the setting, or both settings.
+    Raises ValueError, which names an invalid setting or two contradictory ones.
     """
     found = dict(_read(setting.name, setting.value) for setting in configs)
     of_topic, of_log = parted(found)
@@ -202,10 +198,9 @@ def create_topic_fields(configs: Iterable[Any]) -> dict[str, Any]:
 
 
 def alter_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
-    """Returns the requested changes of topic settings as fields of AlterConfigs.
+    """The changes as fields of AlterConfigs; a deleted setting gets its default.
 
-    A deleted setting gets its default value. Raises ValueError for an invalid setting; the message
-    names the setting.
+    Raises ValueError, which names an invalid setting.
     """
     found: dict[str, Any] = {}
     deleted: set[str] = set()
@@ -226,10 +221,7 @@ def alter_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
 
 
 def list_change(configs: Mapping[str, Config], change: Any) -> ListChange:
-    """Returns the items that APPEND adds to a list, or that SUBTRACT removes from it.
-
-    Raises ValueError if the setting is not a list.
-    """
+    """The items of APPEND or SUBTRACT; raises ValueError if the setting is not a list."""
     config, adds = configs.get(change.name), change.config_operation == APPEND
     if config is None or config.type is not ConfigType.LIST:
         operation = "APPEND" if adds else "SUBTRACT"
@@ -239,10 +231,7 @@ def list_change(configs: Mapping[str, Config], change: Any) -> ListChange:
 
 
 def replace_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
-    """Returns fields of AlterConfigs that set all settings; absent ones get their default values.
-
-    Raises ValueError for an invalid setting; the message names the setting.
-    """
+    """As `alter_configs_fields`, but absent settings get their defaults."""
     found: dict[str, Any] = {}
     for setting in configs:
         field, value = _read(setting.name, setting.value)
@@ -254,10 +243,10 @@ def replace_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
 def describe(
     state: PartitionState | CreateTopic, defaults: TopicDefaults = NO_DEFAULTS
 ) -> list[Described]:
-    """Returns all supported settings of a topic, each with its value and source.
+    """All supported settings of a topic, each with its value and source.
 
-    `state` is the registration of a partition of the topic; all its partitions have the same
-    settings. For a topic that does not exist yet, `state` is the request that creates the topic.
+    `state` is the registration of any partition, or for a topic that does not exist yet, the
+    request that creates it.
     """
     found: list[Described] = []
     for name, config in CONFIGS.items():
@@ -270,7 +259,7 @@ def describe(
 
 
 def default_of(field: str, defaults: TopicDefaults) -> tuple[Any, int]:
-    """Returns the default of a topic setting, and the source of this default in DescribeConfigs."""
+    """The default of a topic setting, and its source in DescribeConfigs."""
     for of_all, source in ((defaults, FOR_ALL_BROKERS), (defaults.at_start, STATIC)):
         if (value := getattr(of_all, field)) is not None:
             return value, source
@@ -278,10 +267,7 @@ def default_of(field: str, defaults: TopicDefaults) -> tuple[Any, int]:
 
 
 def written_configs(request: CreateTopic) -> Iterable[tuple[str, str]]:
-    """Yields the name and value of each setting that a CreateTopics request must contain.
-
-    These settings differ from their default, or were set explicitly.
-    """
+    """The name and value of each setting that differs from its default, or was set explicitly."""
     for name, config in CONFIGS.items():
         value = value_of(request, config.field)
         if value != BUILT_IN[config.field] or config.field in request.configured:
@@ -289,7 +275,7 @@ def written_configs(request: CreateTopic) -> Iterable[tuple[str, str]]:
 
 
 def text(value: Any) -> str:
-    """Returns the text of a setting's value in Kafka's form, such as `true` or `compact`."""
+    """The value in Kafka's form, such as `true` or `compact`."""
     return str(value.value) if isinstance(value, Enum) else str(value).lower()
 
 

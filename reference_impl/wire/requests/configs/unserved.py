@@ -4,7 +4,7 @@
     OF_BROKERS   settings of brokers that a request to Kafka can change; a key such as
                  `log.index.*` is a pattern of names
 
-A request that sets one of them gets INVALID_CONFIG with the reason.
+A request to set one of them gets INVALID_CONFIG with the reason.
 
 Source: LogConfig.nonInternalConfigNames and DynamicBrokerConfig of Apache Kafka.
 """
@@ -64,7 +64,7 @@ OF_BROKERS: Final[Mapping[str, str]] = {
 
 
 def of_topic(name: str) -> str:
-    """Returns why a topic cannot have this setting: it is not supported here, or unknown to Kafka.
+    """Why a topic cannot have this setting: not supported here, or unknown to Kafka.
 
     Kafka: LogConfig.validateNames.
     """
@@ -74,7 +74,7 @@ def of_topic(name: str) -> str:
 
 
 def of_brokers(name: str) -> str:
-    """Returns the reason why a request cannot change this setting of brokers."""
+    """Why a request cannot change this setting of brokers."""
     reasons = (why for pattern, why in OF_BROKERS.items() if fnmatchcase(name, pattern))
     why = next(reasons, "no setting of brokers has this name")
     return f"{name} is not supported: {why}"

@@ -1,6 +1,6 @@
 """Wire handlers of ConsumerGroupHeartbeat and ConsumerGroupDescribe, the requests of KIP-848.
 
-A subscription contains topic names, whereas an assignment contains topic ids.
+A subscription contains topic names, but an assignment topic ids.
 
 Source: KIP-848, KIP-1082; Kafka message schemas.
 Simplified: racks are ignored.

@@ -1,7 +1,5 @@
 """Wire handlers of DescribeGroups, ListGroups, DeleteGroups and OffsetDelete.
 
-Each handler sends the broker one request for each group, and joins the responses to one.
-
 Source: KIP-222, KIP-229, KIP-496 (OffsetDelete), KIP-518 (states), KIP-848 (types), KIP-1043;
 KafkaApis, GroupCoordinatorService of Apache Kafka.
 Simplified: members have no host.
@@ -39,10 +37,7 @@ UNKNOWN_IS_ERROR_SINCE: Final = 6  # DescribeGroups: GROUP_ID_NOT_FOUND (KIP-104
 
 
 async def describe_groups(broker: ServedBroker, call: Call) -> bytes:
-    """Handles DescribeGroups; returns the response frame.
-
-    Before version 6 an unknown group is described as a dead one, without an error.
-    """
+    """Before version 6 an unknown group is described as a dead one, without an error."""
     groups: list[Any] = []
     operations = group_operations(call.body)
     for group in call.body.groups:
@@ -76,10 +71,7 @@ async def describe_groups(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def list_groups(broker: ServedBroker, call: Call) -> bytes:
-    """Handles ListGroups; returns the frame with the groups that match the filters of the request.
-
-    The filters ignore case. Kafka: GroupMetadataManager.listGroups.
-    """
+    """The filters ignore case. Kafka: GroupMetadataManager.listGroups."""
     answer = await request_core(broker, ListGroups(), ListedGroups)
     states = {text.strip().lower() for text in getattr(call.body, "states_filter", ())}
     types = {text.lower() for text in getattr(call.body, "types_filter", ())}
@@ -109,10 +101,7 @@ async def delete_groups(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def offset_delete(broker: ServedBroker, call: Call) -> bytes:
-    """Handles OffsetDelete; returns the response frame once the offsets are deleted.
-
-    If there is an error of the whole group, the response has no topics.
-    """
+    """After an error of the whole group, the response has no topics."""
     body = call.body
     existing = await existing_partitions(broker)
     places = dict.fromkeys(

@@ -1,8 +1,5 @@
 """Wire handlers of JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetCommit and OffsetFetch.
 
-A JoinGroup request gets its response when the next generation is complete; until then later
-requests of its connection wait.
-
 Source: KIP-62, KIP-345, KIP-394, KIP-447, KIP-516, KIP-709.
 Simplified: an OffsetFetch for many groups is split into one request to the broker for each group.
 """
@@ -158,9 +155,8 @@ async def leave_group(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def offset_commit(broker: ServedBroker, call: Call) -> bytes:
-    """Handles OffsetCommit; returns the response frame once the offsets are replicated.
-
-    Offsets of topic partitions that do not exist are not committed.
+    """Responds once the offsets are replicated; offsets of unknown topic partitions are not
+    committed.
     """
     body = call.body
     topics = await named_topics(broker, body.topics)
@@ -272,9 +268,9 @@ async def _fetched(
 async def _all_topics(
     broker: ServedBroker, call: Call, found: Iterable[TopicPartition]
 ) -> list[tuple[dict[str, Any], str, list[int]]]:
-    """Returns the topics of the partitions in `found`, each as (field, name, partitions).
+    """The topics of the partitions in `found`, each as (field, name, partitions).
 
-    The field identifies the topic in the response: by its name, or in newer versions by its id.
+    The field identifies the topic in the response: by name, or in newer versions by id.
     """
     by_name: dict[str, list[int]] = {}
     for place in found:

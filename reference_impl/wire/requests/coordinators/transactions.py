@@ -1,11 +1,10 @@
 """Wire handlers of AddPartitionsToTxn, AddOffsetsToTxn, EndTxn and TxnOffsetCommit.
 
 The version of the request selects the transaction protocol: EndTxn 5, TxnOffsetCommit 5 and Produce
-12 belong to KIP-890 (`transaction.version` 2). A client that sends older versions uses the first
-protocol on the same broker.
+12 belong to KIP-890 (`transaction.version` 2).
 
-As in Kafka, the wire layer checks whether the topic partitions of a request exist. It also replaces
-an error that old clients do not know.
+As in Kafka, the wire layer checks whether topic partitions exist, and replaces an error that old
+clients do not know.
 
 Source: KIP-98, KIP-360, KIP-447, KIP-890; KafkaApis of Apache Kafka.
 """
@@ -47,10 +46,7 @@ OPERATION_NOT_ATTEMPTED: Final = 55  # an error of the wire layer alone
 
 
 def known_error(error: ErrorCode, version: int, since: int = PRODUCER_FENCED_SINCE) -> ErrorCode:
-    """Returns the error that a response of this version may contain.
-
-    For a version below `since`, PRODUCER_FENCED becomes INVALID_PRODUCER_EPOCH (KIP-360).
-    """
+    """Below version `since`, PRODUCER_FENCED becomes INVALID_PRODUCER_EPOCH (KIP-360)."""
     if error is ErrorCode.PRODUCER_FENCED and version < since:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return error
@@ -166,10 +162,10 @@ async def end_txn(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def txn_offset_commit(broker: ServedBroker, call: Call) -> bytes:
-    """Handles TxnOffsetCommit; returns the response frame once the offsets are in the log.
+    """Responds once the offsets are in the log; offsets of unknown topic partitions are not
+    committed.
 
-    Offsets of topic partitions that do not exist are not committed. Before version 2,
-    COORDINATOR_LOAD_IN_PROGRESS becomes COORDINATOR_NOT_AVAILABLE.
+    Before version 2, COORDINATOR_LOAD_IN_PROGRESS becomes COORDINATOR_NOT_AVAILABLE.
     """
     body = call.body
     existing = await existing_partitions(broker)
@@ -215,10 +211,10 @@ async def txn_offset_commit(broker: ServedBroker, call: Call) -> bytes:
 def offsets_of(
     topics: Any, names: dict[int, str] | None = None
 ) -> tuple[tuple[TopicPartition, CommittedOffset], ...]:
-    """Returns the topic partitions in a request, each with the offset to commit.
+    """The topic partitions of a request, each with the offset to commit.
 
-    If the request has topic ids, `names` has the name of each topic by its index in the request:
-    `{0: "a", 2: "b"}`. Topics without a name are left out.
+    With topic ids, `names` has the names by the topic's index: `{0: "a", 2: "b"}`. Topics without a
+    name are left out.
     """
     return tuple(
         (

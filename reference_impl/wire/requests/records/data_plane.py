@@ -44,10 +44,7 @@ READ_COMMITTED: Final = 1
 
 
 async def list_offsets(broker: ServedBroker, call: Call) -> bytes:
-    """Handles ListOffsets; returns the response frame.
-
-    A topic partition that the request names twice gets one response, INVALID_REQUEST.
-    """
+    """A topic partition that the request names twice gets one response, INVALID_REQUEST."""
     places = Counter(
         (topic.name, wanted.partition_index)
         for topic in call.body.topics

@@ -1,4 +1,4 @@
-"""The wire handler of DeleteRecords, which splits a request into one for each topic partition.
+"""The wire handler of DeleteRecords.
 
 Source: KIP-107.
 """

@@ -5,13 +5,11 @@
                                                       |             v               v
                                                       +--- a partition is readable  respond
 
-The replica of a partition is an immutable value. While the broker has the same value as at the
-previous read, the partition is not read again: see the module `fetch_sessions`.
+An unchanged replica is the same object, and is not read again (module `fetch_sessions`).
 
 Source: KafkaApis.handleFetchRequest, ReplicaManager.fetchMessages, DelayedFetch; KIP-74 (limits),
 KIP-227 (sessions), KIP-320, KIP-392, KIP-516 (topic ids), KIP-951.
-Simplified: each fetch is handled as the fetch of a consumer, whatever replica id it has, because
-brokers communicate in-process.
+Simplified: each fetch is handled as a consumer's, because brokers communicate in-process.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ READS_IN_A_ROW: Final = 200  # then the event loop does other work
 
 
 async def fetch(broker: ServedBroker, call: Call) -> bytes:
-    """Handles Fetch; returns the response frame, after at most `max_wait_ms`."""
+    """Responds after at most `max_wait_ms`."""
     body = call.body
     sessions = broker.fetch_sessions
     ids = await topic_ids(broker) if call.version >= IDS_SINCE else None

@@ -1,8 +1,7 @@
 """Reads large batches in a thread, so that the brokers can do other work meanwhile.
 
-A batch is large if it has many records, or if its records decompress to many bytes. If the leader
-read such a batch in the event loop of the brokers, all other requests would wait. The checks of a
-batch need only its bytes. So a thread can make these checks before the leader handles the batch.
+A batch is large if it has many records, or decompresses to many bytes: in the event loop, it would
+delay all other requests. The checks need only its bytes.
 """
 
 from __future__ import annotations
@@ -22,10 +21,7 @@ MANY_BYTES: Final = 1024 * 1024  # after decompression
 
 
 def is_read_before(head: Header) -> bool:
-    """Returns True if `scanned_before` must read the batch, before the leader handles it.
-
-    Such a batch has many records, or is compressed in a way that Kafka knows.
-    """
+    """True for a batch with many records, or compressed in a way that Kafka knows."""
     if not head.has_known_compression:
         return False
     return head.record_count > MANY_RECORDS or head.compression != "none"
@@ -34,12 +30,11 @@ def is_read_before(head: Header) -> bool:
 async def scanned_before(
     broker: ServedBroker, data: bytes, head: Header
 ) -> RecordFacts | ErrorCode | None:
-    """Returns facts about the records of a batch, or the error that rejects it.
+    """The facts about a batch of `is_read_before`, or the error that rejects it; the largest are
+    read in a thread.
 
-    The batch is large or compressed (`is_read_before`), and is read before the leader checks it.
-    `head` is the header of the first batch in `data`. The largest batches are read in another
-    thread. If `data` is not exactly one valid batch, the result is None, and the leader then
-    rejects the data.
+    `head` is the header of the first batch in `data`. None means that `data` is not exactly one
+    valid batch, which the leader then rejects.
     """
     batch = only_batch(data)
     if isinstance(batch, ErrorCode):

@@ -1,11 +1,10 @@
 """Leader hints: a broker that does not lead a topic partition names the leader in its response.
 
-The hint comes with the error for this topic partition. So the client finds the leader without a
-Metadata request. The response also has the address of each named leader.
+So the client needs no Metadata request.
 
 Source: KIP-951; KafkaApis.handleProduceRequest, KafkaApis.handleFetchRequest.
-Simplified: the hint always names the leader in the metadata that the broker has applied. In Kafka,
-a broker with a replica of the topic partition names the leader that this replica knows.
+Simplified: the hint is the leader in the applied metadata; in Kafka, a replica's own knowledge
+comes first.
 """
 
 from __future__ import annotations
@@ -23,9 +22,7 @@ from reference_impl.wire.requests.broker.served_broker import ServedBroker, imag
 
 @dataclass(frozen=True, slots=True)
 class LeaderHints:
-    """The leaders that one response names: the leader of each partition in `states`.
-
-    The broker has refused the requests for these partitions with an error such as
+    """The leaders of the partitions in `states`, whose requests were refused, for example with
     NOT_LEADER_OR_FOLLOWER.
     """
 
@@ -37,19 +34,13 @@ class LeaderHints:
     async def of(
         cls, broker: ServedBroker, call: Call, places: Collection[TopicPartition]
     ) -> LeaderHints:
-        """Returns the leaders of the topic partitions `places`.
-
-        The leaders are those in the metadata that the broker has applied.
-        """
+        """The leaders in the metadata that the broker has applied."""
         known = (await image(broker)).topic_partitions if places else ()
         states = {place: state for place, state in known if place in places}
         return cls(call, states, broker.addresses)
 
     def beside(self, place: TopicPartition) -> dict[str, Any]:
-        """Returns the response field `current_leader` of a topic partition.
-
-        Returns {} if the topic partition has no hint, for example because its request succeeded.
-        """
+        """The response field `current_leader`; {} for a topic partition without a hint."""
         state = self.states.get(place)
         if state is None:
             return {}
@@ -59,10 +50,7 @@ class LeaderHints:
         return {"current_leader": leader}
 
     def endpoints(self) -> dict[str, Any]:
-        """Returns the response field `node_endpoints`, with the address of each named leader.
-
-        Returns {} if no leader is named, or if no address of a named leader is known.
-        """
+        """The response field `node_endpoints`; {} if no address of a named leader is known."""
         if not self.states:
             return {}
         leaders = sorted({state.leader for state in self.states.values()} & self.addresses.keys())

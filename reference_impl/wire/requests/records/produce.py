@@ -1,8 +1,7 @@
 """Wire handler of Produce.
 
-Each topic partition of a request gets one response. If a topic partition occurs twice, only its
-last batch is appended. With acks=0 there is no response, and an error closes the connection: then
-the client refreshes its metadata.
+If a topic partition occurs twice, only its last batch is appended. With acks=0 an error closes the
+connection, so that the client refreshes its metadata.
 
 Source: KafkaApis.handleProduceRequest, ReplicaManager.handleProduceAppend; KIP-110, KIP-467,
 KIP-951.
@@ -45,7 +44,7 @@ PRODUCE_V2: Final = 12  # KIP-890: the request itself adds the topic partition t
 
 @dataclass(frozen=True, slots=True)
 class PartitionProduce:
-    """One topic partition of a produce request, and the broker's response for it."""
+    """One topic partition of a request, and the broker's response for it."""
 
     topic_partition: TopicPartition
     request: Produce
@@ -53,15 +52,15 @@ class PartitionProduce:
 
     @property
     def is_applied(self) -> bool:
-        """True if the broker's response has no error, so the batch is in the log."""
+        """True if the batch is in the log."""
         return self.produced is not None and self.produced.error is ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True)
 class ProduceResult:
-    """The response frame of a produce request, and the broker's response for each topic partition.
+    """The response frame, None with acks=0, and the broker's response for each topic partition.
 
-    With acks=0 the frame is None, and `fails` is true if an error must close the connection.
+    `fails` is true if an error must close the connection.
     """
 
     frame: bytes | None
@@ -70,7 +69,7 @@ class ProduceResult:
 
 
 async def produce(broker: ServedBroker, call: Call) -> ProduceResult:
-    """Handles Produce; returns once each batch is rejected, or acknowledged as acks requires."""
+    """Returns once each batch is rejected, or acknowledged as acks requires."""
     body = call.body
     topics = await named_topics(broker, body.topic_data)
     parts = [

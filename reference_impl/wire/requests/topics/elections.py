@@ -1,4 +1,4 @@
-"""The wire handler of ElectLeaders: administrators elect the preferred leader, or an unclean one.
+"""The wire handler of ElectLeaders: preferred and unclean elections.
 
 Source: KIP-183, KIP-460; ReplicationControlManager.electLeaders of Apache Kafka.
 """
@@ -22,10 +22,7 @@ ELECTION_TYPES: Final = (PREFERRED, UNCLEAN)
 
 
 async def elect_leaders(broker: ServedBroker, call: Call) -> bytes:
-    """Handles ElectLeaders; returns the response frame once the controller has decided.
-
-    A request without topics is for all partitions that need an election.
-    """
+    """A request without topics is for all partitions that need an election."""
     body = call.body
     kind = getattr(body, "election_type", PREFERRED)
     if kind not in ELECTION_TYPES:

@@ -23,10 +23,8 @@ from reference_impl.wire.requests.broker.served_broker import ServedBroker, requ
 
 
 async def alter_partition_reassignments(broker: ServedBroker, call: Call) -> bytes:
-    """Handles AlterPartitionReassignments; returns the response frame.
-
-    The frame is returned once each reassignment has begun or is rejected. At this time, new
-    replicas may still lack records.
+    """Responds once each reassignment has begun or is rejected; new replicas may still lack
+    records.
     """
     body = call.body
     allows_change = getattr(body, "allow_replication_factor_change", True)
@@ -63,11 +61,7 @@ async def alter_partition_reassignments(broker: ServedBroker, call: Call) -> byt
 
 
 async def list_partition_reassignments(broker: ServedBroker, call: Call) -> bytes:
-    """Handles ListPartitionReassignments; returns the response frame.
-
-    The frame lists the requested partitions that are being reassigned. If the request's list of
-    topics is null, the frame lists all partitions that are being reassigned.
-    """
+    """Null for the topics means all partitions that are being reassigned."""
     wanted = call.body.topics
     places = None
     if wanted is not None:

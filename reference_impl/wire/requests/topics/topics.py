@@ -1,7 +1,6 @@
 """Wire handlers of CreateTopics, DeleteTopics and CreatePartitions.
 
-If a request names a topic twice, nothing happens to this topic. The response has one entry for the
-topic, with the error INVALID_REQUEST.
+A topic that a request names twice is not changed, and gets one entry, INVALID_REQUEST.
 
 Source: KIP-4, KIP-195 (CreatePartitions), KIP-464 (defaults), KIP-516 and KIP-525 (topic ids and
 settings in responses); ControllerApis, ReplicationControlManager of Apache Kafka.
@@ -49,7 +48,7 @@ NO_ID: Final = UUID(int=0)
 
 
 class Refused(ValueError):
-    """The error for a request that the wire layer rejects, with its error code."""
+    """A request that the wire layer rejects, with its error code."""
 
     def __init__(self, error: ErrorCode, message: str) -> None:
         super().__init__(message)
@@ -85,10 +84,7 @@ async def _name_error(broker: ServedBroker, topic: str) -> CreatedTopic:
 
 
 def _creation(broker: ServedBroker, call: Call, topic: Any) -> CreateTopic:
-    """Returns the request that creates `topic`, one topic of a CreateTopics request.
-
-    Raises ValueError for an invalid setting, and its subclass Refused for invalid replicas.
-    """
+    """Raises ValueError for an invalid setting, and its subclass Refused for invalid replicas."""
     partitions, replicas = topic.num_partitions, topic.replication_factor
     assignments = _assignments(topic)
     if replicas == BROKER_DEFAULT:
@@ -190,7 +186,7 @@ async def create_partitions(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def delete_topics(broker: ServedBroker, call: Call) -> bytes:
-    """Handles DeleteTopics; returns the response frame once the controller has deleted the topics.
+    """Responds once the controller has deleted the topics.
 
     Kafka: ControllerApis.deleteTopics.
     """
@@ -250,7 +246,7 @@ async def _deleted(
 
 
 def _once(topics: Iterable[Any]) -> tuple[list[Any], list[str]]:
-    """Returns the topics that occur once, and the names of the repeated ones."""
+    """The topics that occur once, and the names of the repeated ones."""
     times = Counter(topic.name for topic in topics)
     once = [topic for topic in topics if times[topic.name] == 1]
     return once, [name for name, count in times.items() if count > 1]

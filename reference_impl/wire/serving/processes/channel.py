@@ -3,11 +3,11 @@
     call      a number, the name of a function, its arguments    answered by the number and a result
     notice    the name of a function, its arguments              not answered
 
-Both ends can call. Each end has a table of functions by name. A call runs as a task, so a long call
-delays no other call. A notice runs as soon as it arrives, so notices keep their order.
+A call runs as a task, so a long one delays no other. A notice runs as soon as it arrives, so
+notices keep their order.
 
-The messages are pickles, each with its length. They go over a socket pair, which no third process
-has; bytes from clients or other nodes never come this way.
+Messages are pickles over a socket pair, which no third process has; bytes from clients or other
+nodes never come this way.
 """
 
 from __future__ import annotations
@@ -30,16 +30,12 @@ ANSWER: Final = 2
 
 
 class ChannelClosed(ConnectionError):
-    """The error of a call if the other process ends before it answers."""
+    """The other process ended before it answered the call."""
 
 
 @dataclass(slots=True)
 class Channel:
-    """One end of a channel, which runs the functions that the other end calls.
-
-    If a function called in this way raises an exception, the channel calls `failed`
-    with this exception.
-    """
+    """Runs the functions that the other end calls; `failed` gets their exceptions."""
 
     calls: Calls
     notices: Notices
@@ -52,17 +48,11 @@ class Channel:
     _running: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def open(self, end: socket.socket) -> None:
-        """Makes `end`, one end of a socket pair, this process's end of the channel.
-
-        `serve` then reads from this socket.
-        """
+        """Makes `end` of a socket pair the socket from which `serve` reads."""
         self._reader, self._writer = await asyncio.open_connection(sock=end)
 
     async def call(self, name: str, *args: Any) -> Any:
-        """Returns the result of a function at the other end.
-
-        Raises ChannelClosed if the other process ends first.
-        """
+        """Raises ChannelClosed if the other process ends first."""
         if self._writer is None or self._is_finished:
             raise ChannelClosed(name)
         self._sent += 1
@@ -75,11 +65,11 @@ class Channel:
             self._owed.pop(number, None)
 
     def notify(self, name: str, *args: Any) -> None:
-        """Runs a function at the other end, unless the other process has ended."""
+        """Does nothing if the other process has ended."""
         self._write(NOTICE, 0, name, args)
 
     async def serve(self) -> None:
-        """Runs the functions that the other end calls, until the other end is closed."""
+        """Runs the functions that the other end calls, until that end is closed."""
         assert self._reader is not None, "the channel is open"
         try:
             while True:
@@ -93,16 +83,13 @@ class Channel:
             self._lose_calls()
 
     def finish(self) -> None:
-        """Closes this end for sending, so `serve` of the other end returns.
-
-        The other end may still send notices (calls without a response).
-        """
+        """`serve` of the other end then returns; the other end may still send notices."""
         if self._writer is not None and not self._is_finished:
             self._is_finished = True
             self._writer.write_eof()
 
     async def close(self) -> None:
-        """Sends the messages that are already written, and closes this end of the channel."""
+        """Sends the messages that are already written first."""
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.close()

@@ -28,15 +28,12 @@ PROGRAM: Final = (
 
 
 class NodeEnded(OSError):
-    """The error if a node's process ends before it has answered; the message says why, if known."""
+    """The node's process ended before it answered; the message says why, if known."""
 
 
 @dataclass(slots=True, kw_only=True)
 class NodeProcess:
-    """A running process of a node.
-
-    When the process has ended for any reason, the function `ended` is called with this object.
-    """
+    """`ended` is called with this object when the process has ended for any reason."""
 
     node: NodeId
     note: Callable[[str], None]
@@ -58,10 +55,9 @@ class NodeProcess:
         calls: Calls,
         notices: Notices,
     ) -> NodeProcess:
-        """Starts a process, which may call the functions of `calls` and `notices`.
+        """The process may call the functions of `calls` and `notices`.
 
-        `note` gets the log lines of the process, and `failed` the exceptions of called functions.
-        `ended` is called once the process has ended.
+        `note` gets its log lines, `failed` the exceptions of called functions.
         """
         ours, theirs = socket.socketpair()
         process = await asyncio.create_subprocess_exec(
@@ -88,27 +84,23 @@ class NodeProcess:
 
     @property
     def is_up(self) -> bool:
-        """True while the process runs; False as soon as `kill` or `stop` begins to end it."""
+        """False as soon as `kill` or `stop` begins to end the process."""
         return not self.is_stopping and self._process.returncode is None
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code, or the negative number of the signal; None while the process runs."""
+        """Negative for a signal; None while the process runs."""
         return self._process.returncode
 
     async def open(self, settings: NodeSettings) -> tuple[Address | None, Address]:
-        """Returns the node's addresses: for clients and for other nodes.
-
-        Raises NodeEnded if the process of the node ends first.
-        """
+        """The node's addresses for clients and for other nodes; raises NodeEnded."""
         found: tuple[Address | None, Address] = await self._called("open", settings)
         self._opened.set()
         return found
 
     async def call(self, name: str, *args: Any) -> Any:
-        """Calls a function of the node, once the node listens at its addresses (`open`).
-
-        Returns the result of the function. Raises NodeEnded if the process of the node ends first.
+        """Calls a function of the node, after `open`; raises NodeEnded if the process ends
+        first.
         """
         await self._opened.wait()
         return await self._called(name, *args)
@@ -120,14 +112,13 @@ class NodeProcess:
             raise NodeEnded(f"{self.name}: {self._why}") from closed
 
     def signal(self, number: signal.Signals) -> None:
-        """Sends a signal to the process, if it still runs."""
+        """Does nothing if the process has ended."""
         with suppress(ProcessLookupError):
             self._process.send_signal(number)
 
     async def stop(self) -> None:
-        """Ends the process cleanly, and kills it if it still runs after 5 s.
-
-        A process that SIGSTOP has suspended gets SIGCONT first.
+        """Ends the process cleanly, after SIGCONT if SIGSTOP has suspended it; kills it after 5
+        s.
         """
         self.is_stopping = True
         self._channel.finish()
@@ -135,7 +126,7 @@ class NodeProcess:
         await self._end()
 
     async def kill(self) -> None:
-        """Kills the process, and waits until it is gone."""
+        """Waits until the process is gone."""
         self.is_stopping = True
         self.signal(signal.SIGKILL)
         await self._end()

@@ -4,15 +4,13 @@
     controller      the metadata of the cluster
     broker 1, ...   a broker each: its port for clients, its logs
 
-Each node has links to all other nodes, and a channel to this process. For a network partition, each
-node has a list of the nodes whose messages it loses.
+Each node has links to all other nodes, and a channel to this process.
 
-A broker that is killed, or stopped by SIGSTOP, sends no heartbeats. The controller fences it when
-its session ends, and elects other leaders, as in Kafka. A stopped broker that continues is unfenced
-by its next heartbeat. Nothing starts a killed node again by itself.
+As in Kafka, a killed or suspended broker is fenced when its session ends. A killed node stays down
+until somebody starts it.
 
-The controller and each broker have files in the data directory, so a killed node that starts again
-continues with them. Without a data directory, a temporary one lasts as long as the cluster.
+The nodes have files in the data directory, by default a temporary one, so a killed node can
+continue.
 
 When this process ends, however it ends, all nodes end.
 """
@@ -59,17 +57,11 @@ MESSAGES_IN_STEP: Final = 3  # of the clock: a message, its answer, and the next
 
 
 class NodeFailed(RuntimeError):
-    """The error if the process of a broker or of the controller ended because of a bug.
-
-    Before its end, the process has sent notes (log lines) that describe the bug. The command that
-    serves the cluster prints them.
-    """
+    """A node's process ended because of a bug; its last log lines describe the bug."""
 
 
 @dataclass(slots=True)
 class ProcessCluster:
-    """A running cluster whose controller and brokers have a process each."""
-
     options: ServeOptions
     note: Callable[[str], None]
     control: ControlPort | None = None
@@ -140,9 +132,8 @@ class ProcessCluster:
     # ------------------------------------------------------------ starting and stopping
 
     async def start(self) -> None:
-        """Starts all processes, and waits until every broker is registered and knows the others.
-
-        Raises CannotServe if a port is in use.
+        """Waits until every broker is registered and knows the others; raises CannotServe if a port
+        is in use.
         """
         if self.options.applied_log is not None:
             AppliedLog.open(self.options.applied_log).close()  # the brokers append to it
@@ -203,7 +194,7 @@ class ProcessCluster:
         return await self._processes[node].call(name, *args)
 
     async def calm(self) -> None:
-        """Waits until every broker is ready and unfenced; raises TimeoutError after 20 s."""
+        """Raises TimeoutError after 20 s."""
         async with asyncio.timeout(CALM_WITHIN_S):
             await self._are_ready()
             if self._behind:
@@ -264,9 +255,8 @@ class ProcessCluster:
             raise self._no_fault("the controller does not answer; is it paused?") from None
 
     async def spread(self, within_s: float) -> None:
-        """Waits until each running broker has reported the current metadata in a heartbeat.
-
-        Gives up after `within_s` seconds.
+        """Waits until each running broker has reported the current metadata; gives up after
+        `within_s`.
         """
         nodes = map(NodeId, self.brokers)
         active = (BrokerId(one) for one in nodes if self.is_up(one) and not self.is_paused(one))
@@ -296,21 +286,21 @@ class ProcessCluster:
         return node in self._starting or self._processes[node].is_up
 
     def is_paused(self, node: NodeId) -> bool:
-        """True if `pause` has stopped the process; a SIGSTOP from elsewhere does not count."""
+        """True after `pause`; a SIGSTOP from elsewhere does not count."""
         return node in self._paused
 
     def pause(self, node: NodeId) -> None:
-        """Stops the node's process by SIGSTOP."""
+        """Sends SIGSTOP."""
         self._processes[node].signal(signal.SIGSTOP)
         self._paused.add(node)
 
     def resume(self, node: NodeId) -> None:
-        """Lets the node's process continue by SIGCONT, whoever has stopped it."""
+        """Sends SIGCONT, whoever has stopped the process."""
         self._processes[node].signal(signal.SIGCONT)
         self._paused.discard(node)
 
     async def split(self, one_side: Iterable[NodeId], other_side: Iterable[NodeId]) -> None:
-        """Begins a network partition: when this returns, running nodes lose messages across it."""
+        """When this returns, running nodes lose messages between the two sides."""
         self._places.split(one_side, other_side)
         await self._separate()
 
@@ -326,9 +316,8 @@ class ProcessCluster:
         await self._call_all("separate", lists, self._paused)
 
     async def advance_clock(self, ms: int) -> None:
-        """Advances all clocks by `ms` in small steps; the nodes exchange messages in between.
-
-        The clock of a paused node advances when the node continues.
+        """Advances all clocks by `ms` in small steps, between which the nodes exchange messages; a
+        paused node follows later.
         """
         silent, nodes = {*self._paused}, [*self._processes]
         for passed in range(0, ms, CLOCK_STEP_MS):
@@ -342,9 +331,9 @@ class ProcessCluster:
     async def _call_all(
         self, name: str, args: Mapping[NodeId, tuple[Any, ...]], silent: set[NodeId]
     ) -> set[NodeId]:
-        """Calls a function of each node; returns the nodes that have not answered.
+        """Calls a function of each node; returns the nodes without an answer.
 
-        Waits some seconds for the answers, but not for those of the nodes in `silent`.
+        Waits some seconds, but not for the nodes in `silent`.
         """
 
         async def answers(node: NodeId) -> bool:
@@ -362,7 +351,7 @@ class ProcessCluster:
         return BadFault("do", why)
 
     async def kill(self, node: NodeId) -> None:
-        """Kills the node's process by SIGKILL, and waits until it is gone."""
+        """Sends SIGKILL, and waits until the process is gone."""
         self._fault_log.write("kill", node)
         await self._processes[node].kill()
         self._paused.discard(node)
@@ -371,11 +360,11 @@ class ProcessCluster:
         raise NotImplementedError(f"broker {broker_id}: `check_rule` refuses this fault")
 
     async def restart(self, node: NodeId) -> None:
-        """Starts a node whose process has ended, and returns when it listens at its old ports.
+        """Returns when the node listens at its old ports; a broker is registered only after the end
+        of its earlier session.
 
-        A restarted broker may still be unregistered when this method returns: the controller
-        accepts a broker only after the end of its earlier session. Raises CannotServe if the node
-        is up or does not start, and BadFault for a broker if the controller is down.
+        Raises CannotServe if the node is up or does not start, and BadFault for a broker if the
+        controller is down.
         """
         if self.is_up(node):
             raise CannotServe(f"{name_of(node)} is up; kill it first")

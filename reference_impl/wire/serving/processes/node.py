@@ -46,8 +46,6 @@ LOOKS_EVERY_S: Final = 0.01
 
 
 class Node:
-    """A cluster node that runs in this process, with its connections to the other nodes."""
-
     def __init__(self, settings: NodeSettings, parent: Channel) -> None:
         options = settings.options
         self.settings = settings
@@ -77,9 +75,8 @@ class Node:
         self.host.receive(self.settings.node, message)
 
     async def listen(self) -> tuple[Address | None, Address]:
-        """Opens the ports; returns the node's addresses: for clients and for other nodes.
-
-        Raises CannotServe if a port is in use.
+        """The node's addresses for clients and for other nodes; raises CannotServe if a port is in
+        use.
         """
         port = self.settings.link_port
         try:
@@ -88,7 +85,7 @@ class Node:
             raise port_in_use(LOOPBACK, port, error) from error
 
     async def begin(self, places: Places) -> None:
-        """Starts the node; raises BadDataDir if its folder cannot be used."""
+        """Raises BadDataDir if the node's folder cannot be used."""
         await self.places(places)
 
     async def places(self, places: Places) -> None:
@@ -96,7 +93,7 @@ class Node:
         self._links.separated = places.separated
 
     async def separate(self, others: frozenset[NodeId]) -> None:
-        """Loses all messages from and to the nodes `others` from now on, but no other messages."""
+        """Loses all messages from and to the nodes `others`, and no other messages."""
         self._links.separated = others
 
     async def advance(self, ms: int) -> None:
@@ -116,7 +113,7 @@ class Node:
 
 
 class ControllerNode(Node):
-    """The controller, which keeps the metadata of the cluster in the data directory."""
+    """Keeps the metadata of the cluster in the data directory."""
 
     def __init__(self, settings: NodeSettings, parent: Channel) -> None:
         super().__init__(settings, parent)
@@ -155,10 +152,7 @@ class ControllerNode(Node):
         return self.host.image
 
     async def next_start(self, after: int) -> tuple[int, MetadataImage]:
-        """Returns the incarnation number for the next start of a broker, and the cluster metadata.
-
-        The number is larger than `after`.
-        """
+        """The number of a broker's next start, larger than `after`, and the cluster metadata."""
         return self.host.next_start(after), self.host.image
 
     async def calm(self) -> None:
@@ -168,7 +162,7 @@ class ControllerNode(Node):
             await asyncio.sleep(LOOKS_EVERY_S)
 
     async def spread(self, brokers: tuple[BrokerId, ...]) -> None:
-        """Waits until each of the brokers has reported the current metadata in a heartbeat."""
+        """Waits until each of the brokers has reported the current metadata."""
         version = self.host.image.version
         while any(self._applied.get(one, -1) < version for one in brokers):
             await asyncio.sleep(LOOKS_EVERY_S)
@@ -251,7 +245,7 @@ class BrokerNode(Node):
         self._gate.credentials.apply(changes)
 
     async def read_records_with(self, library: Path) -> None:
-        """Reads the records of batches with this compiled library from now on."""
+        """Batches are read with this compiled library from now on."""
         compiled_scan.use(ctypes.CDLL(str(library)))
 
     def _accept(self, _broker: BrokerId) -> None:
@@ -274,7 +268,7 @@ class BrokerNode(Node):
             await asyncio.sleep(LOOKS_EVERY_S)
 
     async def shut_down(self) -> None:
-        """Shuts the broker down with the controller's consent, or without it after 3 s."""
+        """Waits for the controller's consent, at most 3 s."""
         self.host.shut_down(self.settings.broker_id)
         try:
             async with asyncio.timeout(SHUTS_DOWN_WITHIN_S):

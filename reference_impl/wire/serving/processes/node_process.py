@@ -6,13 +6,11 @@
     node     cannot   the reason why the process cannot start
     node     note     a line for the log
 
-These calls and notices go over a channel (module `channel`). The node stops when the parent closes
-the channel. The channel is the process's standard input, a socket. So the secret of the cluster is
-in no argument and no environment variable.
+The channel (module `channel`) is the process's standard input, a socket, so the secret of the
+cluster is in no argument and no environment variable.
 
-The process ends when its parent does: the channel is then closed. On Linux the kernel also kills
-the process, even if SIGSTOP has stopped it. SIGTERM and SIGINT shut a broker down as in Kafka: the
-controller first elects other leaders.
+The node stops when the parent closes the channel or ends; on Linux the kernel kills it, even if
+SIGSTOP has stopped it. SIGTERM and SIGINT shut a broker down as in Kafka.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ CANNOT_START: Final = 2
 
 
 def main() -> None:
-    """Runs the node whose settings come over the socket on standard input."""
+    """Runs the node whose settings come over standard input, a socket."""
     _die_with_parent()
     keep_freed_memory()
     sys.exit(asyncio.run(_Running().run()))
@@ -58,8 +56,6 @@ def _die_with_parent() -> None:
 
 
 class _Running:
-    """The node of this process, from the start of the process to its end."""
-
     def __init__(self) -> None:
         self._node: Node | None = None
         self._stop = asyncio.Event()

@@ -1,4 +1,4 @@
-"""The network addresses of a cluster's nodes, and the network partitions between the nodes."""
+"""The network addresses of a cluster's nodes, and the network partitions between them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ from reference_impl.wire.serving.processes.settings import Places
 
 @dataclass(slots=True)
 class ClusterPlaces:
-    """The addresses at which the nodes listen, for clients and for other nodes.
-
-    A node that starts again listens at its old ports.
-    """
+    """A node that starts again listens at its old ports."""
 
     options: ServeOptions
     _clients: dict[BrokerId, Address] = field(default_factory=dict)  # where brokers listen
@@ -25,38 +22,30 @@ class ClusterPlaces:
     _split: set[frozenset[NodeId]] = field(default_factory=set)
 
     def found(self, node: NodeId, clients: Address | None, link: Address) -> None:
-        """Stores the address of a node for other nodes (`link`), and the address for clients
-        (`clients`).
-
-        For the controller, `clients` is None.
-        """
+        """`link` is the node's address for other nodes; `clients` is None for the controller."""
         self._links[node] = link
         if clients is not None:
             self._clients[BrokerId(node)] = clients
 
     @property
     def addresses(self) -> Mapping[BrokerId, Address]:
-        """The address of each broker, as Metadata responses return it to clients."""
+        """The address of each broker for Metadata responses."""
         brokers = self.options.broker_ids
         listens = self.options.advertised or [self._clients[one] for one in brokers]
         return dict(zip(brokers, listens, strict=True))
 
     def client_port(self, broker: BrokerId) -> int:
-        """Returns the broker's port for clients; 0 if the broker may take any free port."""
+        """The broker's port for clients; 0 if it may take any."""
         first = self.options.port + broker - 1 if self.options.port else 0
         return self._clients.get(broker, ("", first))[1]
 
     def link_port(self, node: NodeId) -> int:
-        """Returns the node's port for other nodes; 0 if the node may take any free port."""
+        """The node's port for other nodes; 0 if it may take any."""
         above = 0 if node == CONTROLLER else node
         first = self.options.link_port + above if self.options.link_port else 0
         return self._links.get(node, ("", first))[1]
 
     def of(self, node: NodeId) -> Places:
-        """Returns the network addresses that one node needs to connect to the others.
-
-        The result also has the nodes from which a network partition separates this node.
-        """
         links = self.options.links
         return Places(
             clients={} if node == CONTROLLER else self.addresses,

@@ -1,9 +1,8 @@
 """Gives a broker in a process of its own access to the faults of its cluster.
 
-The parent process, which runs the command `urteil broker`, has the fault rules and the log of
-requests. It counts the requests to all brokers. A broker calls this process before and after each
-request. So rules act on the same requests as if all brokers ran in one process. A request is in the
-log before its client gets the response.
+The parent process, `urteil broker`, has the fault rules and the log of requests, and counts the
+requests to all brokers. It is called before and after each request, so rules act as if all brokers
+ran in one process. A request is in the log before its client gets the response.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from reference_impl.wire.serving.processes.channel import Calls, Channel, Notice
 
 @dataclass(frozen=True, slots=True)
 class RemoteFaults(Faults):
-    """Implements `Faults` by calls of a node to its parent process, which has the fault rules."""
+    """Implements `Faults` by calls to the parent process."""
 
     parent: Channel
     options: ServeOptions
@@ -57,7 +56,7 @@ class RemoteFaults(Faults):
 
 
 def calls_to(faults: FaultsInForce) -> Calls:
-    """Returns the functions of `faults` that a broker in another process may call, by name."""
+    """The functions of `faults` that a broker in another process may call, by name."""
     return {
         "before": partial(faults.acting_on, applied=False),
         "after": partial(faults.acting_on, applied=True),

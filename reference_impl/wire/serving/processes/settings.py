@@ -14,12 +14,10 @@ from reference_impl.wire.serving.options import ServeOptions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSettings:
-    """The settings of a node; the port 0 selects a free port.
+    """The port 0 selects a free port; `options` names the data directory.
 
-    `options` names the data directory. Only a broker has `port`, `incarnation` and `image`. `port`
-    is the broker's port for clients. `incarnation` is larger at each start of a broker. `image` is
-    the metadata image with which the broker starts: the image decides which logs on the disk the
-    broker keeps.
+    Only a broker has `port` (for clients), `incarnation` (larger at each start) and `image`, which
+    decides which logs it keeps.
     """
 
     options: ServeOptions
@@ -38,9 +36,8 @@ class NodeSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """What one node needs to connect: the addresses of brokers for clients, and of all nodes.
-
-    The node exchanges no messages with the nodes of `separated`.
+    """The addresses of brokers for clients, and of all nodes; no messages go to the nodes of
+    `separated`.
     """
 
     clients: Mapping[BrokerId, Address]
