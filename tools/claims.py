@@ -1,12 +1,11 @@
 """Writes the record of the claims (Kafka's guarantees): each engine's verdicts on them.
 
 `python -m tools.claims [--profile pr] [--side outside] [--reprint] [NAME ...]` writes
-`checkers/claim_record.json`. A row of this file is the verdict of one engine on one claim. A NAME
-is a suite, or `model`, `proof` or `history`. Only the rows of the given names are replaced; without
-a name, all rows are.
+`checkers/claim_record.json`. A NAME is a suite, or `model`, `proof` or `history`. Only the rows of
+the given names are replaced; without a name, all rows are.
 
-A claim has a condition, for example on the settings of clients. Inside the condition the claim must
-hold; outside, it should be violated.
+Inside its condition, for example a setting of clients, a claim must hold; outside, it should be
+violated.
 
     suite    Inside, no random run may break the claim. Outside, the suite searches for a
              counterexample on several seeds. The counterexample of the first seed is shrunk.
@@ -62,11 +61,8 @@ SIDES: Final = ("inside", "outside")
 
 
 def by_suite(suite: Suite, sides: Collection[str], profile: Profile) -> Iterator[Decided]:
-    """Yields the verdicts on the suite's claims.
-
-    A claim is tried in settings, which are named configurations of the suite. The side `inside` has
-    settings in which the claims must hold. The side `outside` has settings in which the claims
-    should break.
+    """A setting is a named configuration of the suite: with `inside` the claims must hold, with
+    `outside` they should break.
     """
     if "inside" in sides:
         for setting in dict.fromkeys(side.setting for side in suite.inside):
@@ -119,10 +115,8 @@ def _outside(suite: Suite, side: Side, profile: Profile) -> Decided:
 
 
 def by_model(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields two verdicts of the model checker for each bug that violates the claim.
-
-    The first verdict is on the spec without the bug, the second on the spec with the bug. They are
-    copied from the track record, the file of all seeded bugs and their counterexamples.
+    """Two verdicts of the track record for each bug that violates the claim: on the spec without
+    it, and with it.
     """
     for row in caught().values():
         if f"{row.spec}.{row.breaks}" == decider.name:
@@ -158,7 +152,7 @@ def _line(row: Caught) -> str:
 
 
 def by_proof(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields the proof's verdicts on a claim: for the spec as it is, and for its seeded bugs."""
+    """The verdicts for the spec as it is, and for its seeded bugs."""
     spec, _, _ = decider.name.partition(".")
     proof = _proof(spec)
     yield Decided(
@@ -184,10 +178,8 @@ def _proof(spec: str) -> Proof:
 
 
 def by_history(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields the verdicts of history analysis on a claim.
-
-    There is one verdict for each sweep of a correct broker, and one for each seeded bug that breaks
-    the claim. A sweep is a set of simulated runs from many seeds.
+    """One verdict for each sweep of a correct broker, and one for each seeded bug that breaks the
+    claim.
     """
     sweeps = [sweep for sweep in SWEEPS if _observations(decider.name, sweep)]
     for sweep in sweeps:
@@ -261,10 +253,8 @@ ENGINES: Final = {"model": by_model, "proof": by_proof, "history": by_history}
 def verdicts_of(
     names: Collection[str], sides: Collection[str], profile: Profile
 ) -> Iterator[Decided]:
-    """Yields the verdicts of the named suites and engines on the claims that they decide.
-
-    A claim has a condition, for example on the settings of clients. `sides` selects the verdicts on
-    runs that satisfy the condition ("inside"), that do not ("outside"), or both.
+    """The verdicts of the named suites and engines; `sides` selects those inside the claims'
+    conditions, outside, or both.
     """
     for suite in SUITES.values():
         if suite.name in names:

@@ -31,7 +31,7 @@ from tools.named_specs import add_specs
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the file of counterexamples, or replays the file's traces; returns the exit code."""
+    """Writes the record, or replays its traces; returns the exit code."""
     parser = ArgumentParser(prog="python -m tools.counterexamples", description=__doc__)
     add_specs(parser)
     parser.add_argument("--replay", action="store_true", help="replay the recorded traces")
@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
 
 
 def replay_all(record: Iterable[Counterexample]) -> int:
-    """Replays the recorded traces; returns 1 if one does not end in a violation, else 0."""
+    """Returns 1 if a recorded trace does not end in a violation, else 0."""
     failed = 0
     for found in record:
         if not ends_in_a_violation(found):
@@ -55,16 +55,13 @@ def replay_all(record: Iterable[Counterexample]) -> int:
 
 
 def ends_in_a_violation(found: Counterexample) -> bool:
-    """Returns True if every recorded step can be taken, and the last step violates the claim."""
+    """True if every recorded step can be taken, and the last step violates the claim."""
     ended = repeated(found)
     return not ended.stopped and ended.broken == len(found.steps)
 
 
 def write(specs: Sequence[str]) -> None:
-    """Writes a counterexample for each variant that must violate a claim.
-
-    Only variants of the named specs are explored again; without names, all are.
-    """
+    """Only variants of the named specs are explored again; without names, all are."""
     known = kept()
     record: list[Counterexample] = []
     for variant in all_variants():
@@ -81,10 +78,7 @@ def write(specs: Sequence[str]) -> None:
 
 
 def searched(variant: Variant) -> Counterexample:
-    """Explores a variant until its claim is violated, and returns the trace.
-
-    Raises AssertionError if the claim is not violated.
-    """
+    """The trace to a violation; raises AssertionError if the claim is not violated."""
     assert variant.breaks is not None
     spec, claim = variant.make(variant.at), variant.breaks
     found = _decided(spec, claim)
@@ -117,10 +111,10 @@ class _Step:
 
 
 def repeated(found: Counterexample) -> Replayed:
-    """Replays a counterexample in the reference interpreter, and checks that the claim is violated.
+    """Replays a counterexample in the reference interpreter, from every initial state; without a
+    violation, returns the longest replay.
 
-    Tries every initial state. If none leads to a violation, returns the longest replay. Raises
-    KeyError for an action or a claim that the spec no longer has.
+    Raises KeyError for an action or a claim that the spec no longer has.
     """
     variant = find(found.spec, found.variant)
     spec = variant.make(variant.at)

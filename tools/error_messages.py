@@ -3,8 +3,7 @@
     python -m tools.error_messages [FOLDER]...
 
 The errors are found in the sources: each `raise` or call of a class that derives from `InputFault`
-or from click's exceptions. In a text, `{...}` stands for an expression that is filled in at run
-time.
+or from click's exceptions. In a text, `{...}` stands for an expression.
 """
 
 from __future__ import annotations
@@ -23,8 +22,6 @@ BASES: Final = frozenset({"InputFault", "ClickException", "UsageError", "BadPara
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorMessage:
-    """A line of the sources that creates an error, and the arguments of the error as text."""
-
     file: str
     line: int
     error: str
@@ -35,7 +32,7 @@ class ErrorMessage:
 
 
 def error_messages(folders: Iterable[str] = FOLDERS) -> list[ErrorMessage]:
-    """Returns the errors that the sources in the folders create, sorted by file and line."""
+    """The errors, sorted by file and line."""
     files = sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
     trees = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in files}
     classes = error_classes(trees)
@@ -43,7 +40,7 @@ def error_messages(folders: Iterable[str] = FOLDERS) -> list[ErrorMessage]:
 
 
 def error_classes(trees: Mapping[str, ast.Module]) -> frozenset[str]:
-    """Returns the names of all classes that derive from InputFault or from click's exceptions."""
+    """All classes that derive from InputFault or from click's exceptions."""
     bases = {
         node.name: {_name(base) for base in node.bases}
         for tree in trees.values()
@@ -84,7 +81,6 @@ def _text(node: ast.expr) -> str:
 
 
 def main() -> None:
-    """Prints one line for each error that a user can cause."""
     sys.stdout.writelines(f"{one}\n" for one in error_messages(sys.argv[1:] or FOLDERS))
 
 

@@ -52,7 +52,7 @@ EXAMPLES: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 def examples() -> Iterator[str]:
-    """Yields a history of one NDJSON line for each kind of micro-operation."""
+    """A history of one NDJSON line for each kind of micro-operation."""
     for op, (kind, fields) in enumerate(EXAMPLES.items()):
         row = {
             "op": op,
@@ -69,7 +69,7 @@ def examples() -> Iterator[str]:
 
 
 def avro_schema() -> dict[str, Any]:
-    """Returns the schema of a history in Avro: a record with one field for each column."""
+    """A record with one field for each column."""
     types = {"int64": "long", "int32": "int", "string": "string"}
     columns = [
         {"name": name, "type": ["null", types[kind]] if nullable else types[kind]}
@@ -79,7 +79,6 @@ def avro_schema() -> dict[str, Any]:
 
 
 def page() -> str:
-    """Returns the text of docs/history-format.md."""
     return "\n".join(_lines()) + "\n"
 
 

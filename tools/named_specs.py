@@ -8,7 +8,7 @@ from model.specs import SPECS
 
 
 def add_specs(parser: ArgumentParser) -> None:
-    """Adds the argument SPEC ...; an unknown name ends the tool with exit code 2."""
+    """An unknown name ends the tool with exit code 2."""
     parser.add_argument("specs", nargs="*", type=_spec, metavar="SPEC", help="default: all specs")
 
 

@@ -5,9 +5,8 @@
     python -m tools.recorders --samples         also keep a short history of each, for a test
 
 A recorder is a library that writes the history of a service's Kafka clients. Here the service has
-one producer and one consumer, which use the reference broker over the network. Exits with 1 if a
-history breaks the format or has other anomalies than expected, and with 2 if a recorder cannot be
-built.
+one producer and one consumer on the reference broker. Exits with 1 if a history breaks the format
+or has other anomalies than expected, and with 2 if a recorder cannot be built.
 """
 
 from __future__ import annotations
@@ -39,11 +38,8 @@ SUBSCRIBED: Final = Declarations(sub_via=frozenset({"subscribe"}))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A test of a recorder: the broker, the service's work, and the anomalies to find.
-
-    A recorder is a library that writes the history of a service's Kafka clients.
-    `bug` is the seeded bug of the broker. If `aborts` is true, the service sends in a transaction
-    and aborts it.
+    """`bug` is the seeded bug of the broker; if `aborts` is true, the service sends in a
+    transaction and aborts it.
     """
 
     bug: str | None
@@ -81,9 +77,8 @@ RECORDERS: Final[dict[str, Callable[[], Command]]] = {"java": java, "go": go}
 
 
 def record(service: Command, case: Case, folder: Path) -> None:
-    """Runs a service on a broker with the case's bug; the service writes its history to `folder`.
-
-    Raises InputFault if the service fails.
+    """A service on a broker with the case's bug writes its history to `folder`; raises InputFault
+    if it fails.
     """
     options = ("--bug", case.bug) if case.bug else ()
     with Broker(brokers=1, topics={"orders": PARTITIONS}, options=options) as broker:
@@ -100,7 +95,7 @@ def record(service: Command, case: Case, folder: Path) -> None:
 
 
 def faults(history: Path, case: Case) -> list[str]:
-    """Returns each reason why the history is not as `case` expects; empty if there is none."""
+    """Each reason why the history is not as `case` expects."""
     broken_rows = check(history).broken
     if broken_rows:
         return list(broken_rows)

@@ -78,7 +78,7 @@ TRACK_RECORD: Final = (
 
 
 def main(folder: Path) -> None:
-    """Writes all pages into the folder, and removes the pages of earlier runs."""
+    """Writes all pages, and removes those of earlier runs."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.md"):
         old.unlink()
@@ -112,9 +112,7 @@ def index(pages: Iterable[str]) -> Iterator[str]:
 
 
 def page(name: str) -> Iterator[str]:
-    """Yields the lines of a page of `PAGES`. For example, the page `bugs` has a section for each
-    bug.
-    """
+    """The lines of a page of `PAGES`, such as `bugs`."""
     title, kinds, says = PAGES[name]
     yield from (f"# {title}", "", says)
     for kind in kinds:
@@ -182,9 +180,8 @@ def escaped(text: str) -> str:
 
 
 def plain(value: object) -> str:
-    """Returns the value as Markdown; a text of several lines is not changed.
-
-    The items of lists and mappings are joined by semicolons.
+    """Markdown: a text of several lines is unchanged, items of lists and mappings are joined by
+    semicolons.
     """
     if isinstance(value, Mapping):
         return "; ".join(f"{escaped(str(k))} = {escaped(str(v))}" for k, v in value.items())
@@ -197,10 +194,7 @@ def plain(value: object) -> str:
 
 
 def served_requests() -> Iterator[str]:
-    """Yields the lines of the page that lists the requests which `urteil broker` serves.
-
-    A second table lists the other requests of Kafka, and why they are not served.
-    """
+    """The requests that `urteil broker` serves, and Kafka's others with the reasons."""
     yield from (
         "# Requests of the served broker",
         "",
@@ -217,10 +211,8 @@ def served_requests() -> Iterator[str]:
 
 
 def served_settings() -> Iterator[str]:
-    """Yields the lines of a Markdown page about Kafka's settings: supported and refused ones.
-
-    For each supported setting, the page has its name for topics, its default, and its name for
-    brokers.
+    """Kafka's settings, supported and refused ones; a supported one with its default and its names
+    for topics and brokers.
     """
     yield from (
         "# Settings of the served broker",
@@ -244,7 +236,7 @@ def served_settings() -> Iterator[str]:
 
 
 def commands() -> Iterator[str]:
-    """Yields the lines of docs/reference/commands.md: exit codes, and the help of each command."""
+    """Exit codes, and the help of each command."""
     yield from (
         "# Commands",
         "",
@@ -264,7 +256,7 @@ def commands() -> Iterator[str]:
 
 
 def event_page() -> Iterator[str]:
-    """Yields the lines of a Markdown page: each event of `--json`, with a table of its fields."""
+    """Each event of `--json`, with a table of its fields."""
     yield from ("# Events", "", sentence(cleandoc(events.__doc__ or "")))
     named = {**vars(events), **vars(plan_events)}.values()
     kinds = [c for c in named if isinstance(c, type) and issubclass(c, Event)]
@@ -279,7 +271,7 @@ def default(field: Field[object]) -> str:
 
 
 def history_format() -> Iterator[str]:
-    """Yields the lines of the page of the history format: the columns with types and meaning."""
+    """The columns with types and meaning."""
     yield from (
         "# History format",
         "",
@@ -294,7 +286,7 @@ def history_format() -> Iterator[str]:
 
 
 def licences() -> Iterator[str]:
-    """Yields the lines of the page of packages that ship with Urteil, with their licences."""
+    """The packages that ship with Urteil, with their licences."""
     yield from (
         "# Packages and licences",
         "",

@@ -49,7 +49,7 @@ class UnknownLicence(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
-    """An installed package; `needs` has the names of the packages that it requires directly."""
+    """`needs` has the names of the packages that it requires directly."""
 
     name: str
     version: str
@@ -59,9 +59,8 @@ class Package:
 
 
 def shipped(extras: Iterable[str] = ()) -> tuple[Package, ...]:
-    """Returns Urteil and all packages that it needs, directly or indirectly, sorted by name.
-
-    Raises PackageNotFoundError if one of them is not installed.
+    """Urteil and all packages that it needs, sorted by name; raises PackageNotFoundError if one is
+    not installed.
     """
     found: dict[str, Package] = {}
     waiting = [(OURS, frozenset(extras))]
@@ -80,7 +79,7 @@ def shipped(extras: Iterable[str] = ()) -> tuple[Package, ...]:
 
 
 def installed_here() -> tuple[Package, ...]:
-    """Returns every package of this environment, sorted by name."""
+    """Every package of this environment, sorted by name."""
     everything = {canonicalize_name(it.name): it for it in distributions()}
     return tuple(
         _package(it, {name for name, _ in _required(it, frozenset()) if name in everything})
@@ -89,7 +88,7 @@ def installed_here() -> tuple[Package, ...]:
 
 
 def document(packages: Sequence[Package]) -> str:
-    """Returns the packages as a CycloneDX document, version 1.6, in JSON."""
+    """A CycloneDX document, version 1.6, in JSON."""
     licences = LicenseFactory()
     components = {
         it.name: Component(
@@ -111,7 +110,7 @@ def document(packages: Sequence[Package]) -> str:
 
 
 def licence_of(installed: Distribution) -> str:
-    """Returns the SPDX expression of the package's licence; raises UnknownLicence."""
+    """The SPDX expression; raises UnknownLicence."""
     facts = installed.metadata
     texts = [
         *facts.get_all("License-Expression", []),
@@ -150,7 +149,6 @@ def _package(installed: Distribution, needs: Iterable[str]) -> Package:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Writes the list of packages as CycloneDX to standard output, and returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--extra", action="append", default=[], help="an extra of pyproject.toml")
     parser.add_argument("--all", action="store_true", help="every package of this environment")

@@ -6,8 +6,7 @@
 
 `python -m tools.abstract_steps` writes the page and `benchmarks/results/abstract_steps.json`. With
 names such as `quorum-abstract`, only these specs are counted again. The exit code is 1 if some
-action is never taken, and the page gives no reason for this. A run with all specs takes five
-minutes.
+action is never taken and the page gives no reason. A run with all specs takes five minutes.
 """
 
 from __future__ import annotations
@@ -28,10 +27,6 @@ SPECS: Final = tuple(dict.fromkeys((*TRACED, *EXPLORATIONS)))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Counts how often each abstract action is taken, and writes the record and the page.
-
-    Returns the exit code: 1 if some action is never taken, and the page gives no reason for this.
-    """
     parser = ArgumentParser(prog="python -m tools.abstract_steps", description=__doc__)
     parser.add_argument("specs", nargs="*", metavar="SPEC", help="default: all")
     specs = parser.parse_args(arguments).specs or SPECS

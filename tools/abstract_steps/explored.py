@@ -1,8 +1,7 @@
 """Counts how often the steps of detailed specs take each action of an abstract spec.
 
-Each exploration also checks that abstract actions explain every detailed step, as the tests in
-`tests/properties/refinement` do. If there are too many pairs of states, random walks replace the
-exploration.
+Each exploration also checks that abstract actions explain every step, as the tests in
+`tests/properties/refinement` do. Random walks replace an exploration with too many pairs of states.
 """
 
 from __future__ import annotations
@@ -60,11 +59,11 @@ LENGTH: Final = 40  # steps of a walk
 
 
 class NotExplained(AssertionError):
-    """The error for a step of a detailed spec that no actions of the abstract spec explain."""
+    """No actions of the abstract spec explain this step of a detailed spec."""
 
 
 def walk(mapping: StateMapping[Any] | HistoryMapping[Any]) -> Exploration:
-    """Returns a function that explores the detailed spec and counts the abstract actions."""
+    """The function explores the detailed spec and counts the abstract actions."""
     return lambda: _explained(mapping, mapping.walk())
 
 
@@ -79,9 +78,8 @@ def _explained(mapping: object, found: StateWalk | Walk) -> Mapping[str, int]:
 
 
 def edges(spec: Transactions) -> Exploration:
-    """Returns an exploration that counts, for each abstract action, the steps that it explains.
-
-    The steps are those of the detailed spec: the edges of its state graph.
+    """Counts, for each abstract action, the edges of the detailed spec's state graph that it
+    explains.
     """
 
     def explored() -> Mapping[str, int]:
@@ -213,10 +211,7 @@ EXPLORATIONS: Final[Mapping[str, Sequence[Exploration]]] = {
 
 
 def explored(specs: Collection[str]) -> Iterator[tuple[str, Counter[str]]]:
-    """Explores detailed specs, and counts the actions of the abstract specs.
-
-    Yields each detailed spec, and how often its steps take each action of its abstract spec.
-    """
+    """Each detailed spec, and how often its steps take each action of its abstract spec."""
     for spec, explorations in EXPLORATIONS.items():
         if spec in specs:
             counts: Counter[str] = Counter()

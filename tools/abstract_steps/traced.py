@@ -1,7 +1,4 @@
-"""Counts how often each action of an abstract spec occurs in runs and in log files of Kafka.
-
-The runs are those of the simulated brokers.
-"""
+"""Counts how often each abstract action occurs in simulated runs and in log files of Kafka."""
 
 from __future__ import annotations
 
@@ -38,7 +35,7 @@ Counts = dict[str, Counter[str]]  # abstract spec -> action -> how often
 
 
 def simulated() -> Counts:
-    """Counts the actions in simulated runs; a run ends at the first step that a spec refuses."""
+    """A run ends at the first step that a spec refuses."""
     counts: Counts = {}
     for kind, scenario in SCENARIOS.items():
         for seed in SEEDS.get(kind, ANY_SEEDS):
@@ -50,7 +47,6 @@ def simulated() -> Counts:
 
 
 def real(folders: Iterable[str] = RECORDED) -> Counts:
-    """Counts how often each action of a spec occurs in the recorded log files of Kafka."""
     counts: Counts = {}
     for folder in folders:
         found = read(log_lines(sorted((DATA / folder).glob("*.gz"))))

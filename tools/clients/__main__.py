@@ -58,10 +58,7 @@ def _runs(options: argparse.Namespace) -> list[bool]:
 
 
 def run_client(client: installed.Client, options: argparse.Namespace) -> bool:
-    """Tries the selected scenarios with one client and saves the results.
-
-    Returns True if each failure has an entry in reasons.py.
-    """
+    """True if each failure has an entry in reasons.py."""
     program = client.install()
     row = Row.of(kept(), client, program)
     is_green = True
@@ -83,7 +80,7 @@ def run_client(client: installed.Client, options: argparse.Namespace) -> bool:
 
 
 def run_examples() -> bool:
-    """Runs the examples of the documentation and saves the results; returns True if all pass."""
+    """True if all examples of the documentation pass."""
     is_green = True
     with Broker() as broker:
         for example in EXAMPLES:

@@ -1,7 +1,7 @@
 """Runs the examples of docs/how-to/faults-in-your-tests.md in other languages than Python.
 
-Each example is a program that starts no broker. It gets the bootstrap servers and the control port,
-and ends with code 0 if it saw the effect of its fault.
+Each example is a program that starts no broker, and ends with code 0 if it saw the effect of its
+fault.
 """
 
 from __future__ import annotations
@@ -20,10 +20,7 @@ LIMIT_S: Final = 90.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """An example program of the documentation, and the client that it uses.
-
-    `language` is the name of its language for a Markdown code block, such as `js`.
-    """
+    """`language` is the name of its language for a Markdown code block, such as `js`."""
 
     title: str
     client: str
@@ -65,15 +62,12 @@ EXAMPLES: Final = (
 
 
 def on_page(example: Example) -> str:
-    """Returns the Markdown section of faults-in-your-tests.md that contains the program."""
+    """The Markdown section of faults-in-your-tests.md that contains the program."""
     return f"## {example.title}\n\n```{example.language}\n{example.source.read_text()}```\n"
 
 
 def try_example(broker: Broker, example: Example) -> Cell:
-    """Returns `passed` if the program saw the effect of its fault; otherwise `failed` and a note.
-
-    The note has the errors that the program printed, or the time limit that it exceeded.
-    """
+    """`failed` has a note with the program's errors, or the time limit."""
     broker.reset()
     call = [*example.install().command, broker.bootstrap_servers, broker.control_url]
     try:

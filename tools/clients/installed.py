@@ -35,8 +35,6 @@ Command = Sequence[str]  # the program; the scenario's arguments follow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installed:
-    """A client that can run: its version, and the command that runs a scenario."""
-
     version: str
     command: Command
 
@@ -46,10 +44,7 @@ Install = Callable[[], Installed]  # raises InputFault if the program cannot be 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """A Kafka client (a library or program) with which the scenarios are run.
-
-    `install` installs the client, and raises InputFault if that fails.
-    """
+    """`install` installs the client, and raises InputFault if that fails."""
 
     name: str
     language: str
@@ -158,10 +153,10 @@ BY_NAME: Final = {client.name: client for client in CLIENTS}
 
 
 def built(sources_in: Path, *calls: Command) -> Path:
-    """Runs the commands in a copy of a folder, and returns the copy, which is kept in the cache.
+    """Runs the commands in a copy of a folder, unless the cache has a copy of the same content;
+    returns the copy.
 
-    If the cache has a copy whose sources had the same content, no command is run. Raises InputFault
-    if a command is missing or fails.
+    Raises InputFault if a command is missing or fails.
     """
     language = sources_in.name
     sources = sorted(path for path in sources_in.rglob("*") if path.is_file())

@@ -26,7 +26,6 @@ Each one ends with an error if it does not see the effect of its fault.
 
 
 def page(rows: Sequence[Row], examples: Mapping[str, Cell]) -> str:
-    """Returns the text of the page docs/clients.md."""
     return "\n".join((TOP, *_lines(rows, examples))).rstrip() + "\n"
 
 

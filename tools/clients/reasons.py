@@ -1,7 +1,7 @@
 """The reason for each failure in docs/clients.md; none is a fault of the reference broker.
 
-A cell of the page is the result of one client in one scenario. A test checks that each failed cell
-has a reason here, and that each reason belongs to a failed cell.
+A cell is the result of one client in one scenario; a test checks that failed cells and reasons
+match.
 """
 
 from __future__ import annotations

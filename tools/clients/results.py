@@ -1,7 +1,7 @@
 """The recorded results of the clients' scenarios: benchmarks/results/clients.json.
 
-The file has one row for each client library or program, with the version that was tried last. It
-also has the result of each example of docs/how-to/faults-in-your-tests.md.
+A row has one client, with the version that was tried last. The file also has the result of each
+example of docs/how-to/faults-in-your-tests.md.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ RESULTS: Final = Path(__file__).parents[2] / "benchmarks" / "results" / "clients
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """The results of one client in one version: for each tried scenario its outcome."""
-
     client: str
     language: str
     version: str
@@ -29,7 +27,7 @@ class Row:
 
     @classmethod
     def of(cls, rows: Sequence[Row], client: Client, program: Installed) -> Row:
-        """Returns the recorded results of this client and version; empty results if none."""
+        """The recorded results of this client and version; empty if none."""
         for row in rows:
             if (row.client, row.version) == (client.name, program.version):
                 return row
@@ -41,26 +39,24 @@ class Row:
 
 
 def kept(path: Path = RESULTS) -> list[Row]:
-    """Returns the recorded results of all clients, in the order of the file; [] without a file."""
+    """In the order of the file; [] without a file."""
     return [_row(entry) for entry in _document(path)["clients"]]
 
 
 def kept_examples(path: Path = RESULTS) -> dict[str, Cell]:
-    """Returns the recorded result of each example by its title; empty if there is no file."""
+    """The results by the title of the example; empty if there is no file."""
     return {title: _cell(entry) for title, entry in _document(path)["examples"].items()}
 
 
 def save(row: Row, path: Path = RESULTS) -> None:
-    """Records the results of a client, replacing its earlier results."""
+    """Replaces the client's earlier results."""
     rows = {one.client: one for one in kept(path)} | {row.client: row}
     order = [client.name for client in CLIENTS if client.name in rows]
     _write(path, clients=[_entry(rows[name]) for name in order])
 
 
 def save_example(title: str, cell: Cell, path: Path = RESULTS) -> None:
-    """Records the result of the example with this title; it replaces the example's earlier
-    result.
-    """
+    """Replaces the earlier result of the example."""
     cells = kept_examples(path) | {title: cell}
     _write(path, examples={name: _entry_of_cell(one) for name, one in cells.items()})
 

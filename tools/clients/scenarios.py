@@ -1,8 +1,7 @@
 """The scenarios that every client runs, and what the driver prepares for each.
 
-A program gets the name of a scenario, the bootstrap servers, a topic and a number of records. The
-driver creates the topics. For some scenarios it also plans that a broker crashes when the broker
-receives a certain request.
+A program gets the name of a scenario, the bootstrap servers, a topic and a number of records; the
+driver creates the topics and plans crashes of brokers.
 """
 
 from __future__ import annotations
@@ -23,9 +22,7 @@ RETURNS_AFTER: Final = 400  # requests to the others, while one broker is down
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """A topic to create for a scenario; its name is the scenario's topic name, followed by
-    `suffix`.
-    """
+    """The topic's name is the scenario's topic name, followed by `suffix`."""
 
     suffix: str = ""
     partitions: int = 1
@@ -34,10 +31,8 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A scenario that every client library or program runs against the reference broker.
-
-    Each entry of `crashes` selects a request, such as the third commit; the broker that gets this
-    request crashes. A scenario with crashes fails unless at least one crash happens.
+    """Each entry of `crashes` selects a request, such as the third commit, whose broker crashes; at
+    least one crash must happen.
     """
 
     name: str

@@ -22,9 +22,8 @@ ACTS_WITHIN_S: Final = 1.0  # the program has ended, so its last request has arr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """The result of one scenario with one client library or program.
-
-    `note` explains the outcome, for example why the scenario failed, or which codecs were used.
+    """`note` explains the outcome, for example why the scenario failed, or which codecs were
+    used.
     """
 
     outcome: Outcome
@@ -34,7 +33,7 @@ class Cell:
 def try_scenario(
     broker: Broker, client: Installed, scenario: Scenario, topic: str, records: int
 ) -> tuple[Cell, str]:
-    """Returns the result of one scenario, and what the program wrote to its standard error."""
+    """The result, and what the program wrote to its standard error."""
     broker.reset()
     crashes = prepare(scenario, broker, topic)
     call = [*client.command, scenario.name, broker.bootstrap_servers, topic, str(records)]

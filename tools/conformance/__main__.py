@@ -76,11 +76,9 @@ def main() -> None:
 
 
 def counted(sequences: Iterable[Compared], pairs: int | None) -> Found:
-    """Compares sequences of requests until `pairs` pairs are compared; returns the counts.
+    """Counts pairs: sent, compared, without a difference, and explained by each known reason.
 
-    A pair is one request with the answers of the system and of the reference broker. The counts are
-    numbers of pairs: sent, compared, without a difference, and explained by each known reason for a
-    difference. If `pairs` is None, all sequences are compared.
+    A pair is one request with the answers of both systems; None for `pairs` compares all sequences.
     """
     found = Found()
     for compared in sequences:
@@ -91,10 +89,7 @@ def counted(sequences: Iterable[Compared], pairs: int | None) -> Found:
 
 
 def page(rows: Sequence[Outcome]) -> str:
-    """Returns the text of docs/conformance.md: a row for each system, then the differences.
-
-    The differences of a system are listed by reason.
-    """
+    """A row for each system, then its differences by reason."""
     return TOP + "\n".join(_lines(rows)).rstrip() + "\n"
 
 

@@ -1,7 +1,7 @@
 """The record of comparisons: how the answers of each system differ from those of Kafka.
 
-`record.json` has one row for each system. `python -m tools.conformance` writes this file, and from
-it the page docs/conformance.md.
+`record.json` has one row for each system; `python -m tools.conformance` writes it, and from it
+docs/conformance.md.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """A known difference from the reference broker, and how many pairs of responses show it."""
-
     name: str
     verdict: str
     sentence: str
@@ -32,8 +30,6 @@ class Counted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The result of one run with one seed: how a system differs from the reference broker."""
-
     system: str
     seed: int
     sent: int
@@ -46,11 +42,7 @@ class Outcome:
 
 
 def outcome(system: str, seed: int, found: Found, rows: Sequence[Reason], day: str) -> Outcome:
-    """Returns a system's entry of `record.json`: counts of answers, and reasons for differences.
-
-    The answers were compared with those of the reference broker. `rows` has the known reasons; a
-    reason is included only if it explains at least one difference.
-    """
+    """The system's entry of `record.json`, with the reasons in `rows` that explain a difference."""
     names = dict.fromkeys(row.name for row in rows if found.explained[row.name])
     by_name = {row.name: row for row in reversed(rows)}
     return Outcome(
@@ -76,7 +68,7 @@ def outcome(system: str, seed: int, found: Found, rows: Sequence[Reason], day: s
 
 
 def kept() -> tuple[Outcome, ...]:
-    """Returns the entries of `record.json`, one for each system; none if there is no such file."""
+    """One entry for each system; none if there is no such file."""
     if not KEPT.exists():
         return ()
     rows: list[dict[str, Any]] = json.loads(KEPT.read_text(encoding="utf-8"))
@@ -91,7 +83,7 @@ def kept() -> tuple[Outcome, ...]:
 
 
 def keep(rows: Iterable[Outcome]) -> None:
-    """Writes one entry for each system to `record.json`: the last entry of the system in `rows`."""
+    """The last entry of each system in `rows` counts."""
     last = {row.system: asdict(row) for row in rows}
     text = json.dumps([last[system] for system in sorted(last)], indent=1)
     KEPT.write_text(f"{text}\n", encoding="utf-8")

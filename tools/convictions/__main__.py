@@ -27,9 +27,6 @@ from tools.convictions.record import KEPT, Tally, keep, kept
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Simulates and analyzes histories, writes their results as JSON and as a page of docs/.
-
-    Returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=900.0, help="the budget")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")

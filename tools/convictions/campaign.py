@@ -25,9 +25,8 @@ BATCH: Final = 64  # histories that are started at once
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defect:
-    """A defect of the analysis: an anomaly that the planted fault of a history does not explain.
-
-    The anomaly is neither an effect of the fault nor a consequence of such an effect.
+    """An anomaly that is neither an effect of the planted fault nor a consequence of such an
+    effect.
     """
 
     case: Case
@@ -37,13 +36,10 @@ class Defect:
 
 
 def conduct(some: Sequence[tuple[Case, int]]) -> list[Outcome]:
-    """Simulates each case with its seed, analyzes the histories, and returns the outcomes.
+    """The outcome of each case with its seed; `no progress` if the cluster does not recover.
 
-    A case is a workload with one planted fault, or without a fault.
-
-    Each history is small, and each analysis has a fixed cost. So histories of cases with the
-    same `declared` assumptions are joined and analyzed together. A violation belongs to the history
-    that has its operations. The verdict is `no progress` if the cluster does not recover.
+    Each analysis has a fixed cost, so histories with the same `declared` assumptions are joined. A
+    violation belongs to the history that has its operations.
     """
     outcomes: dict[tuple[str, int], Outcome] = {}
     recorded: dict[Declarations, list[_Recorded]] = {}
@@ -97,7 +93,6 @@ def _judged(together: Sequence[_Recorded], declared: Declarations) -> Iterator[O
 
 
 def analysis(case: Case, seed: int) -> Analysis:
-    """Returns the analysis of the history that one simulation of the case produces."""
     return analyze(as_table(run(case.scenario(seed)).history), declared=case.declared)
 
 
@@ -109,10 +104,9 @@ def outcomes(
     jobs: int,
     batch: int = BATCH,
 ) -> Iterator[Outcome]:
-    """Yields the outcomes of all cases, seed after seed, until the monotonic time `until`.
+    """The outcomes of all cases, seed after seed, in batches of `batch` histories.
 
-    A case is a workload with one planted fault, or without a fault. The cases run in batches of
-    `batch` histories. At least one batch runs, and the last one may end after `until`.
+    No batch but the first begins after the monotonic time `until`.
     """
     todo = _todo(tuple(cases), tallies)
     with ProcessPoolExecutor(jobs) as pool:
@@ -133,10 +127,7 @@ def _todo(cases: tuple[Case, ...], tallies: Mapping[str, Tally]) -> Iterator[tup
 
 
 def defects(cases: Iterable[Case], tallies: Mapping[str, Tally]) -> Iterator[Defect]:
-    """Yields each anomaly in the tallies that the fault of its case does not explain.
-
-    A case is a kind of simulated history with one planted fault, or none.
-    """
+    """Each anomaly in the tallies that the fault of its case does not explain."""
     for case in cases:
         tally = tallies.get(case.name)
         if tally is not None:

@@ -5,9 +5,9 @@
     network   a network that delays, loses, doubles or reorders messages
     bug       a seeded bug of the broker, with two random faults of brokers and links
 
-Kafka keeps its promises in the first three kinds of cases, so their histories must show no anomaly.
-With a seeded bug, a history may show the effects of the bug and their consequences. Most seeded
-bugs have an effect only under faults, so each case of the kind `bug` has two faults.
+Kafka keeps its promises in the first three kinds, so their histories must show no anomaly; with a
+seeded bug, they may show its effects and their consequences. Most seeded bugs have an effect only
+under faults.
 """
 
 from __future__ import annotations
@@ -117,7 +117,6 @@ class Case:
         return Declarations(sub_via=frozenset({"subscribe" if self.of.subscribes else "assign"}))
 
     def scenario(self, seed: int) -> Scenario:
-        """Returns the simulation for this case (a workload with a planted fault) and this seed."""
         scenario = self.of.scenario(seed)
         match self.kind:
             case "clean":
@@ -145,10 +144,7 @@ def _explained(bug: Bug) -> frozenset[str]:
 
 
 def cases() -> tuple[Case, ...]:
-    """Returns all cases: each workload without a fault, and with each planted fault in turn.
-
-    A planted fault is a single fault such as a crash, a bad network, or a seeded bug of the broker.
-    """
+    """Each workload without a fault, and with each planted fault in turn."""
     explained = {row.bug: _explained(row.bug) for row in SEEDED_BUGS}
     of_faults = {name: closure(FAULT_EFFECTS.get(name, {})) for name in _FAULTS}
     return tuple(

@@ -1,8 +1,7 @@
 """The anomalies that a seeded bug or a fault can cause in a simulation, each with the reason.
 
-For each bug, the table `reference_impl.node.seeded_bugs` has the anomalies that the checks must
-find. If brokers and links also fail at random, the bug can cause the anomalies in `EFFECTS` too. A
-fault in `FAULT_EFFECTS` can cause its anomalies without any bug.
+`reference_impl.node.seeded_bugs` has those that the checks must find. With random faults of brokers
+and links, a bug can also cause those in `EFFECTS`; a fault in `FAULT_EFFECTS` needs no bug.
 """
 
 from __future__ import annotations

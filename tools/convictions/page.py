@@ -43,11 +43,7 @@ if one is explained, not their rows. Only one fault is planted at a time.
 
 
 def page(every: Sequence[Case], tallies: Mapping[str, Tally]) -> str:
-    """Returns the text of docs/convictions.md: false positives, and the anomalies of each seeded
-    bug.
-
-    A false positive is an anomaly that the planted fault of its history does not explain.
-    """
+    """False positives, and the anomalies of each seeded bug."""
     return "\n".join((TOP, *_lines(every, tallies), FOOT)).rstrip() + "\n"
 
 

@@ -1,7 +1,7 @@
 """The record of `tools.convictions`: for each case, counts of histories and anomalies.
 
-A case is a workload with one planted fault, or without a fault. The record is a JSON file. If a
-case has 20 histories, their seeds are 0 to 19, and the next run continues with seed 20.
+The 20 histories of a case have the seeds 0 to 19, for example, and the next run continues with seed
+20.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ KEPT: Final = Path(__file__).parents[2] / "benchmarks" / "results" / "conviction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The verdict on one history, and the anomalies found that are not permitted."""
+    """The verdict on one history, and its anomalies that are not permitted."""
 
     case: str
     seed: int
@@ -27,11 +27,7 @@ class Outcome:
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """The counts of one case: its histories, their verdicts, and their anomalies.
-
-    A case is a workload with one planted fault, or without a fault. `first` has the first seed with
-    each anomaly.
-    """
+    """The counts of one case; `first` has the first seed with each anomaly."""
 
     case: str
     histories: int = 0
@@ -48,17 +44,13 @@ class Tally:
 
 
 def kept(file: Path = KEPT) -> dict[str, Tally]:
-    """Returns the recorded counts of anomalies, by name of the case; {} if there is no file.
-
-    A case is a workload with one planted fault, or without a fault.
-    """
+    """The counts by the name of the case; {} if there is no file."""
     if not file.exists():
         return {}
     return {row["case"]: Tally(**row) for row in json.loads(file.read_text(encoding="utf-8"))}
 
 
 def keep(tallies: Iterable[Tally], file: Path = KEPT) -> None:
-    """Writes the counts to the JSON file, one line for each planted fault, ordered by name."""
     rows = [
         json.dumps({name: cell for name, cell in asdict(one).items() if cell != {}}, sort_keys=True)
         for one in sorted(tallies, key=lambda it: it.case)

@@ -23,7 +23,7 @@ SENDS: Final = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """Makes one simulated run for each seed, with two random faults of brokers and links."""
+    """One simulated run for each seed, with two random faults of brokers and links."""
 
     name: str
     scenario: Callable[[int], Scenario]

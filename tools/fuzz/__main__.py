@@ -79,7 +79,7 @@ def _fuzz(name: str, folder: Path, seconds: int) -> None:
 
 
 def of_valid_input(data: bytes, valid: Sequence[bytes], seed: int) -> bytes:
-    """Returns the input to mutate: the fuzzer's choice, or in half of the cases a valid input.
+    """The input to mutate: the fuzzer's choice, or in half of the cases a valid input.
 
     The fuzzer drops an input that reaches no new branch. All files of a valid table are read on one
     path, so it would keep only the first.

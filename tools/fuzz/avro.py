@@ -34,14 +34,14 @@ _FOLDER: Final = tempfile.TemporaryDirectory(prefix="urteil-fuzz-")
 
 
 def run(data: bytes) -> None:
-    """Reads a file or a record; any exception but UnreadableHistory is a fault."""
+    """Any exception but UnreadableHistory is a fault."""
     if data:
         with contextlib.suppress(UnreadableHistory):
             operations(data)
 
 
 def operations(data: bytes) -> pa.Table:
-    """Returns the operations of a file or a record; raises UnreadableHistory."""
+    """The operations of a file or a record; raises UnreadableHistory."""
     if data[0] % 2 == FILE:
         path = Path(_FOLDER.name) / "history.avro"
         path.write_bytes(data[1:])
@@ -55,9 +55,8 @@ def operations(data: bytes) -> pa.Table:
 
 
 def valid_inputs() -> Iterator[bytes]:
-    """Yields three Avro files, one for each codec, and one Avro record without a file.
-
-    The files have the first operations of the demo history; the record is the first of them.
+    """Three Avro files, one for each codec, and one record without a file, with the first
+    operations of the demo history.
     """
     table = whole(Path(demo).with_name("three-anomalies.edn"))
     some: list[dict[str, Any]] = table.slice(0, OPERATIONS).to_pylist()

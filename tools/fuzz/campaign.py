@@ -1,7 +1,6 @@
 """Runs the fuzzer in a process of its own, and writes its results to `benchmarks/results`.
 
-libFuzzer ends the process in which it runs. So this module starts the fuzzer as a child process,
-and reads the log of libFuzzer:
+libFuzzer ends the process in which it runs, so this module reads the log of a child process:
 
     #13046305 NEW    cov: 396 ft: 1226 corp: 247/38Kb lim: 4096 exec/s: 3623 rss: 126Mb ...
     Done 13046325 runs in 3601 second(s)
@@ -24,7 +23,7 @@ _NO_INPUTS: Final = frozenset({"corpus", "log"})
 
 
 def run(target: str, folder: Path, call: list[str]) -> int:
-    """Runs the fuzzer and shows its log; returns its exit code, and writes the result as JSON."""
+    """Shows the fuzzer's log, writes the result as JSON, and returns the exit code."""
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "log"
     with (
@@ -41,9 +40,8 @@ def run(target: str, folder: Path, call: list[str]) -> int:
 
 
 def result(log: str, exit_code: int, failures: list[str]) -> dict[str, Any]:
-    """Returns the totals at the end of libFuzzer's log; None for a total that is missing.
-
-    `failures` has the names of the inputs that ended the run.
+    """The totals at the end of libFuzzer's log, None for a missing one; `failures` names the inputs
+    that ended the run.
     """
     done = _DONE.search(log)
     statuses = _STATUS.findall(log)
@@ -60,5 +58,5 @@ def result(log: str, exit_code: int, failures: list[str]) -> dict[str, Any]:
 
 
 def failures(folder: Path) -> list[str]:
-    """Returns the names of the files that libFuzzer has written because of a failure."""
+    """The files that libFuzzer has written because of a failure."""
     return sorted(file.name for file in folder.iterdir() if file.name not in _NO_INPUTS)

@@ -1,7 +1,7 @@
 """Feeds the bytes of a fuzzer to the reader of Delta logs.
 
-The log has three files: a commit, a checkpoint of this commit, and a later commit. The first byte
-of an input selects one of the files, and the other bytes replace its content.
+The log has two commits, and a checkpoint of the first. The first byte of an input selects one of
+these files, whose content the other bytes replace.
 """
 
 from __future__ import annotations
@@ -47,10 +47,7 @@ TABLE: Final = Path(_FOLDER.name)
 
 
 def run(data: bytes) -> None:
-    """Reads a log of a Delta table in which the input replaces one file.
-
-    The reader may refuse the log by an InputFault; any other exception is a fault of the reader.
-    """
+    """Any exception but InputFault is a fault of the reader."""
     if not data:
         return
     number = data[0] % 3
@@ -74,9 +71,7 @@ def commit(actions: tuple[dict[str, Any], ...]) -> bytes:
 
 
 def valid_inputs() -> Iterator[bytes]:
-    """Yields an unchanged input for each file: the two commits, and the checkpoint of the first
-    commit.
-    """
+    """An unchanged input for each file."""
     yield b"\0" + commit(ACTIONS)
     yield b"\1" + commit(LATER)
     checkpoint = pa.BufferOutputStream()

@@ -1,7 +1,6 @@
-"""The functions that a fuzzer calls with random bytes, and valid inputs to start from.
+"""Feeds the bytes of a fuzzer to the decoders of request frames and of record batches.
 
-The first byte of an input selects one of two decoders, for request frames or for record batches.
-The selected decoder gets the other bytes.
+The first byte of an input selects the decoder, which gets the other bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ FRAME, BATCH = 0, 1
 
 
 def run(data: bytes) -> None:
-    """Decodes the input as a request frame or a record batch; any exception is a fault."""
+    """Any exception is a fault."""
     if not data:
         return
     if data[0] % 2 == FRAME:
@@ -41,10 +40,9 @@ def frame(data: bytes) -> None:
 
 
 def batch(data: bytes) -> None:
-    """Validates the bytes as a record batch, as a leader does before an append.
+    """Validates the bytes as a leader does before an append.
 
-    If the leader would append a batch, that batch must be decodable and have as many records as its
-    header counts. Otherwise an assertion fails.
+    Asserts that an accepted batch can be decoded, and has as many records as its header counts.
     """
     found = only_batch(sealed(data) if len(data) >= 61 else data)
     if isinstance(found, ErrorCode):
@@ -57,20 +55,20 @@ def batch(data: bytes) -> None:
 
 
 def valid_inputs() -> Iterator[bytes]:
-    """Yields a request of each API and version, and a batch of each compression codec."""
+    """A request of each API and version, and a batch of each compression codec."""
     yield from frames(random.Random(1))
     yield from batches()
 
 
 def frames(rng: random.Random) -> Iterator[bytes]:
-    """Yields a valid request frame for each API and version, as inputs of the fuzzer."""
+    """A valid request frame for each API and version."""
     for api in VERSIONS:
         for version in versions(api):
             yield bytes([FRAME]) + request(api, version, rng).data
 
 
 def batches() -> Iterator[bytes]:
-    """Yields an input of the fuzzer for each compression codec: a valid batch."""
+    """A valid batch for each compression codec."""
     records = [Record(value=b"v", key=b"k", headers=(("h", b"x"),))] * 2
     for compression in COMPRESSIONS:
         yield bytes([BATCH]) + encode(records, compression=compression)

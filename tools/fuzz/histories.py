@@ -1,7 +1,6 @@
 """Feeds the bytes of a fuzzer to the readers of histories.
 
-The first byte of an input selects the format, as the ending of a file name does. The other bytes
-are the file.
+The first byte of an input selects the format; the other bytes are the file.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _FOLDER: Final = tempfile.TemporaryDirectory(prefix="urteil-fuzz-")
 
 
 def run(data: bytes) -> None:
-    """Reads the bytes as a history; any exception but UnreadableHistory is a fault."""
+    """Any exception but UnreadableHistory is a fault."""
     if not data:
         return
     path = Path(_FOLDER.name) / f"history{ENDINGS[data[0] % len(ENDINGS)]}"
@@ -39,7 +38,7 @@ def run(data: bytes) -> None:
 
 
 def valid_inputs() -> Iterator[bytes]:
-    """Yields an input in each format: the first operations of `urteil analyze --demo`."""
+    """The first operations of `urteil analyze --demo` in each format."""
     history = Path(demo).with_name("three-anomalies.edn")
     lines = history.read_bytes().splitlines(keepends=True)[:OPERATIONS]
     rows: pa.Table = whole(history).slice(0, OPERATIONS)

@@ -1,9 +1,8 @@
 """Feeds the bytes of a fuzzer to the reader of Iceberg tables.
 
 The first byte of an input selects a file of a small table with deleted rows: its metadata, manifest
-list, a manifest or a delete file. The other bytes replace the content of that file. In an input,
-the folder of the table is written as a text of the same length, because the folder has another name
-in each run.
+list, a manifest or a delete file. The other bytes replace its content. Inputs have another text of
+the same length for the folder of the table, whose name changes with each run.
 """
 
 from __future__ import annotations
@@ -32,10 +31,7 @@ _ANY_NAME: Final = b"_" * len(_NAME)
 
 
 def run(data: bytes) -> None:
-    """Reads the table after one of its files is replaced with bytes from `data`.
-
-    The read may succeed or raise InputFault. Any other exception is a fault of Urteil.
-    """
+    """Any exception but InputFault is a fault of the reader."""
     if not data:
         return
     some = files()
@@ -51,17 +47,14 @@ def run(data: bytes) -> None:
 
 @cache
 def files() -> list[Path]:
-    """Returns the files of the Iceberg table to damage, the metadata file first.
-
-    The first call writes the table.
-    """
+    """The files of the table, the metadata file first; the first call writes them."""
     metadata = described.written(TABLE, Path(_FOLDER.name) / "table")
     deletes = [metadata.parents[1] / f"{number}.parquet" for number in (2, 3, 4)]
     return [metadata, *sorted(metadata.parent.glob("*.avro")), *deletes]
 
 
 def operations() -> list[int]:
-    """Returns the number of the operation of each row in the table."""
+    """The number of the operation of each row in the table."""
     found = iceberg.files_of(files()[0])
     assert found.reader is not None
     parts = (part for file in found.files for part in found.reader(file))
@@ -69,6 +62,6 @@ def operations() -> list[int]:
 
 
 def valid_inputs() -> Iterator[bytes]:
-    """Yields the bytes of each file of the table, as inputs of the fuzzer."""
+    """The bytes of each file of the table."""
     for number, file in enumerate(files()):
         yield bytes([number]) + file.read_bytes().replace(_NAME, _ANY_NAME)

@@ -31,7 +31,6 @@ FOLDER: Final = Path("runs") / "hunt"
 
 
 def main() -> None:
-    """Runs workloads under faults until `--seconds` or `--runs` is reached; writes docs/hunt.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3600.0, help="the budget")
     parser.add_argument("--runs", type=int, help="at most so many runs")
@@ -48,7 +47,7 @@ def main() -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Runs the chosen plans one after another, until the time is over or a run is interrupted."""
+    """Runs the chosen plans until the time is over or a run is interrupted."""
     until = time.monotonic() + options.seconds
     for count, plan in enumerate(plans(options)):
         if count == options.runs or time.monotonic() + RUN_S > until:
@@ -62,7 +61,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def plans(options: argparse.Namespace) -> Iterator[Plan]:
-    """Yields plans of runs: random ones without end, or only the plan that `--known` names."""
+    """Random plans without end, or only the plan that `--known` names."""
     if options.known:
         yield KNOWN[options.known]
         return
@@ -73,7 +72,6 @@ def plans(options: argparse.Namespace) -> Iterator[Plan]:
 
 
 def note(row: Row) -> None:
-    """Prints one line about a finished run on stderr."""
     broke = ", ".join(row.violated) or row.reason
     sys.stderr.write(
         f"seed {row.known or row.seed} on {row.version}, {row.workload}: {row.verdict}"

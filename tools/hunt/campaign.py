@@ -1,8 +1,7 @@
 """One run of the hunt: starts the cluster, records a history under faults, and judges the result.
 
-The history is checked as by `urteil analyze`, and the log directories of the brokers as by `urteil
-analyze --log-dirs`. If every guarantee holds, the folder of the run is deleted; otherwise it is
-kept.
+The checks are those of `urteil analyze`, and of `urteil analyze --log-dirs` for the brokers' log
+directories. The folder of the run is kept if a guarantee does not hold.
 """
 
 from __future__ import annotations
@@ -47,16 +46,14 @@ FAULTS_S: Final = 25.0  # a run has no new faults and changes after this time
 
 @dataclass(slots=True)
 class Done:
-    """What a run has done to its cluster so far: injected faults, and requested changes."""
-
     faults: list[Step] = field(default_factory=list[Step])
     changer: Changer | None = None
 
 
 def conduct(plan: Plan, folder: Path) -> Row:
-    """Runs the plan in a new folder, and returns the result of the run for the record.
+    """Runs the plan in a new folder.
 
-    After Ctrl-C the verdict of the run is `interrupted`, and the caller must not begin another run.
+    After Ctrl-C the verdict is `interrupted`, and the caller must not begin another run.
     """
     began, done = time.monotonic(), Done()
     row = Row(
@@ -145,11 +142,11 @@ def _over(sent: threading.Event) -> threading.Event:
 
 
 def judged(row: Row, folder: Path) -> Row:
-    """Returns the result `row` of a run with its verdict and violations filled in.
+    """Returns the row with its verdict and violations.
 
-    `folder` has the history and the log directories of the run. The verdict is `violated` if the
-    history or a log directory has an anomaly that the settings do not permit. Otherwise it is
-    `undecided` if the history breaks an assumption or has nothing to check, else `holds`.
+    The verdict is `violated` if the history or a log directory has an anomaly that the settings do
+    not permit. Otherwise it is `undecided` if the history breaks an assumption or has nothing to
+    check, else `holds`.
     """
     history = folder / HISTORY
     analysis = analyze(history, declared=assumptions_of(history))
@@ -173,5 +170,4 @@ def judged(row: Row, folder: Path) -> Row:
 
 
 def log_dirs(folder: Path) -> Sequence[Path]:
-    """Returns the log directories of the brokers of a run."""
     return sorted((folder / CLUSTER).glob("node-[1-9]*/logs"))

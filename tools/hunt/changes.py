@@ -1,9 +1,8 @@
 """Requests changes of a running cluster: reassignments, elections, and settings of topics.
 
 No acknowledged record may be lost because of such a change. Each change is one request, to any
-broker that answers. A reassignment or an election may concern any partition that Metadata lists,
-also one of an internal topic. Settings are changed for topics of the workload only. Each change is
-recorded with its answer, even if it was refused.
+broker that answers, and is recorded with its answer. A reassignment or an election may concern any
+partition, also of an internal topic; settings are changed for topics of the workload only.
 """
 
 from __future__ import annotations
@@ -39,15 +38,12 @@ VALUES: Final[Mapping[str, Sequence[str]]] = {  # configurations of topics, and 
 
 
 class NoAnswer(Exception):
-    """Raised if a request gets no answer from any broker."""
+    """No broker has answered the request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A requested change of the cluster, such as a reassignment, and the answer of the broker.
-
-    `error` is `NONE`, the name of an error, or `no answer`.
-    """
+    """`error` is `NONE`, the name of an error, or `no answer`."""
 
     at_ns: int
     kind: str
@@ -57,10 +53,7 @@ class Change:
 
 @dataclass(slots=True)
 class Changer:
-    """Requests random changes of a cluster: reassignments, elections, and settings of topics.
-
-    `addresses` has each broker's address.
-    """
+    """`addresses` has each broker's address."""
 
     rng: random.Random
     addresses: Mapping[int, Address]
@@ -68,10 +61,8 @@ class Changer:
     done: list[Change] = field(default_factory=list[Change])
 
     def run(self, kinds: Sequence[str], until: threading.Event) -> None:
-        """Requests random changes of the cluster, one at a time, until the event `until` is set.
-
-        `kinds` names the kinds of changes, such as `configure`. If it is empty, nothing is
-        requested.
+        """Requests changes of these kinds, such as `configure`, one at a time until `until` is set;
+        nothing without kinds.
         """
         while kinds and not until.wait(self.rng.uniform(*EVERY_S)):
             try:
@@ -82,10 +73,10 @@ class Changer:
                 self.change(self.rng.choice(list(kinds)), *self.rng.choice(partitions))
 
     def change(self, kind: str, place: Place, replicas: Sequence[int]) -> None:
-        """Requests one change of the cluster, and adds the change and its error to `done`.
+        """Requests one change, and adds it with its error to `done`.
 
-        The kind `configure` changes a random topic; all other kinds change the partition `place`.
-        `replicas` has the brokers of this partition.
+        The kind `configure` changes a random topic, all others the partition `place`, whose brokers
+        are in `replicas`.
         """
         of, request = CHANGES[kind](self, place, replicas)
         try:
@@ -102,10 +93,7 @@ class Changer:
         return Administration(self.ask)
 
     def ask(self, api: Api, version: int, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Sends a request to the brokers in turn, in random order; returns the first answer.
-
-        Raises NoAnswer if none answers.
-        """
+        """The first answer of the brokers, in random order; raises NoAnswer."""
         for broker in self.rng.sample(list(self.addresses), len(self.addresses)):
             try:
                 address = self.addresses[broker]

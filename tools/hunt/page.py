@@ -32,7 +32,7 @@ storage, and no upgrade between versions.
 
 
 def page(rows: Sequence[Row]) -> str:
-    """Returns the text of docs/hunt.md: totals by version, violations, known defects, all runs."""
+    """Totals by version, violations, known defects, all runs."""
     return "\n".join((TOP, *_lines(rows))).rstrip() + "\n"
 
 

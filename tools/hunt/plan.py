@@ -2,8 +2,8 @@
 
 Equal seeds give equal plans on any version, so a run is repeated by its seed and version. Every
 drawn plan has acks=all, only clean elections, and a power loss only with three replicas, so no
-acknowledged record may be lost. `KNOWN` has plans with settings that promise less. Each of them
-must lose records or break another guarantee, to show that the hunt detects this.
+acknowledged record may be lost. `KNOWN` has plans that promise less, and must break a guarantee, to
+show that the hunt detects this.
 """
 
 from __future__ import annotations
@@ -37,10 +37,8 @@ DRAWN: Final[Mapping[str, Sequence[str]]] = {  # settings of every node, with th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The plan of one run: workload, cluster settings, faults, and changes of the cluster.
-
-    Faults happen in the order of `faults`. `sends` and `pause_s` are chosen so that the workload
-    ends within a minute.
+    """Faults happen in the order of `faults`; with `sends` and `pause_s` the workload ends within a
+    minute.
     """
 
     seed: int
@@ -68,10 +66,9 @@ class Plan:
 
 
 def drawn(seed: int, versions: Sequence[str] = VERSIONS) -> Plan:
-    """Returns the random plan of a seed; its version is one of `versions`.
+    """The plan of a seed; another choice of `versions` changes only the version and the features.
 
-    For one seed, another choice of `versions` can change only the version and the features. Before
-    Kafka 4.0, a plan has no features.
+    Before Kafka 4.0, a plan has no features.
     """
     version = random.Random(f"version {seed}").choice(list(versions))
     rng = random.Random(f"hunt {seed}")

@@ -1,8 +1,7 @@
 """The record of all test runs against real Kafka (`tools.hunt`), also of those that found nothing.
 
-`benchmarks/results/hunt.json` has one run per line. Lines are only added. If a guarantee was
-broken, a person finds the cause and fills in `finding`. This is the name of a page in
-docs/findings/, or the reason why there is none.
+`benchmarks/results/hunt.json` has one run per line, and lines are only added. After a violation, a
+person fills in `finding`: the name of a page in docs/findings/, or the reason why there is none.
 """
 
 from __future__ import annotations
@@ -20,10 +19,7 @@ Ended = Literal["holds", "violated", "undecided", "interrupted", "failed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """The settings and the result of one run.
-
-    `violated` has the anomalies that the settings do not permit.
-    """
+    """`violated` has the anomalies that the settings do not permit."""
 
     seed: int
     day: str
@@ -46,7 +42,7 @@ class Row:
 
 
 def kept(path: Path = KEPT) -> tuple[Row, ...]:
-    """Returns the recorded runs, oldest first; () if there are none."""
+    """The recorded runs, oldest first."""
     if not path.exists() or not path.stat().st_size:
         return ()
     rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
@@ -57,7 +53,7 @@ def kept(path: Path = KEPT) -> tuple[Row, ...]:
 
 
 def add(row: Row, path: Path = KEPT) -> None:
-    """Adds the result of a run to the file hunt.json; waits while another process adds one."""
+    """Adds a run to the file hunt.json; waits while another process adds one."""
     path.touch()
     with path.open("rb") as locked:
         fcntl.flock(locked, fcntl.LOCK_EX)
@@ -66,5 +62,5 @@ def add(row: Row, path: Path = KEPT) -> None:
 
 
 def next_seed(rows: tuple[Row, ...]) -> int:
-    """Returns the first seed above all recorded seeds; 1 if there are none."""
+    """The first seed above all recorded seeds."""
     return max((row.seed for row in rows), default=0) + 1

@@ -1,13 +1,12 @@
 """Makes log directories after compaction and after an unclean election, small enough for tests.
 
-`compacted` contains a compacted topic after its cleaner has run: keyed records, records without a
-value, committed and aborted transactions. One broker was down for a while and then copied the
-compacted log.
+`compacted` has committed and aborted transactions and tombstones; one broker was down for a while
+and then copied the compacted log.
 
-`unclean` contains the logs after an unclean election. With min.insync.replicas=1, a leader commits
-records after its followers have died. Then the leader dies, the followers start again, and one of
-them is elected although it was not in sync. The new leader gives the same offsets to other records.
-All brokers die by SIGKILL, and the first leader never returns to truncate its log.
+`unclean` has the logs after an unclean election: with min.insync.replicas=1, a leader commits
+records after its followers have died. Then the leader dies, and a restarted follower that was not
+in sync becomes leader, and gives the same offsets to other records. All brokers die by SIGKILL, so
+the first leader never truncates its log.
 """
 
 from __future__ import annotations
@@ -43,10 +42,7 @@ PAUSE_S: Final = 4.0  # longer than a session, and than a checkpoint takes
 
 
 def make(into: Path) -> None:
-    """Writes the log directories of two Kafka clusters into the folder, replacing old ones.
-
-    `log_dirs_compacted` has a compacted topic, `log_dirs_unclean` an unclean election.
-    """
+    """Writes `log_dirs_compacted` and `log_dirs_unclean`, replacing old ones."""
     with tempfile.TemporaryDirectory(prefix="urteil-kafka-") as folder:
         _compacted(Path(folder) / "compacted", into / "log_dirs_compacted")
         _unclean(Path(folder) / "unclean", into / "log_dirs_unclean")

@@ -1,18 +1,18 @@
 """Copies the log directories of a small, healthy Kafka cluster at two moments, for tests.
 
 The copy `killed` is made after SIGKILL of all brokers: index files are still preallocated, and
-checkpoints lag behind the logs. The copy `stopped` is made later: after the recovery of the
-brokers, more work and a clean shutdown.
+checkpoints lag behind the logs. The copy `stopped` is made after their recovery, more work and a
+clean shutdown.
 
-Before the brokers are killed, the program writes two topics of one partition and three replicas, in
-small segments:
+Before the kill, the program writes two topics of one partition and three replicas, in small
+segments:
 
     orders    one idempotent producer for each compression; halfway, the leader is killed
     payments  transactions of two producers in turn: committed, aborted, fenced by a newer
               instance of the same transactional id, committed with the offsets of a group,
               and one that stays open
 
-All files of the brokers are kept, except the cluster's metadata, which names local files.
+The cluster's metadata is left out, because it names local files.
 """
 
 from __future__ import annotations
@@ -54,10 +54,7 @@ def running(folder: Path, settings: Settings) -> AbstractContextManager[Cluster]
 
 
 def make(into: Path) -> None:
-    """Writes the log directories of a cluster twice: after it is killed, and after a clean stop.
-
-    Old directories in `into` are replaced.
-    """
+    """Writes the directories `killed` and `stopped`, replacing old ones."""
     with tempfile.TemporaryDirectory(prefix="urteil-kafka-") as folder:
         with running(Path(folder) / "cluster", SMALL) as cluster:
             _create_topics(cluster)
@@ -129,7 +126,7 @@ def _replace_leader(cluster: Cluster) -> None:
 
 
 def _payments(cluster: Cluster) -> Any:
-    """Runs transactions on the topic `payments`; returns the producer that leaves one open."""
+    """Returns the producer that leaves a transaction open."""
     one = _producer(cluster, transactional_id="one", compression_type="lz4")
     two = _producer(cluster, transactional_id="two")
     for producer in (one, two):

@@ -12,8 +12,8 @@
 
 Each part of the product names the tests that judge its mutants. The record is
 benchmarks/results/mutants.json, the page docs/mutants.md. With `--changed` and `--both-ways`,
-nothing is recorded. The exit code is 1 if a mutant of a changed line survives. It is also 1 if the
-two ways give different results for a mutant.
+nothing is recorded. The exit code is 1 if a mutant of a changed line survives, or if the two ways
+give different results for a mutant.
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ SAVED_EVERY_S: Final = 30.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Tries mutants, writes their results and docs/mutants.md, and returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=900.0, help="the budget")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
@@ -144,10 +143,10 @@ def _try_changed(parts: Sequence[Part], options: argparse.Namespace) -> int:
 
 
 def _try_both_ways(todo: Sequence[Job], options: argparse.Namespace) -> int:
-    """Tries each mutant twice: in a fork, and in a process that imports everything again.
+    """Tries each mutant in a fork, and in a process that imports everything again; prints those
+    whose outcomes differ.
 
-    Prints each mutant whose two outcomes differ. Returns the exit code: 1 if a mutant survives in
-    only one of the two ways.
+    The exit code is 1 if a mutant survives in only one of the two ways.
     """
 
     def tried(*, slowly: bool) -> dict[str, Tried]:
@@ -170,7 +169,7 @@ def _git_diff(base: str) -> str:
 
 
 def changed_lines(diff: str) -> dict[str, set[int]]:
-    """Returns the numbers of the added or changed lines in each file of a diff."""
+    """The numbers of the added or changed lines in each file of a diff."""
     lines: dict[str, set[int]] = {}
     file = ""
     for line in diff.splitlines():

@@ -1,6 +1,5 @@
-"""Tries mutants until the budget ends, from each part of the product in turn.
-
-Each part has the tests that judge its mutants. A seed shuffles the mutants of each part.
+"""Tries mutants until the budget ends, from each part of the product in turn, in an order that a
+seed decides.
 """
 
 from __future__ import annotations
@@ -29,9 +28,8 @@ Job = tuple[Part, Mutant]
 
 
 def mutants_in(part: Part, seed: int, root: Path = ROOT) -> tuple[Mutant, ...]:
-    """Returns all mutants of one part of the product, shuffled by the seed.
-
-    A new or removed mutant does not change the order of the others.
+    """All mutants of one part, shuffled: a new or removed mutant does not change the order of the
+    others.
     """
 
     def place(mutant: Mutant) -> str:
@@ -52,10 +50,9 @@ def jobs(
     *,
     of_each: int | None = None,
 ) -> Iterator[Job]:
-    """Yields (part, mutant) for each mutant for which `wanted` is true.
+    """(part, mutant) where `wanted` is true, next from the part with the fewest tried mutants.
 
-    The next mutants come from the part of which the fewest mutants have been tried. Of each part,
-    only the first `of_each` mutants are used.
+    Of each part, only the first `of_each` mutants are used.
     """
     # So a campaign that is continued tries no mutants beyond the first ones.
     every = {part: mutants_in(part, seed)[:of_each] for part in parts}
@@ -71,10 +68,10 @@ def jobs(
 def outcomes(
     todo: Iterator[Job], *, until: float, processes: int, slowly: bool = False
 ) -> Iterator[Tried]:
-    """Tries mutants in several processes, and yields the result of each.
+    """The results from several processes.
 
-    The mutants are taken in small batches. A new batch begins only before the time `until`, as
-    measured by `time.monotonic`. With `slowly`, everything is imported again for each mutant.
+    Mutants are taken in small batches, which begin before the `time.monotonic` time `until`. With
+    `slowly`, everything is imported again for each mutant.
     """
     fork = multiprocessing.get_context("fork")
     preload()
@@ -89,8 +86,6 @@ def outcomes(
 
 
 class _Process:
-    """The state of one worker process: a copy of the tree, and the forks for the current tests."""
-
     def __init__(self) -> None:
         self.copy = Copy()
         self.cache = Cache(self.copy.folder)
@@ -140,10 +135,7 @@ def is_new(done: Mapping[str, Tried]) -> Callable[[Mutant], bool]:
 
 
 def is_open(done: Mapping[str, Tried], outcome: Outcome) -> Callable[[Mutant], bool]:
-    """Returns a function that is true for a mutant with the outcome `outcome` and no explanation.
-
-    `done` has the recorded outcomes and explanations.
-    """
+    """The function is true for a mutant that `done` has with this outcome and no explanation."""
 
     def is_one(mutant: Mutant) -> bool:
         known = done.get(mutant.id)

@@ -1,12 +1,10 @@
 """Tries mutants in forks of one process that has imported the product and collected the tests.
 
 In a fork, the functions that a mutant changes get their new code, so nothing is imported again. The
-fork begins with the tests that call a changed function, the quickest first. Then it runs all other
-tests. So a mutant has the same result as in `trying`, which imports everything again for each
-mutant.
+tests that call a changed function come first, the quickest of them at the beginning; then all
+others. So the result is the same as in `trying`, which imports everything again.
 
-A change of a table, or of another line that runs during the imports, needs new imports: such a
-mutant is left to `trying`.
+A change of a line that runs during the imports, such as a table, is left to `trying`.
 """
 
 from __future__ import annotations
@@ -44,8 +42,6 @@ _Request = tuple[Sequence[str], _Change | None]  # tests; without a change, they
 
 
 class Forks:
-    """A process that has collected some tests, and forks to run them on a mutant."""
-
     def __init__(self, copy: Copy, tests: Sequence[Selection], cache: Cache) -> None:
         self.copy = copy
         self._requests, theirs = (Connection(end.detach()) for end in socket.socketpair())
@@ -60,10 +56,8 @@ class Forks:
         self.cpu_s = cache.read(self.all_tests).cpu_s
 
     def record(self, tests: Sequence[Selection]) -> None:
-        """Runs each test whose CPU time is not stored yet, and stores its CPU time and called
-        functions.
-
-        Raises NotGreen if a test does not pass.
+        """Stores the CPU time and called functions of each test without them; raises NotGreen if a
+        test does not pass.
         """
         chosen = self._chosen(tests)
         if unknown := [test for test in chosen if test not in self.cpu_s]:
@@ -73,12 +67,9 @@ class Forks:
             raise NotGreen("no test ran")
 
     def attempt(self, mutant: Mutant, tests: Sequence[Selection]) -> Verdict | None:
-        """Returns the verdict of the tests on a mutant; None if the mutant cannot run in a fork.
+        """The verdict of the tests; None if the mutant needs new imports.
 
-        A fork has the modules imported already, so it cannot apply a change that needs new imports.
-
-        Before this call, `record` must have run the tests on the original code. It stores their CPU
-        times and the functions that they call.
+        `record` must have run the tests before.
         """
         with self.copy.mutated(mutant) as (before, after):
             answer = self._send(self._chosen(tests), (mutant.file, before, after))
@@ -104,7 +95,7 @@ class Forks:
 
 
 class _Server(Watch):
-    """A pytest plugin that waits for mutants, and tests each one in a fork of the process."""
+    """A pytest plugin that tests each mutant in a fork of the process."""
 
     def __init__(self, tests: Sequence[Selection], cache: Cache, requests: Connection) -> None:
         super().__init__(tests, {}, spare_s=LIMIT_S)
@@ -155,7 +146,7 @@ class _Server(Watch):
         return request
 
     def _is_fork(self) -> bool:
-        """Forks; returns True in the child, and False in the parent after the child has ended."""
+        """True in the child; False in the parent after the child has ended."""
         child = os.fork()
         if child == 0:
             os.setsid()
@@ -228,7 +219,7 @@ class _Server(Watch):
 
 
 class _NeedsImports(Exception):
-    """Raised if a mutant changes code that ran during the imports."""
+    """The mutant changes code that ran during the imports."""
 
 
 def _nested(code: CodeType) -> list[CodeType]:
@@ -236,6 +227,6 @@ def _nested(code: CodeType) -> list[CodeType]:
 
 
 def _alone(code: CodeType) -> CodeType:
-    """Returns the function's own code, without that of inner functions and without line numbers."""
+    """The function's own code, without that of inner functions and without line numbers."""
     others = tuple(one for one in code.co_consts if not isinstance(one, CodeType))
     return code.replace(co_consts=others, co_linetable=b"")

@@ -1,7 +1,6 @@
 """Lists the mutants of a Python source: each differs from it at exactly one point.
 
-In the table, two neighbours such as `<  <=` replace each other. `->` means that the text after it
-replaces the text before it.
+Two neighbours such as `< <=` replace each other. `->` separates a text and its replacement.
 
     comparison   <  <=    >  >=    ==  !=    is  is not    in  not in
     connective   and  or           &  |             +  -
@@ -14,10 +13,9 @@ replaces the text before it.
     side         "left"  "right": the argument of searchsorted
     member       an enum member -> the next one that the file names
 
-A name is replaced only if its replacement is a builtin, or a name that the file imports.
-Docstrings, annotations, decorators, assertions, imports, error texts and type aliases are left out.
-So is the argument `strict`, an assertion of equal lengths. A mutant keeps every line at its place,
-so the line numbers in errors and traces stay right.
+A new name must be a builtin or imported by the file. Docstrings, annotations, decorators,
+assertions, imports, error texts, type aliases and the argument `strict` are left out. A mutant
+keeps every line at its place.
 """
 
 from __future__ import annotations
@@ -59,7 +57,7 @@ _LEFT_OUT: Final = (ast.Assert, ast.Import, ast.ImportFrom, ast.JoinedStr, ast.R
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
-    """One changed point of a file: `before` at the byte `start` becomes `after`."""
+    """The text `before` at the byte `start` of a file becomes `after`."""
 
     file: str
     line: int
@@ -72,12 +70,11 @@ class Mutant:
 
     @property
     def id(self) -> str:
-        """An id of the mutant that does not depend on its line number."""
+        """An id that does not depend on the line number."""
         text = "\0".join((self.scope, self.operator, self.before, self.after, str(self.nth)))
         return f"{self.file}#{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
     def applied(self, source: bytes) -> bytes:
-        """Returns the source with this one change."""
         before = self.before.encode()
         end = self.start + len(before)
         if source[self.start : end] != before:
@@ -86,7 +83,7 @@ class Mutant:
 
 
 def mutants_of(file: str, source: bytes) -> tuple[Mutant, ...]:
-    """Returns all mutants of a source, from its first line to its last."""
+    """The mutants from the first line of a source to its last."""
     tree = ast.parse(source)
     found: list[Mutant] = []
     seen: dict[tuple[str, ...], int] = {}
@@ -110,9 +107,8 @@ def mutants_of(file: str, source: bytes) -> tuple[Mutant, ...]:
 
 
 def _may_go(statement: ast.stmt) -> bool:
-    """Returns True for a statement that a mutation can delete.
-
-    Such a statement is a call, `continue`, `x += 1`, `a.b = c` or `a[b] = c`.
+    """True for a statement that a mutation can delete: a call, `continue`, `x += 1`, `a.b = c` or
+    `a[b] = c`.
     """
     match statement:
         case ast.Expr(value=ast.Call()) | ast.Continue() | ast.AugAssign():
@@ -151,7 +147,6 @@ class _Walk:
         self.members = {name: sorted(some) for name, some in members.items()}
 
     def of(self, node: ast.AST, scope: tuple[str, ...]) -> Iterator[_Change]:
-        """Yields the mutations at a node of the syntax tree, and at all nodes below it."""
         if isinstance(node, _LEFT_OUT) or (isinstance(node, ast.keyword) and node.arg == "strict"):
             return
         where = ".".join(scope)

@@ -66,11 +66,9 @@ is no point, and neither is `strict=True`, which asserts that two sequences are 
 
 
 def page(rows: Iterable[Tried], points: Mapping[str, int]) -> str:
-    """Returns the text of docs/mutants.md: a score for each part of the source code, and the
-    mutants that survived.
+    """A score for each part of the source code, and the mutants that survived.
 
-    The keys of `points` are the parts, in the order of the page. Each value is the number of
-    mutants that the part has.
+    `points` has the parts in the order of the page, each with its number of mutants.
     """
     ordered = sorted(rows, key=lambda row: (row.file, row.line, row.id))
     table, survivors = _scores(ordered, points), _survivors(ordered, points)

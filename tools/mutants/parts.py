@@ -1,19 +1,17 @@
 """The parts of the product to mutate, and the tests that must notice a mutant.
 
-A kernel is a function that the history analysis runs on each batch of rows. The tests of a part run
-in groups, until one group kills the mutant. The first group is the test file whose path matches
-the path of the mutated module, if such a file exists. The next groups depend on the part:
+The tests of a part run in groups, each with the tests of the groups before it, until a group kills
+the mutant. The first group is the test file whose path matches the path of the mutated module, if
+there is one. The next groups depend on the part (a kernel is a function that the history analysis
+runs on rows):
 
     part of the broker   its own tests; then others, such as the simulation and the property suites
     spec                 a search of its states at the default bounds, and its own tests
     kernels              their own tests; then tests that they agree with the literal definitions
 
-Each group also has the tests of the groups before it. So a mutant survives if it passes the tests
-of the last group.
-
-The search compares the verdicts, the number of states and the distances to witnesses with recorded
+The search compares verdicts, the number of states and the distances to witnesses with recorded
 ones. A witness is a condition that is true in some reachable state; its distance is the number of
-steps to the nearest such state.
+steps to it.
 """
 
 from __future__ import annotations
@@ -94,11 +92,7 @@ _AGREEMENT: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A group of source files to mutate, and the tests that must notice each mutant.
-
-    The field `beyond` names further tests. They run only on mutants that the part's own tests do
-    not kill.
-    """
+    """`beyond` names further tests, for mutants that the part's own tests do not kill."""
 
     name: str
     folder: str
@@ -107,16 +101,15 @@ class Part:
     without: tuple[str, ...] = ()  # names of files and folders that are not mutated
 
     def files(self, root: Path) -> Iterator[Path]:
-        """Yields the source files to mutate, sorted by path."""
+        """The files, sorted by path."""
         for file in sorted((root / self.folder).rglob("*.py")):
             names = file.relative_to(root / self.folder).parts
             if file.name != "__init__.py" and not {*names} & {*self.without}:
                 yield file
 
     def stages(self, file: str) -> Iterator[tuple[Selection, ...]]:
-        """Yields the groups of tests to run on a mutant of the file, in this order.
-
-        For `log/key.py`, the first group is `log/test_key.py`; the last one has all tests.
+        """The groups of tests in their order: for `log/key.py`, first `log/test_key.py`, last all
+        tests.
         """
         own = Path("tests", file).with_name(f"test_{Path(file).name}")
         if (ROOT / own).exists():

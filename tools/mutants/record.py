@@ -1,7 +1,5 @@
-"""The record of the campaign: every mutant that was tried, and the verdict of the tests.
-
-The record is a JSON file with one line for each mutant. A campaign continues where the previous
-campaign ended.
+"""The record of the campaign: a JSON file with a line for each tried mutant, which the next
+campaign continues.
 """
 
 from __future__ import annotations
@@ -20,8 +18,6 @@ KEPT: Final = Path(__file__).parents[2] / "benchmarks" / "results" / "mutants.js
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """A mutant, the outcome of the tests on this mutant, and the test that decided the outcome."""
-
     id: str
     room: str  # the part of the product
     line: int
@@ -41,7 +37,7 @@ class Tried:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Versions:
-    """The seed of the campaign, and the versions of the tools that can change its outcomes."""
+    """The seed, and the versions of the tools that can change outcomes."""
 
     seed: int
     python: str
@@ -50,7 +46,6 @@ class Versions:
 
 
 def tried(part: str, mutant: Mutant, verdict: Verdict) -> Tried:
-    """Returns a mutant and its verdict as one entry of the record."""
     return Tried(
         id=mutant.id,
         room=part,
@@ -66,7 +61,7 @@ def tried(part: str, mutant: Mutant, verdict: Verdict) -> Tried:
 
 
 def kept(file: Path = KEPT) -> dict[str, Tried]:
-    """Returns the recorded mutants by id; empty if there is no record yet."""
+    """The recorded mutants by id; empty if there is no record yet."""
     if not file.exists():
         return {}
     rows = json.loads(file.read_text(encoding="utf-8"))["mutants"]
@@ -74,9 +69,8 @@ def kept(file: Path = KEPT) -> dict[str, Tried]:
 
 
 def with_reasons_of(before: Tried | None, row: Tried) -> Tried:
-    """Returns the new result of a mutant, with the earlier reason if the outcome is the same.
-
-    The reason says why the mutant survives, or crashes.
+    """The new result, with the earlier reason why the mutant survives or crashes if the outcome is
+    the same.
     """
     if before is None or row.outcome != before.outcome:
         return row
@@ -84,15 +78,13 @@ def with_reasons_of(before: Tried | None, row: Tried) -> Tried:
 
 
 def at_their_points(rows: Mapping[str, Tried], points: Iterable[Mutant]) -> Iterator[Tried]:
-    """Yields the recorded results of mutants that the source still has, with their present lines.
-
-    The keys of `rows` are the ids of the mutants.
+    """The results of mutants that the source still has, with their present lines; the keys of
+    `rows` are ids.
     """
     return (replace(rows[it.id], line=it.line) for it in points if it.id in rows)
 
 
 def keep(versions: Versions, rows: Iterable[Tried], file: Path = KEPT) -> None:
-    """Writes the results of the mutants, ordered by part of the product, file and line."""
     ordered = sorted(rows, key=lambda it: (it.room, it.file, it.line, it.id))
     lines = [json.dumps({k: v for k, v in asdict(row).items() if v != ""}) for row in ordered]
     head = json.dumps(asdict(versions))

@@ -1,9 +1,8 @@
 """Stores the results of the tests on the code without a mutant, outside git in `build/mutants`.
 
-The results are the CPU time of each test, and the functions that each quick test calls. There is
-one file of results for each test file. The name of the file is a digest of the test file, of the
-product and of the modules that tests import. If one of these changes, the test file is recorded
-again.
+For each test file, a file has the CPU time of each test, and the functions that each quick test
+calls. Its name is a digest of the test file, the product and the modules that tests import, so a
+change of these causes a new record.
 """
 
 from __future__ import annotations
@@ -23,15 +22,13 @@ PRODUCT: Final = ("model", "reference_impl", "properties", "checkers")
 
 
 class NotGreen(Exception):
-    """Raised if tests fail although the code has no mutant, so they cannot judge mutants."""
+    """The tests fail without a mutant, so they cannot judge mutants."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The CPU time of each test, and the functions of the product that each quick test calls.
-
-    The product is the code in the packages `PRODUCT`. `calls` lacks tests that take longer than a
-    second.
+    """`calls` has the functions in the packages `PRODUCT` that each test calls, except tests of
+    more than a second.
     """
 
     cpu_s: Mapping[str, float]
@@ -42,10 +39,6 @@ class Recorded:
 
 
 class Cache:
-    """The stored results for one copy of the source tree: the CPU time of each test, and the
-    functions that each test calls.
-    """
-
     def __init__(self, tree: Path, folder: Path = CACHE) -> None:
         self.tree, self.folder = tree, folder
         sources = {file for name in PRODUCT for file in (tree / name).rglob("*.py")}
@@ -55,10 +48,7 @@ class Cache:
             self._digest.update(f"{file.relative_to(tree)}\0".encode() + file.read_bytes())
 
     def read(self, tests: Iterable[str]) -> Recorded:
-        """Returns the stored CPU times and called functions of all tests in the files of `tests`.
-
-        A file without stored results adds nothing.
-        """
+        """The stored results of the files of `tests`; a file without results adds nothing."""
         all_of_them = Recorded({}, {})
         for file in map(self._kept, {_file(test) for test in tests}):
             if file.exists():
@@ -66,9 +56,8 @@ class Cache:
         return all_of_them
 
     def add(self, verdict: Verdict) -> None:
-        """Stores the CPU time of each test, and the functions that each test calls.
-
-        Raises NotGreen if a test failed or none ran.
+        """Stores the CPU times and called functions; raises NotGreen if a test failed or none
+        ran.
         """
         if verdict.outcome != "survived" or not verdict.cpu_s:
             raise NotGreen(f"{verdict.test or 'no test ran'}: {verdict.error}")

@@ -10,7 +10,7 @@
 Only `killed` means that the tests notice the mutant.
 
 The process is forked from one that has imported the large libraries, but no code of Urteil.
-Hypothesis draws the same examples each time, stores no example, and does not shrink a failure.
+Hypothesis draws the same examples each time, stores none, and does not shrink.
 """
 
 from __future__ import annotations
@@ -63,23 +63,21 @@ FAILURES: Final[Mapping[Outcome, int]] = {"killed": 1, "crash": 20, "timeout": 5
 
 
 class Selection(NamedTuple):
-    """The tests in a file or folder; if `named` is not empty, only those whose name contains it."""
+    """The tests in a file or folder; with `named`, only those whose name contains it."""
 
     path: str
     named: str = ""
 
     def has(self, test: str) -> bool:
-        """Returns True if the test with this node id is chosen."""
+        """`test` is a node id of pytest."""
         file, _, name = test.partition("::")
         return Path(file).is_relative_to(self.path) and self.named in name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The outcome of the tests on a mutant.
-
-    `test` is the test that decided the outcome, if there is one. `error` says how this test failed,
-    or why the process ended without a result.
+    """`test` decided the outcome, if a test did; `error` says how it failed, or why the process
+    ended without a result.
     """
 
     outcome: Outcome
@@ -90,7 +88,7 @@ class Verdict:
 
 
 class Copy:
-    """A copy of the source tree in a temporary folder; mutants change only this copy."""
+    """A copy of the source tree in a temporary folder, the only one that mutants change."""
 
     def __init__(self, root: Path = ROOT) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="urteil-mutants-"))
@@ -107,16 +105,13 @@ class Copy:
     def attempt(
         self, mutant: Mutant, tests: Sequence[Selection], cpu_s: Mapping[str, float]
     ) -> Verdict:
-        """Returns the verdict of the tests on a mutant.
-
-        `cpu_s` has the CPU time of each test without the mutant.
-        """
+        """`cpu_s` has the CPU time of each test without the mutant."""
         with self.mutated(mutant):
             return self._run(Watch(tests, cpu_s, spare_s=TEST_CPU_S))
 
     @contextmanager
     def mutated(self, mutant: Mutant) -> Generator[tuple[bytes, bytes]]:
-        """Changes the mutant's file during the `with` block; yields its source before and after."""
+        """Changes the mutant's file in the `with` block; yields its source before and after."""
         file = self.folder / mutant.file
         source = file.read_bytes()
         changed = mutant.applied(source)
@@ -137,13 +132,12 @@ class Copy:
 
 
 def preload() -> None:
-    """Imports the large libraries, so that no mutant waits for them."""
     for name in LIBRARIES:
         importlib.import_module(name)
 
 
 def wait_for(child: int, folder: Path) -> Verdict:
-    """Waits for a process that runs tests, kills what is left of it, and returns its verdict."""
+    """The verdict of a process that runs tests; kills what is left of it."""
     result = folder / RESULT
     result.unlink(missing_ok=True)
     until = time.monotonic() + LIMIT_S
@@ -191,16 +185,12 @@ def run_tests(folder: Path, watch: Watch) -> NoReturn:
 
 
 class _OutOfTime(BaseException):
-    """Raised if a test uses too much CPU time.
-
-    The product's `except Exception` does not catch it.
-    """
+    """A test uses too much CPU time. The product's `except Exception` does not catch this."""
 
 
 class Watch:
-    """A plugin of pytest that finds out whether the tests kill the mutant.
-
-    The session ends at the first test that kills it, or after several crashes and timeouts.
+    """A plugin of pytest, which ends the session at the first test that kills the mutant, or after
+    several crashes and timeouts.
     """
 
     def __init__(

@@ -48,10 +48,10 @@ def main() -> None:
 
 
 def run(options: argparse.Namespace) -> bool:
-    """Runs the selected suites and saves their results.
+    """True if each failure has an entry in reasons.py.
 
-    Returns True if each failure has an entry in reasons.py. Without a checkout of confluent-kafka,
-    its suite is left out. Raises InputFault if this suite is selected by name without a checkout.
+    confluent-kafka's suite needs a checkout; without one it is left out, or raises InputFault if it
+    was named.
     """
     is_green = True
     for suite in options.suite or [one for one in SUITES if one != SUITES[0] or options.checkout]:
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> bool:
 
 
 def started(suite: str, options: argparse.Namespace) -> tuple[str, Iterator[Result]]:
-    """Returns the version of a suite, and its results as they arrive."""
+    """The version of a suite, and its results as they arrive."""
     only = options.test or []
     if suite == "kgo":
         return f"franz-go {version_of(FRANZ_GO)}", run_kgo(only)

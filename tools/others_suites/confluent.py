@@ -1,8 +1,7 @@
 """The integration tests of confluent-kafka-python, run from a checkout of its repository.
 
-The package on PyPI has no tests. A copy of the checkout's tests runs in a temporary folder, with
-the client that requirements.txt pins. The tests start clusters with the package trivup; the folder
-stand_in/ has a package of this name that starts `urteil broker` instead.
+A copy of its tests runs with the client that requirements.txt pins, because the package on PyPI has
+none. They start clusters with the package trivup, which stand_in/ replaces by `urteil broker`.
 """
 
 from __future__ import annotations
@@ -51,10 +50,7 @@ PACKAGES: Final = (
 
 
 def version_in(checkout: Path) -> str:
-    """Returns the versions of the client and of the checkout.
-
-    Raises InputFault if the folder is no checkout of confluent-kafka-python.
-    """
+    """Raises InputFault if the folder is no checkout of confluent-kafka-python."""
     found = None
     project = checkout / "pyproject.toml"
     if project.exists() and (checkout / "tests" / "integration").is_dir():
@@ -67,7 +63,7 @@ def version_in(checkout: Path) -> str:
 
 
 def run_confluent(checkout: Path, only: Sequence[str]) -> Iterator[Result]:
-    """Yields the results of the tests that need no schema registry, file by file."""
+    """The results of the tests that need no schema registry, file by file."""
     python = _environment()
     with tempfile.TemporaryDirectory() as temporary:
         work = Path(temporary)
@@ -106,10 +102,7 @@ def _run_file(python: Path, work: Path, path: Path) -> Iterator[Result]:
 
 
 def _environment() -> Path:
-    """Returns the Python executable of a virtual environment that has confluent-kafka.
-
-    The environment has the same version of confluent-kafka as the running Python.
-    """
+    """The Python of a virtual environment with this Python's version of confluent-kafka."""
     client = f"confluent-kafka=={version('confluent-kafka')}"
     folder = cache("others-suites") / client
     python = folder / "bin" / "python"

@@ -1,8 +1,7 @@
 """Leaves out the tests of a Go package that do not compile, and reports the missing names.
 
-A test suite is compiled against a package that has only some of the names that the suite uses.
 Every top-level declaration with an error is removed, and the suite is compiled again, until no
-error is left. So a declaration that uses a removed one is removed too.
+error is left.
 
 Assumes that gofmt formatted the sources: a declaration ends at the first line that begins with a
 closing bracket.
@@ -25,7 +24,7 @@ _WORD: Final = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declaration:
-    """A top-level declaration of a Go file: its names, and its lines, counted from 0."""
+    """The names of a top-level declaration, and its lines, counted from 0."""
 
     names: tuple[str, ...]
     first: int
@@ -33,7 +32,6 @@ class Declaration:
 
 
 def declarations(text: str) -> list[Declaration]:
-    """Returns the top-level declarations of a Go file in order; [] for a file without any."""
     lines = text.split("\n")
     found: list[Declaration] = []
     for first, line in enumerate(lines):
@@ -56,14 +54,14 @@ def declarations(text: str) -> list[Declaration]:
 
 
 def without(text: str, declaration: Declaration) -> str:
-    """Returns the text with blank lines instead of a declaration, so line numbers stay."""
+    """Blank lines take the declaration's place, so line numbers stay."""
     lines = text.split("\n")
     lines[declaration.first : declaration.after] = [""] * (declaration.after - declaration.first)
     return "\n".join(lines)
 
 
 def reaching(texts: Iterable[str], targets: Sequence[str]) -> set[str]:
-    """Returns the test functions that use one of the names `targets`, directly or indirectly."""
+    """The test functions that use one of the names, directly or indirectly."""
     needs: dict[str, set[str]] = {}
     for text in texts:
         lines = text.split("\n")
@@ -78,15 +76,15 @@ def reaching(texts: Iterable[str], targets: Sequence[str]) -> set[str]:
 
 
 def is_test(name: str) -> bool:
-    """Returns True if `go test` runs a function of this name."""
+    """True if `go test` runs a function of this name."""
     return re.match(r"Test(?![a-z])", name) is not None
 
 
 def prune(folder: Path, compile_it: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Removes, from the test files in a folder, the declarations that do not compile.
+    """Removes declarations that do not compile; returns the undefined names of each removed test,
+    sorted.
 
-    Returns for each removed test the undefined names that it uses, in alphabetical order. Raises
-    ValueError if an error is outside of all declarations.
+    Raises ValueError if an error is outside of all declarations.
     """
     missing: dict[str, set[str]] = {}
     while True:
@@ -132,5 +130,5 @@ def _remove(
 
 
 def missed(message: str) -> set[str]:
-    """Returns the undefined name in a compiler's message; empty for an error of another kind."""
+    """The undefined name in a compiler's message; empty for an error of another kind."""
     return {name for pair in _MISSING.findall(message) for name in pair if name}

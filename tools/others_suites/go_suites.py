@@ -42,21 +42,19 @@ STARTS_A_CLUSTER: Final = ("NewCluster", "MustCluster")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A built test program: the names of its tests, and the tests that were left out."""
-
     path: Path
     tests: Sequence[str]
     skipped: Mapping[str, str]  # test: why
 
 
 def version_of(module: str) -> str:
-    """Returns the version of a module that kfake/go.mod requires, without the `v`."""
+    """The version that kfake/go.mod requires, without the `v`."""
     lines = (HERE / "go.mod").read_text(encoding="utf-8").split()
     return lines[lines.index(module) + 1].removeprefix("v")
 
 
 def run_kgo(only: Sequence[str]) -> Iterator[Result]:
-    """Yields the results of kgo's tests, each run in a process of its own."""
+    """Each test runs in a process of its own."""
     with tempfile.TemporaryDirectory() as temporary:
         program = build_kgo(Path(temporary))
         with Broker(brokers=3) as broker:
@@ -71,7 +69,7 @@ def run_kgo(only: Sequence[str]) -> Iterator[Result]:
 
 
 def run_kfake(only: Sequence[str]) -> Iterator[Result]:
-    """Yields the results of kfake's tests; each starts its own cluster of the reference broker."""
+    """Each test starts its own cluster of the reference broker."""
     command = [sys.executable, "-P", "-c", PROGRAM, ROOT, "broker", "--json"]
     variables = {"URTEIL_BROKER": json.dumps(command)}
     with tempfile.TemporaryDirectory() as temporary:
@@ -85,10 +83,7 @@ def run_kfake(only: Sequence[str]) -> Iterator[Result]:
 
 
 def build_kgo(folder: Path) -> Program:
-    """Builds the tests of kgo, franz-go's client package.
-
-    Raises InputFault if the package cannot be fetched or built.
-    """
+    """Raises InputFault if the package cannot be fetched or built."""
     sources = _module(FRANZ_GO, f"v{version_of(FRANZ_GO)}") / "pkg" / "kgo"
     program = folder / "kgo.test"
     _go(sources, "test", "-c", "-o", str(program), ".")
@@ -97,7 +92,7 @@ def build_kgo(folder: Path) -> Program:
 
 
 def build_kfake(folder: Path) -> Iterator[Program]:
-    """Builds the two test packages of kfake, without the tests that do not compile."""
+    """The programs lack the tests that do not compile."""
     fetched = _module(KFAKE, KFAKE_VERSION)
     work = folder / "kfake"
     shutil.copytree(HERE, work)
@@ -121,9 +116,7 @@ def build_kfake(folder: Path) -> Iterator[Program]:
 
 
 def adapted(text: str) -> str:
-    """Returns the text of a kfake test with each broker id plus 1.
-
-    The ids of kfake begin with 0, those of Urteil with 1.
+    """The text of a kfake test with each broker id plus 1, because Urteil's ids begin with 1.
 
     >>> adapted("cl.Broker(0).Request(ctx, req)")
     'cl.Broker(1).Request(ctx, req)'
@@ -132,14 +125,14 @@ def adapted(text: str) -> str:
 
 
 def needing_a_cluster(package: Path) -> set[str]:
-    """Returns the tests of a package that use a cluster."""
+    """The tests of a package that use a cluster."""
     texts = [path.read_text(encoding="utf-8") for path in package.glob("*_test.go")]
     declared = {name for text in texts for one in declarations(text) for name in one.names}
     return {test for test in reaching(texts, STARTS_A_CLUSTER) if test in declared}
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Returns the names that start with a capital letter; if there are none, all names.
+    """The names that start with a capital letter; if there are none, all names.
 
     >>> _listed(["ControlKey", "cfg"])
     'ControlKey'
@@ -149,7 +142,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def run_test(program: Path, test: str, variables: Mapping[str, str], limit_s: float) -> Result:
-    """Runs one test of a program; at the time limit, kills the test and the brokers it started."""
+    """At the time limit, the test and the brokers it started are killed."""
     assert is_test(test)
     call = [str(program), "-test.v", "-test.run", f"^{test}$"]
     began = time.monotonic()

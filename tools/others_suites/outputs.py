@@ -20,9 +20,8 @@ _GO: Final[dict[str, Outcome]] = {"PASS": "passed", "FAIL": "failed", "SKIP": "s
 
 
 def go_result(test: str, output: str, seconds: float, limit_s: float | None = None) -> Result:
-    """Returns the result of one Go test from the output of its process with `-test.v`.
-
-    `limit_s` is the time limit that ended the process; None if the process ended by itself.
+    """The result in the output of a Go test with `-test.v`; `limit_s` is the time limit that ended
+    it, or None.
     """
     if limit_s is not None or "panic: test timed out after" in output:
         note = f"not finished after {seconds if limit_s is None else limit_s:.0f} s"
@@ -43,7 +42,7 @@ def _first_logged(output: str) -> str:
 
 
 def junit_results(report: str) -> list[Result]:
-    """Returns the results in pytest's JUnit report, in order; [] for a report without tests."""
+    """The results in order; [] for a report without tests."""
     # the report was written by the pytest process that the tool has started itself
     cases = ElementTree.fromstring(report).iter("testcase")
     return [_case(case) for case in cases]

@@ -32,7 +32,6 @@ the served broker: it is the reference broker, served over TCP.
 
 
 def page(suites: Sequence[SuiteResults]) -> str:
-    """Returns the text of the page docs/others-suites.md."""
     return "\n".join((TOP, *_lines(suites))).rstrip() + "\n"
 
 

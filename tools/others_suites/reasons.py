@@ -1,8 +1,7 @@
 """The reason for each failed test of docs/others-suites.md.
 
-Each reason is a difference between the served cluster and the cluster that the test expects. An
-Apache Kafka that has neither an authorizer nor share groups would have the same difference. A test
-checks that every failed test has a reason, and that no other test has one.
+Each reason is a difference that an Apache Kafka without authorizer and share groups would also
+have. A test checks that exactly the failed tests have a reason.
 """
 
 from __future__ import annotations
@@ -151,5 +150,4 @@ REASONS: Final[Mapping[tuple[str, str], str]] = {
 
 
 def reason(suite: str, test: str) -> str | None:
-    """Returns the reason why a test fails; None if there is none."""
     return REASONS.get((suite, test))

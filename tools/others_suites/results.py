@@ -18,10 +18,8 @@ OUTCOMES: Final = get_args(Outcome)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """The result of one test.
-
-    `note` is the first line of a failure, without paths, or the reason of a skipped test; empty if
-    the test passed.
+    """`note` is the first line of a failure, without paths, or the reason of a skipped test; else
+    empty.
     """
 
     test: str
@@ -32,10 +30,6 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteResults:
-    """The results of another project's test suite: its name, version and tests, in alphabetical
-    order.
-    """
-
     suite: str
     version: str
     tests: Sequence[Result]
@@ -47,21 +41,21 @@ class SuiteResults:
         return [one for one in self.tests if one.outcome == outcome]
 
     def with_results(self, results: Iterable[Result]) -> SuiteResults:
-        """Returns a copy with `results`, which replace earlier results of the same tests."""
+        """The `results` replace earlier results of the same tests."""
         tests = {one.test: one for one in (*self.tests, *results)}
         ordered = tuple(tests[name] for name in sorted(tests))
         return SuiteResults(suite=self.suite, version=self.version, tests=ordered)
 
 
 def kept(path: Path = RESULTS) -> list[SuiteResults]:
-    """Returns the recorded results of all suites, in the order of the file; [] without a file."""
+    """In the order of the file; [] without a file."""
     if not path.exists():
         return []
     return [_suite(entry) for entry in json.loads(path.read_text(encoding="utf-8"))["suites"]]
 
 
 def save(results: SuiteResults, path: Path = RESULTS) -> None:
-    """Records the results of a suite, replacing its earlier results."""
+    """Replaces the suite's earlier results."""
     suites = {one.suite: one for one in kept(path)} | {results.suite: results}
     document = {"suites": [_entry(suites[name]) for name in sorted(suites)]}
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

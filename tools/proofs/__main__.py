@@ -28,10 +28,7 @@ from tools.proofs.record import KEPT, keep, kept
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the proofs that the record lacks, and writes the record and its page.
-
-    Returns the exit code.
-    """
+    """Runs the proofs that the record lacks; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3_600.0, help="the budget")
     parser.add_argument("--spec", help="only this spec")

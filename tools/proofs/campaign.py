@@ -1,7 +1,6 @@
 """Repeats the proof of each version of a spec with ten seeds of Z3; cvc5 checks the first proof.
 
-A seed changes how Z3 searches, never what is proved. A proof that succeeds on each of ten seeds
-does not depend on luck.
+A seed changes how Z3 searches, never what is proved; success on ten seeds does not depend on luck.
 """
 
 from __future__ import annotations
@@ -25,8 +24,6 @@ UNPROVED: Final = {("replication-abstract", "with-losses")}  # a version that is
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """The proof of one version of an abstract spec, run with one seed of the solver."""
-
     version: Variant
     seed: int
 
@@ -36,7 +33,7 @@ class Task:
 
 
 def proved_versions() -> Iterator[Variant]:
-    """Yields the versions of abstract specs whose claims are all proved."""
+    """The versions of abstract specs whose claims are all proved."""
     for spec in SPECS:
         if spec.endswith("-abstract"):
             for row in variants_of(spec):
@@ -46,16 +43,16 @@ def proved_versions() -> Iterator[Variant]:
 
 
 def tasks() -> Iterator[Task]:
-    """Yields a task for each version and seed: first all versions with the first seed."""
+    """All versions with the first seed come first."""
     for seed in SEEDS:
         for version in proved_versions():
             yield Task(version=version, seed=seed)
 
 
 def conduct(task: Task) -> Row:
-    """Proves a version of a spec with one seed of Z3; on the first seed, cvc5 checks the proof.
+    """Proves with one seed; on the first seed, cvc5 checks the proof.
 
-    Raises EnginesDisagree if the two solvers decide a verification condition differently.
+    Raises EnginesDisagree if the solvers decide a condition differently.
     """
     spec = task.version.make()
     started = time.process_time()

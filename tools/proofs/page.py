@@ -29,7 +29,7 @@ disagree. A condition that cvc5 leaves unknown counts as not agreed.
 
 
 def page(every: Collection[Task], rows: Mapping[Proved, Row], machine: Mapping[str, str]) -> str:
-    """Returns the text of docs/proofs.md: seeds and CPU times of each proved version of a spec."""
+    """Seeds and CPU times of each proved version."""
     lines = [TOP, *_versions(every, rows), "", *_totals(every, rows), "", *_open(rows), ""]
     lines += [f"Measured with {', '.join(f'{k} {v}' for k, v in machine.items())}."] if rows else []
     return "\n".join(lines).rstrip() + "\n"

@@ -13,8 +13,6 @@ KEPT: Final = Path(__file__).parents[2] / "benchmarks" / "results" / "proofs.jso
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Proved:
-    """The identity of a proof: a version of a spec, and the seed of the solver Z3."""
-
     spec: str
     version: str
     seed: int
@@ -22,9 +20,8 @@ class Proved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Second:
-    """How often a second solver, cvc5, has the same result as Z3 on the verification conditions.
-
-    Only conditions that need a query count: neither those by frame nor those by consequence.
+    """How often cvc5 has the same result as Z3, on conditions that need a query: neither by frame
+    nor by consequence.
     """
 
     agreed: int
@@ -35,13 +32,12 @@ class Second:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """The result of a proof, successful or not.
+    """The result of a proof.
 
-    A condition *by frame* is about an action that changes no variable of its claim. The claim of a
-    condition *by consequence* follows from other claims, by the query of another condition.
-    `open` has the verification conditions that are refuted or unknown, each with the reason.
-    `reason` says why the proof failed; it is empty if the proof succeeded. `load` is the load
-    average of the machine when the proof ended.
+    A condition *by frame* is about an action that changes no variable of its claim; one *by
+    consequence* follows from other claims, by the query of another condition. `open` has the
+    refuted or unknown conditions with reasons, `reason` why the proof failed, and `load` the
+    machine's load average at the end.
     """
 
     proved: Proved
@@ -56,10 +52,7 @@ class Row:
 
 
 def kept(file: Path = KEPT) -> tuple[dict[str, str], dict[Proved, Row]]:
-    """Returns the computer on which the proofs were timed, and the result of each proof.
-
-    Both are empty if there is no file.
-    """
+    """The computer of the proofs, and their results; both empty if there is no file."""
     if not file.exists():
         return {}, {}
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
@@ -72,7 +65,6 @@ def _row(*, proved: dict[str, Any], second: dict[str, Any] | None, **rest: Any) 
 
 
 def keep(rows: Iterable[Row], machine: dict[str, str], file: Path = KEPT) -> None:
-    """Writes the machine and the results of all proofs to the JSON file."""
     lines = [json.dumps(asdict(row)) for row in sorted(rows, key=lambda row: row.proved)]
     text = f'{{"machine": {json.dumps(machine)}, "rows": [\n' + ",\n".join(lines) + "\n]}\n"
     partial = file.with_suffix(".partial")

@@ -1,7 +1,7 @@
 """Runs each search of the shipped suites on ten seeds. A search looks for violations of claims.
 
-A claim has a condition, for example on the settings of clients. Inside the condition, no search may
-find a violation; outside, each search should find one.
+Inside the condition of a claim, for example a setting of clients, no search may find a violation;
+outside, each search should find one.
 
     python -m tools.seeds --seconds 3600            # runs the searches that have no result yet
     python -m tools.seeds --suite log --again       # only this suite, all of it
@@ -30,10 +30,6 @@ from tools.seeds.record import KEPT, Row, Searched, keep, kept
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs each search that has no result in the record yet; writes the record and docs/seeds.md.
-
-    Returns the exit code.
-    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3_600.0, help="the budget")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")

@@ -1,8 +1,7 @@
 """The searches of the shipped suites on ten seeds, inside and outside the claims' conditions.
 
-A claim's condition is, for example, a setting such as acks=all. A search is the work of `urteil
-test SUITE --seed N`, also with `--outside CLAIM`, at the profile `pr`. Here a failing run is not
-shrunk; the verdict is the same.
+A search is the work of `urteil test SUITE --seed N`, also with `--outside CLAIM`, at the profile
+`pr`, but without shrinking.
 """
 
 from __future__ import annotations
@@ -23,10 +22,9 @@ PROFILE = profile_named("pr")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """One search: a suite and a seed, inside or outside the conditions of its claims.
+    """A suite and a seed; `side` None means that the conditions of all claims hold.
 
-    If `side` is None, the conditions of all claims hold. Otherwise `side` has one claim, and a
-    setting or seeded bugs that violate its condition.
+    Otherwise `side` has one claim, and a setting or seeded bugs that violate its condition.
     """
 
     suite: Suite
@@ -40,7 +38,7 @@ class Search:
 
 
 def searches(suites: Collection[str] = tuple(SUITES)) -> Iterator[Search]:
-    """Yields the searches of the suites, ordered by seed."""
+    """The searches, ordered by seed."""
     for seed in SEEDS:
         for name in suites:
             for side in (None, *SUITES[name].outside):
@@ -48,10 +46,7 @@ def searches(suites: Collection[str] = tuple(SUITES)) -> Iterator[Search]:
 
 
 def conduct(search: Search) -> Row:
-    """Runs one search for violations of claims; returns its result.
-
-    The result has each unexpected verdict, and the reason for it.
-    """
+    """The result has each unexpected verdict, and the reason for it."""
     started = time.process_time()
     suite, side, seed = search.suite, search.side, search.seed
     verdicts: tuple[ClaimVerdict, ...]

@@ -22,9 +22,7 @@ can happen. Outside, it must break each claim. A search that had to show somethi
 
 
 def page(every: Collection[Search], rows: Mapping[Searched, Row]) -> str:
-    """Returns the text of docs/seeds.md: for how many seeds each suite had the expected
-    verdicts.
-    """
+    """For how many seeds each suite had the expected verdicts."""
     return "\n".join((TOP, *_lines(every, rows))).rstrip() + "\n"
 
 

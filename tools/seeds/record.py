@@ -14,11 +14,9 @@ INSIDE: Final = "inside"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Searched:
-    """A search: the suite, the seed, and the settings in `where`.
+    """`where` is INSIDE if the settings satisfy the conditions of the claims.
 
-    A claim must hold only under its condition, for example acks=all. `where` is INSIDE if the
-    settings satisfy the conditions of the claims. Otherwise it names a claim, and a setting that
-    does not satisfy the condition of this claim.
+    Otherwise it names a claim, and a setting that does not satisfy its condition.
     """
 
     suite: str
@@ -28,10 +26,7 @@ class Searched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """The result of a search: the number of claims, and the verdicts that were not expected.
-
-    `other` maps each claim with an unexpected verdict to this verdict.
-    """
+    """`other` maps each claim with an unexpected verdict to this verdict."""
 
     searched: Searched
     claims: int
@@ -40,7 +35,7 @@ class Row:
 
 
 def kept(file: Path = KEPT) -> dict[Searched, Row]:
-    """Returns the recorded results, one for each search; {} if the file does not exist."""
+    """{} if the file does not exist."""
     if not file.exists():
         return {}
     found: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
@@ -49,7 +44,6 @@ def kept(file: Path = KEPT) -> dict[Searched, Row]:
 
 
 def keep(rows: Iterable[Row], file: Path = KEPT) -> None:
-    """Writes the results to the JSON file, ordered by search."""
     lines = [json.dumps(asdict(row)) for row in sorted(rows, key=lambda row: row.searched)]
     partial = file.with_suffix(".partial")
     partial.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")

@@ -25,11 +25,7 @@ RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "tlc.json"
 
 
 def main(arguments: list[str]) -> int:
-    """Compares TLC with Urteil's explorer, and writes the results to the file `--out`.
-
-    The patterns select variants (versions and bugs) of the specs. Returns the exit code: 1 if TLC
-    and the explorer differ, else 0.
-    """
+    """The exit code is 1 if TLC and the explorer differ, else 0."""
     parser = argparse.ArgumentParser(prog="python -m tools.tlc", description=__doc__)
     parser.add_argument(
         "patterns", nargs="*", default=["*"], help="SPEC or SPEC/VARIANT, with globs"
@@ -60,22 +56,19 @@ def _matches(variant: Variant, patterns: Sequence[str]) -> bool:
 
 
 def kept(file: Path) -> dict[str, Row]:
-    """Returns the earlier results in the file, one for each SPEC/VARIANT."""
+    """The earlier results by SPEC/VARIANT."""
     rows = [Row(**row) for row in json.loads(file.read_text())["rows"]]
     return {f"{row.spec}/{row.variant}": row for row in rows}
 
 
 def in_order(rows: Mapping[str, Row]) -> list[Row]:
-    """Returns the results in the order of the specs; results of deleted variants are left out."""
+    """The results in the order of the specs, without deleted variants."""
     names = (f"{v.spec}/{v.name}" for v in all_variants())
     return [rows[name] for name in names if name in rows]
 
 
 def written(rows: list[Row]) -> str:
-    """Returns the text of the JSON file: the build of TLC, a summary, and a line for each variant.
-
-    A variant is a version or a bug of a spec.
-    """
+    """The build of TLC, a summary, and a line for each variant."""
     head = {
         "tlc": ARTIFACT,
         "of": len(all_variants()),

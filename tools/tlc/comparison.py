@@ -1,9 +1,8 @@
 """Compares TLC with Urteil's explorer on one variant of a spec: a version or a bug.
 
-The comparison covers the verdicts, the numbers of states and transitions, the depth of the search,
-and the lengths of counterexamples. TLC runs once for each violated property, because it stops at a
-violation. It runs once more for all other safety properties, and once for all other liveness
-properties.
+The comparison covers verdicts, numbers of states and transitions, the depth, and the lengths of
+counterexamples. TLC stops at a violation, so it runs once for each violated property, and once for
+all other safety and for all other liveness properties.
 """
 
 from __future__ import annotations
@@ -42,9 +41,8 @@ SMALLER: Mapping[str, Sequence[Constants]] = {
 
 @dataclass(slots=True, kw_only=True)
 class Row:
-    """The results of TLC and Urteil for one variant of a spec: a version or a bug.
-
-    `differences` is empty if both agree. `unfinished` names the comparisons that took too long.
+    """`differences` is empty if both agree; `unfinished` names the comparisons that took too
+    long.
     """
 
     spec: str
@@ -63,10 +61,8 @@ class Row:
 
 
 def compared(variant: Variant, *, seconds: float, jar: Path) -> Row:
-    """Compares TLC with the explorer on one variant of a spec: a version or a bug.
-
-    Each run of TLC ends after `seconds`. The constants are those of the variant, or smaller ones if
-    its graph is large.
+    """Each run of TLC ends after `seconds`; the constants are the variant's, or smaller ones if its
+    graph is large.
     """
     constants, spec, found = _smallest(variant)
     row = Row(spec=variant.spec, variant=variant.name, constants=constants, limit_s=seconds)
@@ -92,12 +88,11 @@ Explored = tuple[Constants, Spec, Exploration]
 
 
 def _smallest(variant: Variant) -> Explored:
-    """Returns the constants to compare with, the spec with these constants, and its exploration.
+    """The constants to compare with, the spec with them, and its exploration.
 
-    The function first tries the variant's own constants. If the explorer does not finish with them,
-    the function tries the spec's default constants. If the explorer does not finish again, or
-    visits more than `SOON` states, the function tries the constants in `SMALLER`. Of these, the
-    function prefers the first at which the variant breaks its property.
+    If the explorer does not finish with the variant's own constants, the spec's defaults are tried.
+    If it does not finish again, or visits more than `SOON` states, those in `SMALLER` are tried;
+    the first at which the variant breaks its property is preferred.
     """
     own = _explored(variant, dict(variant.at))
     if variant.at and own[2].why_stopped not in ("exhausted", "all decided"):
@@ -166,9 +161,8 @@ class _Comparing:
 
 
 def summary(rows: list[Row]) -> Mapping[str, int]:
-    """Returns how many variants have each result: `agree`, `agree as far as TLC came`, `differ`.
-
-    `agree as far as TLC came`: no difference was found, but some comparison took too long.
+    """How many variants `agree`, `agree as far as TLC came` (some comparison took too long), or
+    `differ`.
     """
     return {
         "agree": sum(not r.differences and not r.unfinished for r in rows),

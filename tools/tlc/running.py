@@ -1,7 +1,7 @@
 """Runs TLC on the export of a spec, and parses its output.
 
-TLC comes from Maven Central: the build that ProB's authors publish (TLC 2.18), because the authors
-of TLC publish no release there. Another build can be chosen with URTEIL_TLC_JAR.
+TLC 2.18 comes from Maven Central, in the build of ProB's authors, because those of TLC publish none
+there; URTEIL_TLC_JAR selects another.
 """
 
 from __future__ import annotations
@@ -31,10 +31,8 @@ JAVA: Final = ("-XX:+UseSerialGC", "-XX:ActiveProcessorCount=1", "-Xss16m", "-Xm
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What TLC printed about one configuration.
-
-    TLC prints its counts several times; these are the last ones. `depth` is None unless TLC
-    explored every state.
+    """The last counts that TLC printed about one configuration; `depth` is None unless it explored
+    every state.
     """
 
     finished: bool  # False: killed after the time limit
@@ -48,9 +46,8 @@ class Outcome:
 
 
 def jar() -> Path:
-    """Returns the path of TLC's jar: from URTEIL_TLC_JAR, from the cache, or by a download.
-
-    Raises InputFault if the download fails or the jar is wrong.
+    """The jar of URTEIL_TLC_JAR, of the cache or of a download; raises InputFault if the download
+    fails or the jar is wrong.
     """
     if named := os.environ.get("URTEIL_TLC_JAR"):
         return Path(named)
@@ -83,10 +80,7 @@ def _download(file: Path) -> None:
 
 
 def run(spec: Spec, properties: Sequence[str], *, seconds: float, jar: Path) -> Outcome:
-    """Runs TLC on the named properties of the spec, for at most `seconds`; returns the outcome.
-
-    Raises InputFault if there is no Java.
-    """
+    """Raises InputFault if there is no Java."""
     java = shutil.which("java")
     if java is None:
         raise InputFault("TLC needs Java 11 or later, and there is no `java`")
@@ -119,7 +113,6 @@ OK = "Model checking completed. No error has been found."
 
 
 def parsed(printed: str, *, finished: bool, seconds: float = 0.0) -> Outcome:
-    """Returns the outcome that TLC's output reports."""
     counts = COUNTS.findall(printed)
     generated, distinct = (int(x.replace(",", "")) for x in counts[-1]) if counts else (0, 0)
     depth = DEPTH.search(printed)

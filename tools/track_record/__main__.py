@@ -18,11 +18,7 @@ from tools.track_record.catching import catch
 
 
 def main(arguments: list[str]) -> None:
-    """Writes the track record: the verdicts on buggy variants, and on the variants that fix them.
-
-    If `arguments` names specs, all their variants run again. A variant of another spec keeps its
-    recorded verdict if it has one.
-    """
+    """Runs the variants of the named specs again; other variants keep their recorded verdicts."""
     parser = ArgumentParser(prog="python -m tools.track_record", description=__doc__)
     add_specs(parser)
     specs = parser.parse_args(arguments).specs

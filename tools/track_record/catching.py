@@ -18,10 +18,8 @@ FEW: Final = Budget(states=5_000)
 
 
 def catch(variant: Variant) -> Caught:
-    """Returns the verdicts on the claim that a bug breaks: for the bug and for the variant that
-    fixes it.
-
-    Both variants are explored.
+    """The verdicts on the claim that a bug breaks: for the bug, and for the variant that fixes
+    it.
     """
     assert variant.breaks is not None
     fixed = find(variant.spec, variant.fixed_by)

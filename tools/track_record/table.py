@@ -1,7 +1,7 @@
 """The track record as a Markdown table: each modelled bug or faulty version, and what catches it.
 
-The row of a bug or version of a spec has the length of a shortest counterexample and the number of
-distinct states, from `checkers/track_record.json`.
+A row has the length of a shortest counterexample and the number of distinct states, from
+`checkers/track_record.json`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 `python -m tools.trials --on apache-kafka:4.3.0 [--seconds 200] [--drawn 3] [SUITE ...]` starts the
 system, and decides claims of the suites by trials. A trial runs a list of calls on the system, and
-judges what the clients observed. A claim has a condition, for example on settings. So it has two
-verdicts: inside its condition, where it must hold, and outside, where it should be violated.
+judges what the clients observed. A claim has two verdicts: inside its condition, for example on
+settings, it must hold; outside, it should be violated.
 
 Only claims without a verdict in the record are decided; with `--again`, all are. `--drawn` is the
 number of trials with random calls for each verdict. After `--seconds` no trials for a further
@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Decides claims until the time is over, and saves each verdict at once."""
+    """Decides claims until the time is over; saves each verdict at once."""
     name = named(options.on)
     folder: Path = options.folder or Path(tempfile.mkdtemp(prefix="trials-"))
     note(f"files in {folder}")
@@ -132,10 +132,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def add(new: Decided) -> None:
-    """Adds a verdict to the file `record.json`.
-
-    Waits while another process or thread adds one.
-    """
+    """Waits while another process or thread adds a verdict to `record.json`."""
     KEPT.touch()
     with KEPT.open("rb") as locked:
         fcntl.flock(locked, fcntl.LOCK_EX)
@@ -143,12 +140,9 @@ def add(new: Decided) -> None:
 
 
 def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[tuple[Side, ...]]:
-    """Returns the sides of claims that still need trials (test runs), in groups that share their
-    trials.
+    """The sides that still need trials, in groups that share their trials.
 
-    A side is the expected verdict on a claim in one setting. Each claim has a condition, for
-    example on the settings of clients. The claim needs one verdict from trials that meet the
-    condition, and one from trials that do not.
+    A side is the expected verdict on a claim in one setting, inside or outside its condition.
     """
     done: set[tuple[str, ...]] = (
         set() if options.again else {one.key for one in kept() if one.verdict != "undecided"}

@@ -1,7 +1,7 @@
 """Writes the page docs/trials.md from the verdicts of all trials (test runs on a system).
 
-The page begins with a summary of each system, and the verdicts of all systems on each claim. Then
-come the undecided claims with the reasons, and last the evidence, suite by suite.
+It begins with a summary of each system, and the verdicts on each claim; then come the undecided
+claims, and the evidence.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ that need a bug are not listed. The system *served* is the reference broker over
 
 
 def page(rows: Sequence[Decided]) -> str:
-    """Returns the text of the page docs/trials.md."""
     return "\n".join((TOP, *_lines(rows))).rstrip() + "\n"
 
 
@@ -107,10 +106,9 @@ def _is_alone(claim: Claim) -> bool:
 
 
 def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, str, str]:
-    """Returns four texts about a trial (a test run) that broke the claim.
+    """The setting, the result, the repetitions and the options of a trial that broke the claim.
 
-    The texts are the setting, the result, the repetitions and the options. If no trial broke the
-    claim, the second text says why none did, and the other three are empty.
+    If none did, the second text says why, and the others are empty.
     """
     found = (
         row
@@ -126,7 +124,7 @@ def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, 
 
 
 def _options(row: Decided) -> str:
-    """Returns the options of `python -m tools.trials` that repeat the test runs of the verdict."""
+    """The options of `python -m tools.trials` that repeat the trials."""
     proxied = {Power.CUT.value, Power.DELAY.value}.intersection(row.tried)
     settings = (f"--broker-config {setting}" for setting in row.settings)
     options = ["--proxied"] * bool(proxied) + ["--faults"] * bool(row.tried)

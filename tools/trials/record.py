@@ -1,7 +1,7 @@
 """The record of trials (test runs): for each claim and each system, the verdict of the trials.
 
-`record.json` has one verdict per line. `python -m tools.trials` writes this file, and from it the
-page docs/trials.md.
+`record.json` has one verdict per line; `python -m tools.trials` writes it, and from it
+docs/trials.md.
 """
 
 from __future__ import annotations
@@ -51,11 +51,7 @@ class Decided:
 
     @property
     def key(self) -> tuple[str, str, str, Place, str]:
-        """The key of a row of `record.json`: system, suite, claim, side and setting.
-
-        A setting is a named configuration of the suite. The side is `inside` if the claim must hold
-        in this setting, otherwise `outside`.
-        """
+        """System, suite, claim, side and setting."""
         return self.system, self.suite, self.claim, self.side, self.setting
 
 
@@ -99,16 +95,15 @@ def _tupled(value: Any) -> Any:
 
 
 def keep(rows: Iterable[Decided]) -> None:
-    """Writes verdicts to `record.json`, ordered by their keys."""
     lines = ",\n".join(json.dumps(asdict(one)) for one in sorted(rows, key=lambda it: it.key))
     KEPT.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
 def merged(old: Iterable[Decided], new: Iterable[Decided]) -> tuple[Decided, ...]:
-    """Merges verdicts: a new verdict replaces the old one on the same claim in the same setting.
+    """A new verdict replaces the old one with the same key, but an undecided verdict never replaces
+    a decided one.
 
-    There are two exceptions. An undecided verdict does not replace a decided one. If both verdicts
-    are `holds`, with the same faults and settings, their numbers of trials (test runs) are added.
+    If both are `holds`, with the same faults and settings, their numbers of trials are added.
     """
     found = {one.key: one for one in old}
     for one in new:

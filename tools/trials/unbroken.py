@@ -1,9 +1,8 @@
 """The claims that Kafka satisfies even where their condition does not hold, with the reason for
 each.
 
-Many claims have a condition, such as a configuration. Some trial (test run) that does not meet the
-condition of a claim should break the claim. The table lists each claim that no trial of this kind
-broke on Apache Kafka 4.3.0.
+Some trial outside the condition of a claim should break it. The table lists each claim that no such
+trial broke on Apache Kafka 4.3.0.
 """
 
 from __future__ import annotations

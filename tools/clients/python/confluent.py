@@ -242,7 +242,7 @@ def member(args: Args, **settings: Any) -> Any:
 
 
 def size_of(consumer: Any) -> int:
-    """Returns how many partitions the consumer owns, after a poll that may end a rebalance."""
+    """The number of partitions that the consumer owns, after a poll that may end a rebalance."""
     message = consumer.poll(0.1)
     expect(message is None, "a record too early")
     return len(consumer.assignment())
@@ -259,7 +259,7 @@ def send(producer: Any, topic: str, value: str) -> None:
 
 
 def refusal(producer: Any, topic: str, value: bytes) -> int | None:
-    """Returns the error code of one write, or None if it was accepted."""
+    """The error code of one write, or None."""
     errors: list[int | None] = []
     producer.produce(
         topic, value, on_delivery=lambda error, _: errors.append(error.code() if error else None)
@@ -282,7 +282,7 @@ def values(messages: list[Any]) -> list[str]:
 
 
 def committed(args: Args) -> int:
-    """Returns the sum of the offsets that the scenario's group has committed."""
+    """The sum of the offsets that the scenario's group has committed."""
     consumer = consumer_of_group(args)
     partitions = consumer.list_topics(args.topic, timeout=10).topics[args.topic].partitions
     places = [TopicPartition(args.topic, index) for index in partitions]
@@ -292,7 +292,7 @@ def committed(args: Args) -> int:
 
 
 def all_values(args: Args, topic: str) -> list[str]:
-    """Returns the values of the committed records in partition 0, below its last stable offset."""
+    """The committed values of partition 0, below its last stable offset."""
     consumer = Consumer(
         {
             "bootstrap.servers": args.servers,

@@ -1,6 +1,5 @@
-"""Runs the scenarios with kcat, a command-line client on librdkafka.
-
-kcat cannot administer a cluster.
+"""Runs the scenarios with kcat, a command-line client on librdkafka, which cannot administer a
+cluster.
 """
 
 from __future__ import annotations
@@ -155,7 +154,7 @@ def crash_of_transaction_coordinator(args: Args) -> str:
 
 
 def kcat(args: Args, *words: str, values: Sequence[str] = ()) -> str:
-    """Runs kcat and returns its output; raises Unexpected if kcat fails."""
+    """Returns kcat's output; raises Unexpected if kcat fails."""
     ended = call(args, *words, values=values)
     expect(ended.returncode == 0, f"kcat {words}: {ended.stderr}")
     return ended.stdout
@@ -199,7 +198,7 @@ def transactional(args: Args) -> Sequence[str]:
 
 
 def rest_of_group(args: Args) -> list[str]:
-    """Returns the records from the group's committed offsets to the end, and commits the end."""
+    """The records from the group's committed offsets to the end, which is then committed."""
     return kcat(args, *in_group(args), "-e", "-q", args.topic).split()
 
 
@@ -215,8 +214,6 @@ def expect_values(args: Args, wanted: list[str]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A running member of the scenario's group, with the files of its output."""
-
     output: IO[str]
     errors: IO[str]
 
@@ -226,7 +223,7 @@ class Member:
 
     @property
     def partitions(self) -> set[int]:
-        """Returns the partitions that the member owns after the rebalances in its output so far."""
+        """The partitions after the rebalances in the output so far."""
         found: set[int] = set()
         for change in REBALANCED.findall(Path(self.errors.name).read_text(encoding="utf-8")):
             named = {int(index) for index in PARTITION.findall(change)}
@@ -236,10 +233,7 @@ class Member:
 
 @contextmanager
 def member(args: Args, *settings: str) -> Generator[Member]:
-    """Yields a member of the scenario's group: a kcat process.
-
-    At the end of the `with` block, the process commits its offsets and leaves the group.
-    """
+    """A kcat process, which commits its offsets and leaves the group at the end of the block."""
     words = ["kcat", "-b", args.servers, *in_group(args), "-u", *settings, args.topic]
     with (
         tempfile.NamedTemporaryFile("w+", encoding="utf-8") as output,

@@ -16,8 +16,6 @@ from typing import NamedTuple
 
 
 class Args(NamedTuple):
-    """The brokers of the cluster, the topic of the scenario, and the number of records to write."""
-
     servers: str
     topic: str
     records: int
@@ -52,7 +50,7 @@ def expect_once(found: Iterable[str], wanted: Iterable[str]) -> None:
 
 
 def await_until(condition: Callable[[], object], why: str, within_s: float = 20) -> None:
-    """Waits until the condition is true; raises Unexpected after `within_s` seconds."""
+    """Raises Unexpected after `within_s` seconds."""
     deadline = time.monotonic() + within_s
     while not condition():
         expect(time.monotonic() < deadline, f"after {within_s} s: {why}")
@@ -60,9 +58,8 @@ def await_until(condition: Callable[[], object], why: str, within_s: float = 20)
 
 
 def run(scenarios: Mapping[str, Scenario]) -> None:
-    """Runs the scenario that the command line names, and prints its result as JSON.
-
-    If `scenarios` does not have the name, the result is `not offered`.
+    """Prints the result of the scenario on the command line as JSON: `not offered` if `scenarios`
+    lacks it.
     """
     name, servers, topic, records = sys.argv[1:]
     try:

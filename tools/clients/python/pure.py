@@ -250,23 +250,22 @@ def member(args: Args, **settings: Any) -> Any:
 
 
 def size_of(consumer: Any) -> int:
-    """Returns how many partitions the consumer owns, after a poll that may end a rebalance.
-
-    Fails if the poll returns a record.
+    """The number of partitions that the consumer owns, after a poll that may end a rebalance; fails
+    for a polled record.
     """
     expect(not consumer.poll(100), "a record too early")
     return len(consumer.assignment())
 
 
 def read(consumer: Any, seen: list[str]) -> int:
-    """Polls once, appends the values to `seen`, and returns the length of `seen`."""
+    """Polls once, appends the values to `seen`, and returns its length."""
     for polled in consumer.poll(300).values():
         seen.extend(record.value.decode() for record in polled)
     return len(seen)
 
 
 def committed(args: Args) -> int:
-    """Returns the sum of the offsets that the scenario's group has committed."""
+    """The sum of the offsets that the scenario's group has committed."""
     admin = KafkaAdminClient(bootstrap_servers=args.servers)
     found = admin.list_group_offsets(args.topic)[args.topic]
     admin.close()
@@ -274,7 +273,7 @@ def committed(args: Args) -> int:
 
 
 def all_values(args: Args, topic: str) -> list[str]:
-    """Returns the values of partition 0, below its last stable offset."""
+    """The values of partition 0, below its last stable offset."""
     consumer = KafkaConsumer(bootstrap_servers=args.servers, isolation_level="read_committed")
     place = TopicPartition(topic, 0)
     consumer.assign([place])

@@ -14,7 +14,7 @@ from typing import Any
 
 
 class KafkaCluster:
-    """A reference broker, with those settings of trivup's KafkaCluster that the tests use."""
+    """The settings of trivup's KafkaCluster that the tests use."""
 
     def __init__(self, **conf: Any) -> None:
         self._conf = {"security.protocol": "PLAINTEXT"}
