@@ -1,9 +1,8 @@
 """Times `urteil prove` with a full cache against `urteil prove` with an empty one.
 
-Each run proves a spec twice in a row, in two new processes that share a new cache. The first
-process fills the cache, and the second process finds every proved condition in the cache. Times are
-CPU seconds of whole processes, with the start of Python. `PROOFS` has a short proof and two long
-ones.
+Each run proves a spec twice, in two new processes that share a new cache. The second one finds
+every proved condition in the cache. Times are CPU seconds of whole processes, with the start of
+Python. `PROOFS` has a short proof and two long ones.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def run() -> list[Pairing]:
 
 
 def timed(spec: str, conditions: int) -> tuple[float, float]:
-    """Returns the CPU seconds of a proof with a full cache, and with an empty one."""
+    """The CPU seconds of a proof with a full cache, and with an empty one."""
     with tempfile.TemporaryDirectory() as folder:
         empty = proved(spec, Path(folder))
         full = proved(spec, Path(folder))
@@ -49,10 +48,7 @@ def timed(spec: str, conditions: int) -> tuple[float, float]:
 
 
 def proved(spec: str, folder: Path) -> tuple[float, int]:
-    """Proves the spec in a new process, with its cache in the folder.
-
-    Returns the CPU seconds of the process, and the number of conditions from the cache.
-    """
+    """The CPU seconds of a new process, and the number of conditions from its cache."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     ended = subprocess.run(
         [URTEIL, "prove", spec, "--json", "--out", str(folder / "runs")],

@@ -1,18 +1,18 @@
 """Measures the cost of exactly-once compared with at-least-once, on the same brokers.
 
-The brokers are those of the reference implementation; real clients reach them over the network.
-Three programs consume the same records, send one output for each record, and commit their position:
+Real clients reach the reference broker over the network. Three programs consume the same records,
+send one output for each record, and commit their position:
 
     at least once        sends, waits for all acknowledgements, commits once for 100 records
     a commit for each    sends, waits and commits for each single record
     transactions of n    n records and the position in one transaction
 
 Only this work is timed. The claim `exactly_once_costs` says that the ratios to at-least-once are
-above 1. The exit code does not depend on the ratios.
+above 1.
 
-If a transaction begins while markers of the previous one are still being written, it gets the error
-CONCURRENT_TRANSACTIONS. librdkafka then retries after retry.backoff.ms, which causes 100 of the 110
-ms of a small transaction. With a backoff of 10 ms, the transaction takes 37 ms.
+A transaction that begins while markers of the previous one are being written gets
+CONCURRENT_TRANSACTIONS: librdkafka then retries after retry.backoff.ms, which is 100 of the 110 ms
+of a small transaction. With a backoff of 10 ms, it takes 37 ms.
 """
 
 from __future__ import annotations
@@ -64,10 +64,7 @@ def facts() -> dict[str, object]:
 
 
 def at_least_once(servers: str, size: int) -> float:
-    """Consumes and produces all records at least once; returns the seconds that this takes.
-
-    Offsets are committed after every `size` records.
-    """
+    """The seconds for all records; offsets are committed after every `size` records."""
     producer = Producer(
         {"bootstrap.servers": servers, "enable.idempotence": True, "linger.ms": 0, "log_level": 0}
     )
@@ -86,7 +83,7 @@ def at_least_once(servers: str, size: int) -> float:
 
 
 def transactions(servers: str, size: int) -> float:
-    """Consumes and produces all records in transactions of `size`; returns the seconds."""
+    """The seconds for all records, in transactions of `size`."""
     producer = Producer(
         {
             "bootstrap.servers": servers,

@@ -1,12 +1,12 @@
 """Counts the frames that the page of `urteil explore` draws while many messages move.
 
 `python -m benchmarks.explore_page` draws a state with 5 replicas and 200 messages in headless
-Chromium. Every 350 ms, each message moves to another replica, so all of them move all the time. The
-result has the frames per second, and the longest frames, with and without messages.
+Chromium, where all messages move all the time. The result has the frames per second, and the
+longest frames, with and without messages.
 
-Each round measures the present page and the page of an older commit (`OLD`), because the speed of a
-machine changes. Other programs change the frames per second, but hardly the CPU time of the page's
-thread. So the result also has three CPU times:
+Each round also measures the page of an older commit (`OLD`), because the speed of a machine
+changes. Other programs hardly change the CPU time of the page's thread, so the result has three CPU
+times:
 
 - of a whole move, which takes 21 frames;
 - of an average frame;
@@ -89,12 +89,9 @@ done(turn);
 
 
 class OldServer(Server):
-    """Serves the pages of an older commit."""
-
     commit = OLD
 
     def page(self, name: str) -> bytes:
-        """Returns a file of the web page as it was in the older commit."""
         file = f"{self.commit}:checkers/explore/page/{name}"
         return subprocess.run(["git", "show", file], check=True, capture_output=True).stdout
 
@@ -110,9 +107,8 @@ def serving(kind: type[Server]) -> Iterator[str]:
 
 
 def measure() -> dict[str, Any]:
-    """Returns frame rates and CPU times of the present page and of the page of the commit `OLD`.
-
-    Both pages draw moving messages. The present page is also measured without messages.
+    """Frame rates and CPU times of the present page, with and without messages, and of the page of
+    `OLD`.
     """
     runs: dict[str, list[dict[str, Any]]] = {"new": [], "old": [], "no messages": []}
     browser = started()
@@ -146,9 +142,7 @@ def measure() -> dict[str, Any]:
 
 
 def drawn(browser: Chrome, url: str, messages: int) -> dict[str, Any]:
-    """Returns the frame rate, frame times and CPU times while the page animates `messages`
-    messages.
-    """
+    """Frame rate, frame times and CPU times while the page animates `messages` messages."""
     browser.get(url)
     browser.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
     found, spent_s = _run(browser, MOVES, messages, SECONDS)
@@ -180,7 +174,7 @@ def _task_s(browser: Chrome) -> float:
 
 
 def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Returns the minimum, the median and the maximum of each figure over all runs."""
+    """The minimum, the median and the maximum of each figure over all runs."""
     return {name: vars_of(Figure.of([run[name] for run in runs])) for name in runs[0]}
 
 

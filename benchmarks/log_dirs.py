@@ -1,8 +1,8 @@
-"""Benchmarks of the audit of log directories: NumPy against plain Python, in-process against Spark.
+"""The audit of log directories: NumPy against plain Python, in-process against Spark.
 
 The data are three replicas of eight topic partitions, written by idempotent producers; half of the
-batches are compressed with zstd. The reader in plain Python is the oracle of the fast reader. These
-two readers are compared on one segment.
+batches are compressed with zstd. The reader in plain Python, the oracle of the fast one, is
+compared on one segment.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def run() -> list[Pairing]:
 
 
 def synthetic_log_dirs(base: Path) -> list[Path]:
-    """Writes the log directories of three synthetic brokers; returns their paths."""
+    """The log directories of three synthetic brokers."""
     batches = tuple(_batch(number) for number in range(BATCHES))
     metadata = LogMetadata(
         replica="A",

@@ -21,7 +21,7 @@ RESULTS = Path(__file__).parent / "results"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """Minimum, median and maximum over all runs but the warm-up, in seconds or as a ratio."""
+    """The figures are over all runs but the warm-up, in seconds or as a ratio."""
 
     least: float
     median: float
@@ -35,7 +35,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """The times of two functions that do the same work, and the ratio of their times."""
+    """The times of two functions that do the same work, and their ratio."""
 
     ours: str
     baseline: str
@@ -52,9 +52,9 @@ def paired(
     runs: int = 5,
     own: bool = False,
 ) -> Pairing:
-    """Runs both functions in turn; returns their times in seconds, and the ratio of the times.
+    """Runs both functions in turn; the times are in seconds.
 
-    With `own`, the functions are not timed here: each one returns its own time.
+    With `own`, each function returns its own time.
     """
     for _, work in () if own else (ours, baseline):  # a warm-up
         work()
@@ -63,7 +63,7 @@ def paired(
 
 
 def pairing(ours: str, baseline: str, spent: Sequence[tuple[float, float]]) -> Pairing:
-    """Returns the times of two programs and their ratio; `spent` has the seconds of each pair."""
+    """`spent` has the seconds of each pair of runs."""
     return Pairing(
         ours=ours,
         baseline=baseline,

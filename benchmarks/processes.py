@@ -27,22 +27,18 @@ _cpu_ms: dict[str, list[float]] = {}
 
 @dataclass
 class Cluster:
-    """A running cluster, a connection to the leader of its topic, and a request to send."""
-
     name: str
     pids: list[int]
     client: Client
     frame: bytes = field(repr=False)
 
     def cpu_s(self) -> float:
-        """Returns the CPU seconds that the cluster's processes have used so far."""
         tasks = (task for pid in self.pids for task in Path(f"/proc/{pid}/task").iterdir())
         return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
     def request(self) -> float:
-        """Sends `REQUESTS` requests; returns the mean duration of a request in seconds.
-
-        Also stores the mean CPU time of a request in `_cpu_ms`.
+        """Sends `REQUESTS` requests; returns the mean duration in seconds, and stores the mean CPU
+        time in `_cpu_ms`.
         """
         before, started = self.cpu_s(), time.perf_counter()
         for _ in range(REQUESTS):
@@ -104,6 +100,6 @@ def _start(*options: str) -> None:
 
 
 def facts() -> dict[str, object]:
-    """Returns the CPU milliseconds per request of each cluster, and the load of the machine."""
+    """The CPU milliseconds per request of each cluster, and the load of the machine."""
     cpu = {name: asdict(Figure.of(spent)) for name, spent in _cpu_ms.items()}
     return {"cpu_ms_of_a_request": cpu, "load": [round(one, 1) for one in os.getloadavg()]}

@@ -1,9 +1,8 @@
 """Measures the trace validation of broker runs: its speed, its coverage, and the bugs it finds.
 
-For the speed, two tasks are timed: the first makes runs and validates them, the second only makes
-the same runs. The coverage of a spec says how often the runs take each action, and which share of
-the events changes nothing in the spec. A table shows which seeded bugs and mutated runs are
-rejected.
+For the speed, runs are made and validated, and only made. The coverage of a spec says how often
+each action is taken, and which share of the events changes nothing in it. A table has the seeded
+bugs and mutated runs that are rejected.
 """
 
 from __future__ import annotations
@@ -40,9 +39,8 @@ def run() -> list[Pairing]:
 
 
 def events_of(*, validated: bool) -> int:
-    """Runs the reference broker in simulations, and returns the number of events in its traces.
-
-    If `validated` is true, asserts that the specs allow all these events.
+    """The number of events in simulated runs; with `validated`, asserts that the specs allow all of
+    them.
     """
     events = 0
     for scenario in TIMED:
@@ -65,10 +63,8 @@ def facts() -> Mapping[str, object]:
 
 
 def specs() -> Mapping[str, object]:
-    """Validates recorded runs of the reference broker against their specs; returns figures by spec.
-
-    The figures are the numbers of runs and events, the rejected runs, the speed, and how often each
-    action was taken.
+    """For each spec, the numbers of runs and events, the rejected runs, the speed, and how often
+    each action was taken.
     """
     found: dict[str, OfSpec] = {}
     for name, runs in SCENARIOS.items():
@@ -82,8 +78,6 @@ def specs() -> Mapping[str, object]:
 
 @dataclass(slots=True)
 class OfSpec:
-    """The results of validating all broker runs against one spec."""
-
     actions: tuple[str, ...] = ()
     taken: Counter[str] = field(default_factory=Counter[str])
     runs: int = 0
@@ -118,10 +112,7 @@ class OfSpec:
 
 
 def detected(row: Detection) -> str:
-    """Returns a line with the first event that the spec rejects in the run, or `missed`.
-
-    The run is a simulation of the reference broker with a seeded bug.
-    """
+    """The first event of a run with a seeded bug that the spec rejects, or `missed`."""
     runs = SCENARIOS[row.scenario]
     events = runs.make(row.seed, frozenset({row.bug}))
     found = validate(runs.mappings(events)[row.spec], events)
@@ -129,9 +120,8 @@ def detected(row: Detection) -> str:
 
 
 def of_mutants(scenario: str) -> Mapping[str, object]:
-    """Returns three counts of the scenario's mutated runs: made, rejected, and left out.
-
-    A mutated run is left out if it is equivalent to a valid run.
+    """The numbers of the scenario's mutated runs: made, rejected, and left out as equivalent to a
+    valid run.
     """
     made: Counter[str] = Counter()
     rejected: Counter[str] = Counter()

@@ -1,7 +1,7 @@
 """Measures the broker steps per CPU second of every sweep, and the gain from a second core.
 
-A sweep simulates the cluster from many seeds. It is timed together with its analysis, in one
-process and in two. The target is 5,000 steps per CPU second, with faults and clients.
+A sweep simulates the cluster from many seeds; it is timed with its analysis, in one process and in
+two. The target is 5,000 steps per CPU second, with faults and clients.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ def run() -> list[Pairing]:
 
 
 def steps(name: str) -> Pairing:
-    """Compares the time of a sweep's simulations with faults with their time without faults.
-
-    A sweep simulates the cluster from many seeds. The label has the broker steps per CPU second.
+    """The time of a sweep's simulations with faults compared with that without; the label has the
+    broker steps per CPU second.
     """
     started = time.process_time()
     rate = simulated(name) / (time.process_time() - started)
@@ -38,9 +37,8 @@ def steps(name: str) -> Pairing:
 
 
 def cores() -> Pairing:
-    """Compares the time of two processes with the time of one process, for the same seeds.
-
-    The processes simulate the seeds and analyse the histories.
+    """The time of two processes compared with that of one, for the same seeds and with the
+    analysis.
     """
 
     def sweep(processes: int) -> int:

@@ -8,8 +8,8 @@ The benchmark reports four results (an event is *followed* when the spec has che
 - for the same logs, the CPU time of an action in the reference interpreter;
 - how many traces with a mutation are rejected.
 
-The long logs are synthetic. They have the lines that three brokers and a controller of Kafka 4.3.0
-write for batches of four records. In the middle of a log the leader changes.
+The long logs are synthetic. Three brokers and a controller of Kafka 4.3.0 write such lines for
+batches of four records. In the middle the leader changes.
 """
 
 from __future__ import annotations
@@ -97,9 +97,8 @@ def of_length(records: int) -> Mapping[str, object]:
 
 
 def interpreter_ms(events: Sequence[Event]) -> float:
-    """Returns the average CPU time of one action in the Python interpreter of specs, in ms.
-
-    The measured actions append a record, fetch it, and advance the high watermark.
+    """The average CPU time of one action in ms: an append of a record, its fetch, or an advance of
+    the high watermark.
     """
     begun = PartitionReplication.of(events)
     assert not isinstance(begun, Refused)
@@ -176,7 +175,7 @@ def write(folder: Path, records: int) -> Sequence[Path]:
 
 
 def lines(records: int) -> Iterator[Line]:
-    """Yields the log lines of one partition; broker 1 leads the first half, broker 2 the second."""
+    """The log lines of one partition; broker 1 leads the first half, broker 2 the second."""
     yield (
         0,
         "INFO ReplicationControlManager [event-handler] [QuorumController id=0] Replayed "
@@ -230,7 +229,6 @@ def roles(epoch: int, leader: int, end: int) -> Iterator[Line]:
 def one_batch(
     epoch: int, leader: int, followers: Sequence[int], start: int, *, is_first: bool
 ) -> Iterator[Line]:
-    """Yields the log lines of one record batch, from the leader's append to the commit."""
     end = start + BATCH
     yield append(leader, start, "data-plane-kafka-request-handler-0")
     for f in followers:
@@ -272,10 +270,10 @@ def fetch(node: int, epoch: int, offset: int, last: int | None) -> Line:
 
 
 def response(node: int, start: int, end: int, mark: int, *, raises: bool) -> Iterator[Line]:
-    """Yields the log lines of a follower that handles a fetch response.
+    """The log lines of a follower that handles a fetch response with the records from `start` to
+    before `end`.
 
-    The response has the records from `start` to before `end`, and the leader's high watermark
-    `mark`. With `raises`, the follower's high watermark rises.
+    `mark` is the leader's high watermark; with `raises`, the follower's rises.
     """
     head = f"TRACE ReplicaFetcherThread {fetcher(node)} Follower"
     of = f"for partition {PARTITION}"

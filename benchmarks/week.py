@@ -3,17 +3,17 @@
     python -m benchmarks.week                 all runs: 10 to 30 minutes, and 6 GB of disk
     python -m benchmarks.week --days 0.1      the same runs, shorter
 
-These are 604,800,000 records, appended as fast as possible. Their timestamps advance by one
-millisecond per record, so they cover a week.
+These are 604,800,000 records, appended as fast as possible, with timestamps that advance by one
+millisecond each.
 
     large batches           10,000 records in a batch, as if producers had a large linger.ms
     large, with retention   10,000 records in a batch; retention.bytes keeps about one day
     small batches           100 records in a batch, as if a producer sent ten times a second
 
-Each run has one broker, one partition and 10 idempotent producers. A run measures the broker 56
-times: its memory (RSS), its CPU time, the longest response time since the previous measurement, and
-the bytes and number of files in the data directory. At the end the broker restarts, and the time
-until it is ready is measured. The result is in benchmarks/results/week.json.
+Each run has one broker, one partition and 10 idempotent producers. It measures the broker 56 times:
+memory (RSS), CPU time, the longest response time since the previous measurement, and the bytes and
+number of files in the data directory. At the end the broker restarts, and the time until it is
+ready is measured.
 """
 
 from __future__ import annotations
@@ -61,8 +61,6 @@ _SETTINGS: Final = ("log.retention.check.interval.ms=1000",)
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The size of one run: records in a batch, days of records to append, and days of retention."""
-
     name: str
     records: int
     days: float
@@ -71,7 +69,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The broker's use of memory, time and disk after it has appended the records of `day` days."""
+    """Memory, time and disk of the broker after the records of `day` days."""
 
     day: float
     batches: int
@@ -91,10 +89,8 @@ def runs(days: float) -> tuple[Run, ...]:
 
 
 def measured(run: Run) -> dict[str, Any]:
-    """Appends all batches of the run to a broker, and returns the measurements.
-
-    The result has the measurements during the run (`notes`), the growth of memory per simulated
-    day, and the cost of a restart.
+    """The measurements during the run (`notes`), the growth of memory per simulated day, and the
+    cost of a restart.
     """
     with tempfile.TemporaryDirectory() as folder:
         with broker(Path(folder)) as system:
@@ -123,7 +119,7 @@ def measured(run: Run) -> dict[str, Any]:
 
 @contextmanager
 def broker(folder: Path) -> Generator[System]:
-    """Starts `urteil broker` with this data directory, and stops it cleanly at the end."""
+    """`urteil broker` with this data directory, stopped cleanly at the end."""
     settings = [word for one in _SETTINGS for word in ("--broker-config", one)]
     call = [sys.executable, "-c", _BROKER, "broker", "--brokers", "1", "--data-dir", str(folder)]
     with subprocess.Popen([*call, *settings], stdout=subprocess.PIPE, text=True) as process:
@@ -169,7 +165,7 @@ def _append(run: Run, system: System, folder: Path) -> Iterator[Note]:
 
 
 def batches(records: int) -> Iterator[bytes]:
-    """Yields batches of `records` records each, from several idempotent producers in turn."""
+    """Batches of `records` records each, from several idempotent producers in turn."""
     rng = random.Random(1)
     first_ms = int(time.time() * 1000) - round(WEEK_DAYS * DAY_S * 1000)
     texts = (f"sensor={rng.randrange(50):02} celsius={rng.gauss(20, 3):.2f}" for _ in count())

@@ -13,7 +13,7 @@ ROWS = 1_000_000
 
 
 def run() -> list[Pairing]:
-    """Measures the analysis of a large history, and the time to a verdict on a small history."""
+    """The analysis of a large history, and the time to a verdict on a small one."""
     from benchmarks.analyze import first_verdict
     from benchmarks.analyze.measuring import OURS, PEERS, measured
 

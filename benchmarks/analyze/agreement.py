@@ -1,7 +1,7 @@
 """Compares the fast history analysis with slow, literal definitions: `--histories 100000 --seed 0`.
 
 A definition is a Python function that follows the text of an anomaly word for word (`properties`).
-Each history is generated from its number. There are five kinds of histories:
+Histories are generated from their numbers. There are five kinds of histories:
 
     1   clients of a small simulated cluster, often with a bug; then a few operations are changed
     2   a few clients with random observations, which may contradict each other
@@ -9,22 +9,20 @@ Each history is generated from its number. There are five kinds of histories:
     4   as 2, but mostly polls; 95 % of the observations agree on one log
     5   as 3, but 80 % of the observations agree on one log
 
-Every result of the analysis must equal that of the definitions: the assumptions that the history
-breaks, the violations of every anomaly, and the delivery semantics.
+The assumptions that the history breaks, the violations of every anomaly, and the delivery semantics
+must be equal.
 
-An analysis costs a tenth of a second even for the smallest history. So most histories are joined
+An analysis costs a tenth of a second even for the smallest history, so most histories are joined
 and analysed together, a thousand at once. If the result differs from that of the definitions, the
-histories are halved again and again. At the end, the numbers of the fewest histories that still
-differ are printed. The options `--seed NUMBER --histories 1` repeat one of them.
+histories are halved again and again, and the numbers of the fewest that still differ are printed.
+`--seed NUMBER --histories 1` repeats one of them.
 
-A history is analysed in partitions: parts with consecutive operations. Each partition costs about
-as much as twenty histories, so there are few of them. Of each thousand histories, four are analysed
-alone, three times each, divided at other places each time. The others are joined into at most three
-histories. The first has all histories that break an assumption, because they would hide anomalies
-of the others. The second has twenty other histories, so that it is divided into small partitions.
-The third has all that remain. Each joined history is divided into up to forty partitions.
-Operations that never completed come at the end of the joined history, far from the other operations
-of their own history. So about half of the histories have operations in several partitions.
+A history is analysed in partitions, parts with consecutive operations, of which each costs about as
+much as twenty histories. So of each thousand histories, four are analysed alone, three times each
+with other borders. The others are joined into three: all that break an assumption, because they
+would hide anomalies of the others; twenty more, so that the partitions are small; and the rest.
+These are divided into up to forty partitions, and about half of the histories have operations in
+several.
 """
 
 from __future__ import annotations
@@ -85,10 +83,7 @@ Catalogue = Callable[[Declarations], tuple[Anomaly, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A result in which the fast analysis and the literal definitions differ.
-
-    The difference is seen when the histories with these `numbers` are analysed together.
-    """
+    """A difference in the results when the histories with these `numbers` are analysed together."""
 
     numbers: tuple[int, ...]
     of: str  # the id of an anomaly, "assumptions", or "delivery semantics"
@@ -99,20 +94,16 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Generated histories, and the anomalies on which the analysis and the definitions must agree.
-
-    `made` maps the number of each history, which is its seed, to the history.
+    """Histories, and the anomalies to compare; `made` maps the number (seed) of each history to the
+    history.
     """
 
     made: Mapping[int, History]
     anomalies: Catalogue
 
     def differences(self) -> tuple[Counter[str], list[Difference]]:
-        """Compares the analysis with the literal definitions of the anomalies on the block's
-        histories.
-
-        Returns two things: the number of violations that the analysis found of each anomaly, and
-        the results that differ between analysis and definitions.
+        """The number of violations that the analysis found of each anomaly, and the results that
+        differ.
         """
         found, differing = Counter[str](), list[Difference]()
         for numbers in self._together():
@@ -230,10 +221,8 @@ def _same_broken(broken: Sequence[BrokenAssumption], rows_of: Mapping[str, list[
 
 @dataclass(slots=True)
 class _Literal:
-    """The results of the literal definitions of the anomalies and of delivery semantics.
-
-    A literal definition is a Python function that follows the text of an anomaly word for word. For
-    each anomaly, `rows` has the violations, and `observed` counts the observations.
+    """Results of the literal definitions: `rows` has the violations, `observed` the numbers of
+    observations.
     """
 
     rows: defaultdict[str, list[Any]] = field(default_factory=partial(defaultdict, list))
@@ -265,10 +254,8 @@ class _Literal:
 def campaign(
     histories: int, seed: int, processes: int, anomalies: Catalogue = catalogue
 ) -> Iterator[tuple[int, Counter[str], list[Difference]]]:
-    """Compares the analysis with the literal definitions on random histories.
-
-    Yields a result for each group of histories: the number of histories so far, the violations of
-    each anomaly so far, and the differences in this group.
+    """For each group of histories: the number of histories and the violations so far, and the
+    differences in this group.
     """
     end = seed + histories
     blocks = [
@@ -330,11 +317,8 @@ def main() -> int:
 
 
 def continued(campaigns: Sequence[Mapping[str, Any]], seed: int | None) -> Mapping[str, Any]:
-    """Returns the recorded campaign that begins with history number `seed`; this run continues it.
-
-    A campaign compares histories with consecutive numbers, in one run of this program or several.
-    If `seed` is None, the result is the campaign that begins with the highest number. If no such
-    campaign is recorded, all counts of the result are zero.
+    """The recorded campaign that begins with history number `seed`, by default the highest; without
+    one, all counts are zero.
     """
     known = [one for one in campaigns if seed in (None, one["seed"])]
     new = {"seed": seed or 0, "histories": 0, "differences": 0, "seconds": 0, "rows": {}}

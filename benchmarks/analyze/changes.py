@@ -6,10 +6,9 @@
     lowered   An observed log end offset is halved, which makes it stale. No other rule depends on
               an end offset.
 
-A synthetic history is generated in periods, called windows. Every change stays inside one window. A
-violation is a conflict of the changed operation with operations that completed before it began. To
-compute the violation, only the operations of the same window are needed: in earlier windows all
-offsets are lower.
+A synthetic history is generated in periods, called windows. Every change stays inside one window,
+and in earlier windows all offsets are lower. So only the operations of this window are needed to
+compute the violation.
 """
 
 from __future__ import annotations
@@ -37,11 +36,7 @@ from properties.anomalies.real_time.stale_end_offset import StaleEndOffset
 
 
 class Changes:
-    """Changes operations in one window of a history; each change breaks a rule of real time.
-
-    A window is a period of time. The operations of a history are numbered in completion order, and
-    `first_op` is the number of the window's first operation.
-    """
+    """`first_op` is the number of the window's first operation, in completion order."""
 
     def __init__(self, window: Operations, first_op: int) -> None:
         self.window, self.first_op = window, first_op
@@ -56,10 +51,10 @@ class Changes:
     def make(
         self, count: int, keys: Sequence[str], rng: np.random.Generator
     ) -> Iterator[OffsetOrderInversion | StaleEndOffset]:
-        """Changes some operations, and yields the violation that each change causes.
+        """The violation of each change: `count` starts of sends are moved, and `count` end offsets
+        lowered.
 
-        The starts of `count` sends are moved to a later time, and `count` end offsets are lowered.
-        Raises RuntimeError if there are too few operations to change.
+        Raises RuntimeError if there are too few operations.
         """
         late = self._overtaken()
         isolation = self.window.of_operation["isolation"][self.op]
@@ -75,13 +70,11 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Returns, for each row, a new start time that makes the row's send an inversion; 0 if
-        none.
+        """A new start for each row's send that makes it an inversion; 0 if none.
 
-        An offset-order-inversion is a send that begins after another send of the same key has ended
-        with a higher offset. The new start is just after the end of this other send. The result is
-        0 if this time is not before the end of the row's own send. It is 0 too if the time is not
-        before the end of a poll that read the sent record. Sends in transactions keep their start.
+        It is just after the end of another send of the same key with a higher offset, but before
+        the send's own end, and before the end of a poll that read the record. Sends in transactions
+        keep their start.
         """
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]

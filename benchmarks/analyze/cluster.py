@@ -1,10 +1,9 @@
 """A correct synthetic cluster and its clients, generated window by window as columns.
 
 A window is a period of time; all processes are idle at its beginning and end. Every event of a log
-(append, marker, commit, read) has an instant between the invocation and the completion of its
-operation. The events of a log get their offsets in the order of these instants, so the history is
-linearizable by construction. A record is readable from the instant at which no transaction at or
-below its offset is open. Markers and aborted records leave gaps in the offsets.
+(append, marker, commit, read) has an instant between invocation and completion, and offsets follow
+the instants, so the history is linearizable by construction. A record is readable from the instant
+at which no transaction at or below its offset is open.
 """
 
 from __future__ import annotations
@@ -81,8 +80,6 @@ class _Log:
 
 @dataclass(slots=True)
 class Cluster:
-    """The state of a synthetic cluster and its clients, between two generated periods of time."""
-
     rng: np.random.Generator
     partitions: int
     hot: float = 0.0  # share of the records whose key is the first one, besides its even share
@@ -99,7 +96,7 @@ class Cluster:
         self._readers = min(READERS, self.partitions)
 
     def assigns(self) -> Operations:
-        """Returns `assign` operations that divide the keys among all readers."""
+        """`assign` operations that divide the keys among all readers."""
         readers = np.arange(self._readers)
         keys = np.arange(self.partitions)
         owner = keys % self._readers
@@ -116,7 +113,7 @@ class Cluster:
         )
 
     def never(self) -> Operations:
-        """Returns, for each sender, a send operation that never completes."""
+        """For each sender, a send operation that never completes."""
         sender = np.arange(SENDERS)
         processes = sender + SLOTS * self._retired
         return Operations.of(
@@ -134,10 +131,7 @@ class Cluster:
         )
 
     def window(self, size: int) -> list[Operations]:
-        """Simulates the next period of time, and returns all operations of all clients in it.
-
-        The period ends when each sender has made `size` sends.
-        """
+        """All operations of the next window, which ends when each sender has made `size` sends."""
         began_ns = self.now_ns
         sends, append, commit, logged = self._sends(size)
         log = self._append(sends, append, commit, logged)
@@ -161,11 +155,10 @@ class Cluster:
     # ------------------------------------------------------------ senders
 
     def _sends(self, size: int) -> tuple[Operations, Ints, Ints, Ints]:
-        """Returns the sends of a period, and three arrays with an element for each record.
+        """The sends of a window without offsets, and for each record the time of its append, the
+        end of its transaction, and its fate.
 
-        The arrays have the time of the record's append, the time at which its transaction ended,
-        and its fate: 0 if it was lost, 1 if it was aborted, 2 if it took effect. The sends have no
-        offsets yet.
+        The fate is 0 if the record was lost, 1 if it was aborted, 2 if it took effect.
         """
         rng, shape = self.rng, (SENDERS, size)
         duration = rng.integers(200 * US, 1_400 * US, shape)

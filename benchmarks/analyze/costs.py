@@ -1,8 +1,8 @@
-"""Measures the cost of a process tree: CPU seconds, wall time and peak memory.
+"""The cost of a process tree: CPU seconds, wall time and peak memory.
 
-CPU is the time of all processes of the tree, live and ended. The kernel adds the time of an ended
-process to the parent that waited for it. A memory page that three processes share counts a third
-for each. Memory is sampled, so a peak between two samples can be missed.
+CPU is the time of all processes, live and ended: the kernel adds that of an ended one to the parent
+that waited for it. A memory page that three processes share counts a third for each. A peak between
+two samples of memory can be missed.
 
 Source: Linux, proc(5).
 """
@@ -44,7 +44,7 @@ class Cpu(NamedTuple):
 
 
 def cpu(root: int) -> Cpu:
-    """Returns the CPU time that the process tree has used so far."""
+    """The CPU time that the process tree has used so far."""
     ticks = [0, 0, 0, 0]  # utime, stime, cutime, cstime
     for pid in tree(root):
         if fields := _stat(pid):
@@ -59,11 +59,9 @@ class Spent(NamedTuple):
 
 
 def run_command(words: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> Spent:
-    """Runs a command until its last process has ended; returns the time that all processes took.
+    """The cost of all processes of a command; raises CalledProcessError if it fails.
 
-    If the parent of a process ends first, as with Spark's workers, the caller's process adopts the
-    orphan. So the caller's process must have no other children. Raises CalledProcessError if the
-    command fails.
+    The caller's process adopts orphans, such as Spark's workers, so it must have no other children.
     """
     ctypes.CDLL(None).prctl(_BECOME_REAPER, 1, 0, 0, 0)
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()

@@ -9,9 +9,7 @@ Each command is compared with a baseline:
       of Spark's classes (urteil doctor --spark-archive)
     urteil analyze --engine local    python -c 'import pyarrow'
 
-The two commands are compared by CPU time and by wall time. On a machine with other work only the
-CPU time counts. It includes all processes of a command, such as Java and Spark's workers. All runs
-share the bytecode of the Python modules, because a user's Python keeps this bytecode too.
+On a machine with other work only the CPU time counts, which includes all processes of a command.
 """
 
 from __future__ import annotations

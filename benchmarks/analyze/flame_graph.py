@@ -4,10 +4,9 @@
     python -m benchmarks.analyze.flame_graph           # 3 million rows: a minute on a quiet core
     python -m benchmarks.analyze.flame_graph --draw    # draws the kept result
 
-py-spy samples the stack of the running command from outside. Stacks that differ only in line
-numbers are one stack. Frames of click, of imports and of context managers are left out. So are
-frames that have a smaller share of the samples than `SHOWN`: their samples count for the caller. A
-frame of native code counts for the Python function that called it.
+Stacks that differ only in line numbers are one stack. Frames of click, of imports, of context
+managers, and with a smaller share of samples than `SHOWN` are left out; their samples count for the
+caller.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ ROOMS: Final = (
 
 @dataclass(slots=True)
 class Frame:
-    """A function with its callers; `samples` includes the samples of the functions it called."""
+    """`samples` includes those of the called functions."""
 
     name: str
     samples: int = 0
@@ -89,9 +88,8 @@ def main() -> None:
 
 
 def sampled(history: Path, folder: Path) -> str:
-    """Returns py-spy's output for all runs.
-
-    Each line has the frames of a stack, and the number of samples that had this stack.
+    """py-spy's output for all runs: the frames of a stack in each line, and its number of
+    samples.
     """
     scripts, output = Path(sys.executable).parent, folder / "stacks"
     command = [
@@ -114,7 +112,7 @@ def sampled(history: Path, folder: Path) -> str:
 
 
 def stacks(lines: str) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Yields each stack of py-spy's raw format, without line numbers, and its number of samples."""
+    """Each stack without line numbers, and its number of samples."""
     for line in lines.splitlines():
         text, _, count = line.rpartition(" ")
         frames = (_LINE.sub(")", frame) for frame in text.split(";"))
@@ -122,11 +120,7 @@ def stacks(lines: str) -> Iterator[tuple[tuple[str, ...], int]]:
 
 
 def shortened(some: Iterable[tuple[tuple[str, ...], int]]) -> dict[str, int]:
-    """Returns the number of samples of each stack, cut before the stack's first rare frame.
-
-    A frame is rare if its share of all samples is below `SHOWN`. The samples of a rare frame count
-    for its caller.
-    """
+    """The samples of each stack, cut before its first frame with a smaller share than `SHOWN`."""
     some = [*some]
     whole = tree(some)
     kept: dict[str, int] = {}
@@ -158,10 +152,7 @@ def tree(some: Iterable[tuple[tuple[str, ...], int]]) -> Frame:
 
 
 def picture(kept: Mapping[str, Any]) -> str:
-    """Returns the flame graph of a saved result, as SVG.
-
-    In the graph, callers are above the functions that they call.
-    """
+    """An SVG in which callers are above the functions that they call."""
     root = tree(
         (tuple(filter(None, stack.split(";"))), count) for stack, count in kept["stacks"].items()
     )

@@ -1,6 +1,6 @@
 """The checks `linearizable` and `shared` of the benchmark, as DuckDB queries.
 
-`linearizable` is the first of these three queries; `shared` is all three.
+`linearizable` is the first of these queries; `shared` is all three.
 
 - Real-time order: an observation is an offset that a send, poll or end-offset request returned. For
   each send and end-offset request, a window function finds the observations of the same log with a
@@ -127,18 +127,14 @@ STEPS: Final = """
 
 
 def linearizable(history: Path) -> Locations:
-    """Finds the anomalies of real-time order with DuckDB; returns the violations of each anomaly.
-
-    A violation is a tuple of the fields that locate it, such as key and offset.
+    """The violations of each anomaly, as tuples of the fields that locate them, such as key and
+    offset.
     """
     return as_locations(_opened(history).execute(REAL_TIME).fetchall(), LINEARIZABLE)
 
 
 def everything(history: Path) -> Locations:
-    """Finds all anomalies that the DuckDB queries check; returns the key fields of each violation.
-
-    The result maps an anomaly to a set of tuples, such as key and offset.
-    """
+    """As `linearizable`, for all anomalies that the queries check."""
     connection = _opened(history)
     rows = [
         row for query in (REAL_TIME, LOG, STEPS) for row in connection.execute(query).fetchall()

@@ -1,7 +1,7 @@
 """The checks `linearizable` and `shared` of the benchmark, as Polars queries.
 
-The queries are lazy, and the streaming engine of Polars runs them. `shared` consists of all three
-queries, `linearizable` of the first one.
+The streaming engine of Polars runs them. `shared` consists of all three queries, `linearizable` of
+the first one.
 
 - Real-time order: a send or end-offset request must not return an offset below the known end of
   the log. Each completed operation shows that the log reached some end. The running maximum of
@@ -30,18 +30,14 @@ VALUE = ("key", "value")
 
 
 def linearizable(history: Path) -> Locations:
-    """Finds the anomalies of real-time order with Polars.
-
-    Returns, for each anomaly, the set of places with a violation, as tuples such as (key, offset).
+    """The violations of each anomaly, as tuples of the fields that locate them, such as key and
+    offset.
     """
     return as_locations(_collected(_real_time(_rows(history))), LINEARIZABLE)
 
 
 def everything(history: Path) -> Locations:
-    """Finds all anomalies that the Polars queries check.
-
-    Returns the violations of each anomaly, as a set of tuples such as (key, offset).
-    """
+    """As `linearizable`, for all anomalies that the queries check."""
     rows = _rows(history)
     found = [_collected(query(rows)) for query in (_real_time, _log, _steps)]
     return as_locations([row for some in found for row in some], SHARED)
@@ -93,10 +89,7 @@ def _real_time(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _contradicted(queries: pl.LazyFrame, observed: pl.LazyFrame) -> pl.LazyFrame:
-    """Returns the sends and end-offset requests whose offset is too low.
-
-    An offset is too low if a higher offset of the same log was observed before the operation began.
-    """
+    """The sends and end-offset requests below an offset that was observed before they began."""
     known = observed.select("key", "completed_ns", known=col("reach").cum_max().over("key"))
     name = pl.when(END).then(pl.lit("stale-end-offset")).otherwise(pl.lit("offset-order-inversion"))
     return (

@@ -43,12 +43,7 @@ class _Scene:
 
 @dataclass(slots=True, kw_only=True)
 class Injection:
-    """Injects anomalies into a synthetic history, and computes the violations that they cause.
-
-    Each anomaly is injected as `each` small example histories with keys of their own. In addition,
-    the starts of `each` sends are moved to a later time, after another send to the same key has
-    completed with a higher offset. Finally, `each` observed end offsets are lowered.
-    """
+    """Each anomaly has `each` scenes; besides, `each` sends and `each` end offsets are changed."""
 
     each: int = 0
     seed: int = 0
@@ -65,11 +60,9 @@ class Injection:
     _changes: list[Any] = field(default_factory=list)  # rows
 
     def begin(self, texts: dict[str, list[str]], windows: int) -> None:
-        """Starts the injection: chooses a random time window for the begin of each scene.
+        """Chooses a time window for each scene.
 
-        A scene is a small example history. `windows` is the number of time windows. `texts` lists,
-        for each text column, the texts that the column may contain; this method adds the texts of
-        the scenes.
+        `texts` has the texts that each text column may contain; the texts of the scenes are added.
         """
         self._rng = np.random.default_rng([self.seed, 1])
         self._windows = windows
@@ -94,10 +87,7 @@ class Injection:
         self._codes = {n: {word: code for code, word in enumerate(texts[n])} for n in FEW_TEXTS}
 
     def due(self, began_ns: int, until_ns: int) -> Operations:
-        """Returns the injected operations that complete between `began_ns` and `until_ns`.
-
-        The operations belong to small example histories, each of which shows one anomaly.
-        """
+        """The operations of scenes that complete between `began_ns` and `until_ns`."""
         for scene in self._scenes:
             if scene.window == self._window:
                 start = int(self._rng.integers(began_ns, until_ns))
@@ -115,11 +105,8 @@ class Injection:
         return _columns(self._emitted, self._codes)
 
     def alter(self, window: Operations, first_op: int) -> None:
-        """Changes some correct operations of this window, so that each violates a real-time rule.
-
-        A real-time rule compares an operation with the operations that completed before it began. A
-        window is one period of the generated history. The changes are spread evenly over all
-        windows.
+        """Changes some operations of this window, so that each violates a real-time rule; the
+        changes are spread over all windows.
         """
         places = np.flatnonzero(window.of_operation["process"] >= FIRST_SCENE)
         for place, operation in zip(places.tolist(), self._emitted, strict=True):
@@ -132,7 +119,7 @@ class Injection:
             self._changed += due
 
     def expected(self) -> Shown:
-        """Returns exactly the violations that an analysis must find, by anomaly."""
+        """Exactly the violations that an analysis must find, by anomaly."""
         some = (as_table([one], first_op=number) for number, one in sorted(self._numbered.items()))
         scenes = shown(analyze(pa.concat_tables(some)))
         return {
@@ -148,9 +135,8 @@ def shown(found: Analysis) -> Shown:
 
 
 def own_cells(row: Any) -> tuple[Any, ...]:
-    """Returns the fields of a violation, without `later` and `component`.
-
-    These two also count operations that are not part of the violation.
+    """The fields of a violation, without `later` and `component`, which also count other
+    operations.
     """
     return tuple(getattr(row, cell.name) for cell in fields(row) if cell.name not in OF_ALL)
 

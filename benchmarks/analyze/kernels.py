@@ -5,8 +5,8 @@ A kernel is a function from rows of a history to a table.
     python -m benchmarks.analyze.kernels           # a million rows: about a minute
     python -m benchmarks.analyze.kernels --page    # writes the page from the kept result
 
-The analysis looks for all anomalies, in this process. If several kernels need a derived column,
-such as hashes of texts, the first of these kernels has the time to compute the column.
+The analysis looks for all anomalies, in this process. A derived column that several kernels need,
+such as hashes of texts, counts for the first of them.
 """
 
 from __future__ import annotations
@@ -38,10 +38,9 @@ OTHER: Final = "all else: splitting and merging rows, verdicts"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelCost:
-    """The CPU time of one kernel on one source of rows, over all passes of an analysis.
+    """The CPU time of one kernel on one source of rows, over all passes.
 
-    A kernel is a function from rows of the source to a table. A kernel's time excludes the time to
-    read columns: the reading counts as a kernel of its own.
+    Reading columns counts as a kernel of its own.
     """
 
     reads: str  # the source of its rows
@@ -101,10 +100,7 @@ def measured(history: Path) -> dict[str, Any]:
 
 
 def cpu_of_kernels(analysis: Analysis) -> dict[tuple[str, str], float]:
-    """Returns the CPU seconds by source and kernel, summed over the passes of the analysis.
-
-    A kernel is a function from rows of the source to a table.
-    """
+    """CPU seconds by source and kernel, over all passes."""
     spent: dict[tuple[str, str], float] = {}
     for one in analysis.passes:
         for kernel, of_kernel in one.stages().items():
@@ -127,9 +123,7 @@ def kept(name: str) -> dict[str, Any]:
 
 
 def page(kept: dict[str, Any], sampled: dict[str, Any]) -> str:
-    """Returns the saved results as a Markdown page: the CPU time of each kernel, the largest first.
-
-    A kernel is a function from a batch of rows to a table. `sampled` has the samples for the flame
+    """The CPU time of each kernel, the largest first; `sampled` has the samples of the flame
     graph.
     """
     kernels = [KernelCost(**one) for one in kept["kernels"]]

@@ -9,8 +9,8 @@ checks looks for a set of anomalies:
                    log, such as a lost write; and a wrong order of the operations of a process
     all            all anomalies, and the delivery semantics; peers do not run this check
 
-The anomalies are injected, so the expected result is exact. Any other result is reported as wrong.
-In the options and the results, *way* means an engine or a peer.
+The anomalies are injected, so the expected result is exact; any other is reported as wrong. A *way*
+is an engine or a peer.
 """
 
 from __future__ import annotations
@@ -36,10 +36,7 @@ _TIMES: Final = ("cpu_s", "system_s", "wall_s", "ready_cpu_s", "ready_s")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """The time and memory of one check by one engine, and the anomalies with wrong results.
-
-    The fields `ready_...` have the time before the check, for imports and the engine's start.
-    """
+    """The fields `ready_...` have the time before the check, for imports and the engine's start."""
 
     way: str
     check: str
@@ -71,10 +68,9 @@ def measured(
     runs: int = 1,
     report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Cost]:
-    """Generates a history, and yields the time and memory of each check in each of the `ways`.
+    """Generates a history, and yields the cost of each check in each of the `ways`.
 
-    A way is one of Urteil's engines, `in-process` or `spark`, or an implementation of the same
-    checks in `duckdb` or `polars`. Raises an ExceptionGroup of all failures at the end.
+    Raises an ExceptionGroup of all failures at the end.
     """
     failed: list[RuntimeError] = []
     with tempfile.TemporaryDirectory(prefix="urteil-synthetic-") as made:

@@ -1,7 +1,7 @@
 """Peers: query engines (DuckDB, Polars) that run the same checks on the same Parquet files.
 
 Results are compared by *locations*: the fields of a violation that locate it, such as its key. A
-peer finds only locations, not the operations that prove an anomaly, and checks no assumption.
+peer finds only locations, and checks no assumption.
 
 Two sets of anomalies are compared:
 
@@ -68,9 +68,8 @@ def location_of(row: Any, names: tuple[str, ...]) -> Location:
 def as_locations(
     rows: Iterable[tuple[Any, ...]], columns: Mapping[str, tuple[str, ...]]
 ) -> Locations:
-    """Returns, for each id of an anomaly, the set of its violations as tuples of strings.
-
-    For example, the row `("G1a", "t-0", 5)` becomes `("t-0", "5")` in the set of `G1a`.
+    """The violations of each anomaly as tuples of strings: `("G1a", "t-0", 5)` becomes `("t-0",
+    "5")` in the set of `G1a`.
     """
     found: dict[str, set[Location]] = {name: set() for name in columns}
     for name, *location in rows:

@@ -45,10 +45,7 @@ ROWS_PER_PART: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """Operations of a synthetic history as columns.
-
-    `counts` has the number of micro-operations of each operation.
-    """
+    """`counts` has the number of micro-operations of each operation."""
 
     of_operation: Columns
     counts: Ints
@@ -57,10 +54,7 @@ class Operations:
 
     @classmethod
     def of(cls, counts: Ints, values: pa.Array, **columns: Ints | int) -> Operations:
-        """Returns operations with the columns in `columns`; a number is the value of every row.
-
-        For example, `process=3` assigns all operations to process 3. All other columns are null.
-        """
+        """Operations with these columns, a number for every row; all other columns are null."""
 
         def full(name: str, size: int) -> Ints:
             cells = columns.get(name, NULL)
@@ -95,7 +89,7 @@ class Operations:
         )
 
     def in_completion_order(self) -> Operations:
-        """Returns the operations ordered by completion time, with uncompleted ones last."""
+        """Ordered by completion time, with uncompleted ones last."""
         completed = self.of_operation["completed_ns"]
         order = np.argsort(np.where(completed == NULL, 2**63 - 1, completed), kind="stable")
         counts = self.counts[order]
@@ -109,7 +103,7 @@ class Operations:
         )
 
     def table(self, texts: Vocabulary, first_op: int) -> pa.Table:
-        """Returns the rows as an Arrow table, whose text columns are dictionary-encoded."""
+        """An Arrow table whose text columns are dictionary-encoded."""
         numbers = np.arange(first_op, first_op + len(self.counts))
         rows = {
             "op": np.repeat(numbers, self.counts),
@@ -131,16 +125,13 @@ class Operations:
 
 
 def positions(counts: Ints) -> Ints:
-    """Returns the index of each row in its group; `counts` has the sizes of the groups.
-
-    For example, `[3, 2]` gives `[0, 1, 2, 0, 1]`.
-    """
+    """The index of each row in its group: `[3, 2]` gives `[0, 1, 2, 0, 1]`."""
     return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 @dataclass(slots=True)
 class Parts:
-    """Writes the folder of a history part by part; a background thread writes the latest part."""
+    """Writes the folder of a history part by part, in a background thread."""
 
     folder: Path
     rows: int = 0

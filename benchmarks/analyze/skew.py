@@ -2,10 +2,9 @@
 
     python -m benchmarks.analyze.skew
 
-The histories have the same number of records, of which nine of ten are sent in transactions. In the
-even history the records are spread over 256 topic partitions. There are two skewed histories. In
-the first, a single partition has 90 % of the records; in the second, it has all records. All
-anomalies are checked; none occurs.
+Both have the same number of records, of which nine of ten are sent in transactions. The even
+history has 256 topic partitions. In the first skewed history a single partition has 90 % of the
+records, in the second all of them. No anomaly occurs.
 
 The exit code is 1 if a median ratio of CPU or wall time is above 1.3.
 """
@@ -34,11 +33,8 @@ _TIMES: Final = {"cpu_s": "CPU", "wall_s": "wall time"}
 
 
 def measured(rows: int, runs: int) -> list[Pairing]:
-    """Measures every engine on every skewed history and on the history without skew.
-
-    Each pair of an engine and a history is measured `runs` times. For each engine and each skewed
-    history, the result compares the CPU time and the wall time with those for the history without
-    skew.
+    """For each engine and each skewed history, CPU time and wall time compared with the history
+    without skew, in `runs` runs.
     """
     found: list[Pairing] = []
     with tempfile.TemporaryDirectory(prefix="urteil-skew-") as made:
@@ -58,10 +54,7 @@ def measured(rows: int, runs: int) -> list[Pairing]:
 
 
 def _per_row(way: str, history: Path) -> dict[str, float]:
-    """Returns the wall time and the CPU time of an analysis, in seconds per million rows.
-
-    `way` names the engine or the tool that runs the analysis.
-    """
+    """Wall time and CPU time in seconds per million rows; `way` names the engine or the tool."""
     output, _ = costs.run("benchmarks.analyze.ways", way, "all", str(history))
     result = json.loads(output)
     assert not any(result["found"].values()), "the history is correct"

@@ -2,9 +2,9 @@
 
     python -m benchmarks.analyze.small_files --files 100000 --rows-per-file 20
 
-The files are Parquet in folders by date, on the local disk. There are three steps: the files are
-listed, their rows are copied into a few files, and the copy is analysed in this process. CPU time
-and wall time are measured for each step, and peak memory for the three steps together.
+The files are Parquet in folders by date, on the local disk. The files are listed, their rows are
+copied into a few files, and the copy is analysed in this process. Each step has a CPU time and a
+wall time, and all have a peak of memory.
 """
 
 from __future__ import annotations
@@ -68,9 +68,8 @@ def main() -> None:
 
 
 def keep(facts: dict[str, Any]) -> Path:
-    """Adds the measurement to the result file.
-
-    An earlier measurement with the same number of files is replaced.
+    """Adds the measurement to the result file, in place of an earlier one with the same number of
+    files.
     """
     file = RESULTS / f"{RESULT}.json"
     sizes = json.loads(file.read_text())["sizes"] if file.exists() else []
@@ -80,7 +79,7 @@ def keep(facts: dict[str, Any]) -> Path:
 
 
 def written(folder: Path, files: int, rows_per_file: int) -> int:
-    """Writes a synthetic history as small files, and returns its number of rows."""
+    """Writes a synthetic history as small files; returns its number of rows."""
     whole = folder.with_name("whole")
     synthesize(Synthesis(folder=whole, rows=files * rows_per_file))
     parts = sorted(whole.glob("part-*.parquet"))
@@ -95,7 +94,7 @@ def written(folder: Path, files: int, rows_per_file: int) -> int:
 
 
 def slices(parts: list[Path], ends: list[int]) -> Iterator[pa.Table]:
-    """Yields the rows of the parts from each end to the next; one part is in memory at a time."""
+    """The rows from each end to the next, with one part in memory at a time."""
     held = pq.read_table(parts[0]).slice(0, 0)
     left = iter(parts)
     for first, end in pairwise(ends):

@@ -34,8 +34,6 @@ ROWS_PER_OPERATION: Final = 54  # of all processes, per operation of each sender
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synthesis:
-    """The parameters of a synthetic history."""
-
     folder: Path  # must not exist
     rows: int
     partitions: int = 256  # 1: one hot partition
@@ -45,7 +43,7 @@ class Synthesis:
 
 
 def synthesize(options: Synthesis) -> int:
-    """Writes the history and returns its number of rows."""
+    """Writes the history; returns its number of rows."""
     options.folder.mkdir(parents=True)
     windows = max(1, round(options.rows / ROWS_PER_OPERATION / OPERATIONS_AT_ONCE))
     size = max(1, round(options.rows / ROWS_PER_OPERATION / windows))

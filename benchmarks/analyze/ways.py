@@ -1,6 +1,6 @@
 """Runs one check in a separate process, and prints its results and costs as JSON.
 
-The check is run by an engine of Urteil, or by a tool that it is compared with, such as DuckDB.
+A *way* is an engine of Urteil, or a peer such as DuckDB.
 
     python -m benchmarks.analyze.ways in-process linearizable FOLDER
 

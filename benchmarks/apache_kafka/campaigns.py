@@ -1,9 +1,8 @@
 """Campaigns: a cluster with certain settings, a workload, faults during it, and the verdict.
 
-The campaigns `safe` and `unsafe` differ only in the cluster's settings and in the producer's
-`acks`; both have the same faults, drawn from one seed. A campaign leaves a folder with a recorded
-history and two more files: the faults with their times, and `campaign.json` with versions and
-settings. The verdict needs only this folder.
+`safe` and `unsafe` differ only in the cluster's settings and in the producer's `acks`; both have
+the same faults, drawn from one seed. The verdict needs only the folder: the history, the faults
+with their times, and `campaign.json` with versions and settings.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ QUICK: Final[Settings] = {  # a fault takes effect within two seconds, and a cam
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Campaign:
-    """The cluster's settings and the workload of one campaign; `seed` determines the faults."""
+    """`seed` determines the faults."""
 
     settings: Settings
     acks: Acks = "all"
@@ -58,10 +57,9 @@ CAMPAIGNS: Final[Mapping[str, Campaign]] = {
 
 
 def conduct(campaign: Campaign, folder: Path) -> None:
-    """Runs a campaign on a cluster of Apache Kafka, and writes the history into the folder.
+    """Writes history, faults and `campaign.json` into the folder.
 
-    The file `campaign.json` gets the versions, settings, outcomes and faults. The cluster's own
-    files stay in a folder beside this one, whose name ends in `-cluster`.
+    The cluster's own files are in a folder beside it, whose name ends in `-cluster`.
     """
     done: list[Step] = []
     found = jars.download(jars.DEFAULT_VERSION)
@@ -100,7 +98,7 @@ def conduct(campaign: Campaign, folder: Path) -> None:
 
 
 def judged(history: Path) -> tuple[Analysis, dict[str, Any]]:
-    """Returns the analysis of a recorded campaign, and its entry in the result file."""
+    """The analysis of a recorded campaign, and its entry in the result file."""
     recorded, outcome = metadata(history), json.loads((history / OUTCOME).read_text())
     analysis = analyze(history, declared=assumptions_of(history))
     return analysis, {

@@ -1,8 +1,8 @@
 """Compares the time in which this project's engines and SPIN explore the same model.
 
 The model is KIP-320 on three brokers with the leader epochs 0 to 2. SPIN gets the model in Promela.
-All engines check the same two invariants. Each run is a separate process. Times are CPU seconds,
-with the start of Python but without the compilation of C.
+All engines check the same two invariants. Times are CPU seconds, with the start of Python but
+without the compilation of C.
 
 `python -m benchmarks.explore.hundred_million` measures memory.
 """
@@ -35,9 +35,7 @@ _facts: dict[str, object] = {}
 
 
 def run() -> list[Pairing]:
-    """Compares the time of this project's engines with that of SPIN, and two threads with one
-    thread.
-    """
+    """This project's engines compared with SPIN, and two threads with one."""
     constants = SMALL if os.environ.get("URTEIL_BENCH") == "small" else LARGE
     with tempfile.TemporaryDirectory() as folder:
         peers = [spin.built(Kip320(**constants), flags, Path(folder)) for flags in spin.SETTINGS]

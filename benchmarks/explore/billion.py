@@ -1,7 +1,7 @@
 """Measures the first billion states of KIP-320, with three brokers and the epochs 0..3.
 
-The search stores exact states, not hashes. The keys and the parents of the states move to files;
-the hash set stays in memory. This needs 17 GB of memory, 10 GB of disk, and 12 minutes of CPU. This
+The search stores exact states, not hashes. Keys and parents of the states move to files; the hash
+set stays in memory. This needs 17 GB of memory, 10 GB of disk, and 12 minutes of CPU. This
 benchmark is not part of `make bench`: `python -m benchmarks.explore.billion`.
 """
 
@@ -18,7 +18,6 @@ MEMORY = 17_000_000_000  # bytes
 
 
 def main() -> None:
-    """Measures one exploration of a billion states; prints and writes the figures."""
     contender = ours(LARGEST, states=MOST, memory=MEMORY)
     figures = {"model": f"Kip320 {LARGEST}", contender.name: contender.run().figures()}
     sys.stdout.write(f"{figures}\n")

@@ -1,4 +1,4 @@
-"""Runs an exploration in a process of its own, and measures its time and memory."""
+"""An exploration in a process of its own, and its time and memory."""
 
 from __future__ import annotations
 
@@ -31,8 +31,6 @@ JUDGED = ("weak_isr", "strong_isr")  # the invariants that every contender check
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """The number of states, the time and the memory of one exploration."""
-
     distinct: int
     cpu_s: float
     wall_s: float
@@ -87,7 +85,7 @@ def ours(
     states: int | None = None,
     memory: int | None = None,
 ) -> Contender:
-    """Returns the command that explores KIP-320 with an engine of this project."""
+    """The command that explores KIP-320 with an engine of this project."""
     how = {
         "constants": constants,
         "properties": JUDGED,

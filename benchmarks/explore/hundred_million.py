@@ -16,7 +16,6 @@ LARGER = {"max_leader_epoch": 3, "log_size": 3, "max_records": 4}
 
 
 def main() -> None:
-    """Measures a run that stores exact states, and one that stores hashes; writes the figures."""
     figures: dict[str, object] = {}
     for fingerprints in (False, True):
         contender = ours(LARGER, fingerprints=fingerprints, states=MOST)

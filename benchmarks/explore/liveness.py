@@ -1,9 +1,8 @@
 """Compares the liveness check in compiled C with that in Python, and decides 65 million states.
 
-Both checks decide the liveness property of KIP-320 on three brokers, as `urteil check` does. In
-both cases, the compiled engine has first explored the states. Each run is a process of its own.
-Times are CPU seconds, without the compilation of C. This benchmark is not part of `make bench`:
-`python -m benchmarks.explore.liveness`.
+The property is that of KIP-320 on three brokers; the compiled engine has explored the states
+before. Times are CPU seconds, without the compilation of C. This benchmark is not part of `make
+bench`: `python -m benchmarks.explore.liveness`.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ print(found.distinct, "states, stored")
 
 
 def contender(constants: Mapping[str, int], engine: str) -> Contender:
-    """Returns the command that decides the liveness of KIP-320 with one of the engines."""
+    """The command that decides the liveness of KIP-320 with one of the engines."""
     how = {"constants": constants, "engine": engine, "memory": MEMORY}
     return Contender(
         name=f"liveness, {engine}",
@@ -49,7 +48,6 @@ def contender(constants: Mapping[str, int], engine: str) -> Contender:
 
 
 def main() -> None:
-    """Compares the engines on a small graph, and measures the compiled one on a large graph."""
     figures: dict[str, object] = {"model": f"Kip320 {SMALL}, then {LARGE}"}
     fast, slow, large = (
         contender(constants, engine)

@@ -1,10 +1,9 @@
 """Compares compiled liveness with plain Python on every variant of a spec with liveness claims.
 
-The compiled engine and plain Python must find the same verdicts and the same counterexamples. The
-compiled engine runs twice: with transitions in memory, and with transitions in files. A variant
+Verdicts and counterexamples must be the same, with transitions in memory and in files. A variant
 with more than `MOST` states is left out. This benchmark takes ten minutes of one core, and is not
 part of `make bench`: `python -m benchmarks.explore.liveness_agreement [--seconds N] [--again]`. A
-second run compares only variants without a result; with `--again`, it compares every variant.
+second run compares only variants without a result, with `--again` every variant.
 """
 
 from __future__ import annotations
@@ -29,11 +28,10 @@ NAME = "liveness-agreement"
 
 
 def compared(spec: Spec) -> str:
-    """Compares the verdicts on liveness by the compiled engine and by plain Python.
+    """`same` or `differ`, followed by the verdicts of plain Python.
 
-    Returns `same` or `differ`, followed by the verdicts of plain Python. Returns `left out` if the
-    spec has too many states. Returns `ill-defined` if a reachable term has no value, as in a bug
-    whose counters leave their range.
+    `left out` if the spec has too many states, `ill-defined` if a reachable term has no value, as
+    in a bug whose counters leave their range.
     """
     try:
         fast = decide(spec, engine="compiled", budget=Budget(states=MOST))
@@ -48,9 +46,8 @@ def compared(spec: Spec) -> str:
 
 
 def least_memory(spec: Spec) -> int:
-    """Returns the smallest memory limit, in bytes, with which the spec's graph can be built.
-
-    With this limit, the engine keeps the transitions in files.
+    """The smallest memory limit in bytes with which the graph can be built, with transitions in
+    files.
     """
     task = Task(spec=spec, claims=(), lively=spec.liveness_properties)
     search = Search(task, graph_memory=ENOUGH)
@@ -60,13 +57,12 @@ def least_memory(spec: Spec) -> int:
 
 
 def summary(rows: Sequence[str]) -> dict[str, int]:
-    """Returns how many variants have each result."""
     results = ("same", "differ", "left out", "ill-defined")
     return {result: sum(row.startswith(result) for row in rows) for result in results}
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Compares the engines on variants until the time is over; returns 1 if a result differs."""
+    """Returns 1 if a result differs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3600.0, help="no comparison begins later")
     parser.add_argument("--again", action="store_true", help="compare every variant again")

@@ -1,11 +1,11 @@
 """Decides liveness on large graphs, in memory and in files; compares one search with two.
 
-One search decides safety and liveness together; with two, a second search decides liveness. The
-spec is `Kip320` on three brokers, and the liveness property is `everything_is_committed`. Each run
-is a process of its own. Times are CPU seconds, without the compilation of C.
+One search decides safety and liveness together; otherwise a second one decides liveness. The spec
+is `Kip320` on three brokers, and the liveness property is `everything_is_committed`. Each run is a
+process of its own; times are CPU seconds, without the compilation of C.
 
-The memory of the process is measured every 50 ms. `anonymous_bytes` excludes the pages of mapped
-files, since the system may write these to disk at any time; `peak_bytes` includes them.
+`anonymous_bytes` excludes the pages of mapped files, which the system may write to disk at any
+time; `peak_bytes` includes them.
 
 Run this module alone: `python -m benchmarks.explore.liveness_large`. It takes five minutes of one
 core. The arguments name the parts to measure, by default all; the results file keeps the results of
@@ -78,11 +78,7 @@ print(found.distinct, "states, stored")
 def measured(
     constants: Mapping[str, int], memory: int, *, one_search: bool = True
 ) -> dict[str, float]:
-    """Returns the figures of one run; `anonymous_bytes` is its peak memory without pages of files.
-
-    With `one_search`, one search decides safety and liveness. Otherwise a second search decides
-    liveness.
-    """
+    """The figures of one run; `anonymous_bytes` is its peak memory without pages of files."""
     with TemporaryDirectory() as folder:
         peak = Path(folder) / "peak"
         how = {"constants": constants, "memory": memory, "one_search": one_search}
@@ -96,7 +92,7 @@ def measured(
 
 
 def compared() -> Pairing:
-    """Compares the CPU time of one search for safety and liveness with that of two searches."""
+    """The CPU time of one search compared with that of two."""
     return paired(
         ("one search", lambda: measured(SMALL, ENOUGH)["cpu_s"]),
         ("two searches", lambda: measured(SMALL, ENOUGH, one_search=False)["cpu_s"]),
@@ -106,7 +102,6 @@ def compared() -> Pairing:
 
 
 def main(parts: Sequence[str]) -> None:
-    """Measures the named parts of `PARTS`, by default all; writes the figures to a file."""
     kept = RESULTS / f"{NAME}.json"
     figures = json.loads(kept.read_text())["parts"] if kept.exists() else {}
     for part in parts or PARTS:

@@ -1,14 +1,12 @@
 """Compares `--engine spark` on this machine with the compiled engine, in memory and on disk.
 
-The model is KIP-320 on three brokers with epochs 0..2. Each run is a process of its own. The CPU
-time of a run is that of the search in the run's process and its children, without the start of
-Python and Spark.
+The model is KIP-320 on three brokers with epochs 0..2. CPU time is that of the search and its
+children, without the start of Python and Spark.
 
-Spark helps if the states do not fit into the memory of one machine. Here all engines have the same
-machine. So the engine on disk runs with a small memory limit, as on a smaller machine. The result
-has the measured figures. A separate part has estimates, such as the number of cores from which
-Spark is faster. This benchmark is not part of `make bench`; run it with
-`python -m benchmarks.explore.on_spark`.
+Spark helps if the states do not fit into the memory of one machine, so the engine on disk runs with
+a small memory limit here. A part of the result has estimates, such as the number of cores from
+which Spark is faster. This benchmark is not part of `make bench`; run it with `python -m
+benchmarks.explore.on_spark`.
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ def on_disk(memory: int, task: Task) -> Exploration:
 
 @contextmanager
 def on_spark() -> Generator[Search]:
-    """Yields a search on a local Spark session that has already run a job."""
+    """A search on a local Spark session that has already run a job."""
     from checkers.explicit.distributed.search import search
 
     with session() as spark, SparkRounds(spark).closed() as rounds:
@@ -73,7 +71,7 @@ ENGINES = {
 
 
 def measured(engine: str, constants: Mapping[str, int]) -> dict[str, float]:
-    """Runs one search in this process; returns its counts, CPU seconds and wall time."""
+    """The counts, CPU seconds and wall time of one search in this process."""
     spec = Kip320(**constants)
     task = Task(spec=spec, claims=chosen(spec, JUDGED), budget=EVERY)
     explore(spec, properties=JUDGED, engine="compiled", budget=Budget(states=1))  # compiles
@@ -96,7 +94,6 @@ def measured(engine: str, constants: Mapping[str, int]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measures each engine on each model of `MODELS` in a separate process; writes the results."""
     figures: dict[str, dict[str, dict[str, float]]] = {}
     for name, constants in MODELS.items():
         figures[name] = {}
@@ -121,10 +118,10 @@ COUNTS = ("distinct", "generated", "depth")
 
 
 def estimated(figures: Mapping[str, Mapping[str, Mapping[str, float]]]) -> dict[str, object]:
-    """Returns estimates that assume that Spark's work divides evenly among all cores.
+    """Estimates, as if Spark's work divided evenly among all cores: for example, how many are as
+    fast as one thread of another engine.
 
-    For example: how many cores of Spark are as fast as one thread of another engine. Every run was
-    on one machine. So the estimates leave out the network through which a cluster sends successors.
+    Every run was on one machine, so they leave out the network of a cluster.
     """
     small, large = figures["small"]["spark"], figures["middle"]["spark"]
     a_state = (large["cpu_s"] - small["cpu_s"]) / (large["distinct"] - small["distinct"])

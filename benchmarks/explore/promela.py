@@ -1,15 +1,15 @@
 """Translates a spec to Promela for SPIN, to compare counts of states and speed.
 
-Every variable has as many bits as it needs. The program is one loop. It has one option for each
-action and choice of the action's parameters. A read at a computed key is a conditional over the
-possible keys. An action first computes all new values into hidden variables, and then assigns them.
-So it reads only the state before the step.
+Every variable has as many bits as it needs. The program is one loop, with one option for each
+action and choice of its parameters. A read at a computed key is a conditional over the possible
+keys. An action first computes all new values into hidden variables, so it reads only the state
+before the step.
 
-Each claim is one more option of the loop. Its guard is true where the claim is false; then an
-assertion fails. So SPIN checks a claim once in each state, and the check adds no step.
+Each claim is one more option, whose guard is true where the claim is false; then an assertion
+fails, so the check adds no step.
 
-Simplified: claims about steps are not translated. The program does not detect values outside their
-types, so translate only specs in which every value stays inside its type.
+Simplified: claims about steps are not translated. Values outside their types are not detected:
+translate only specs without such values.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from model.language.spec import title_of
 
 
 def promela(at: Instance, claims: Sequence[Claim] = ()) -> str:
-    """Returns the spec in Promela; SPIN finds the same number of states as Urteil's engines."""
+    """SPIN finds the same number of states as Urteil's engines."""
     compiler = PromelaCompiler(at)
     options = [line for action in at.spec.actions for line in compiler.options(action)]
     options += [compiler.judged(claim) for claim in claims]
@@ -61,9 +61,8 @@ class PromelaCompiler(Compiler):
         ]
 
     def options(self, action: Action) -> Iterator[str]:
-        """Yields an action's code: a branch of the `do` loop for each choice of its parameters.
-
-        Branches with a guard that is always false are left out.
+        """A branch of the `do` loop for each choice of the action's parameters, except if its guard
+        is always false.
         """
         for values in product(*(range(self.at.size(p.sort)) for p in action.params)):
             env = {p.uid: v for p, v in zip(action.params, values, strict=True)}
@@ -76,14 +75,14 @@ class PromelaCompiler(Compiler):
                 yield f"  :: d_step {{ {'; '.join([f'({guard})', *new, *put])} }}"
 
     def judged(self, claim: Claim) -> str:
-        """Returns a Promela option for a claim: an assertion that fails if the claim is false."""
+        """An option with an assertion that fails if the claim is false."""
         if claim.about == "steps":
             raise SpecError(f"{claim.name} is about steps\n  SPIN checks claims about states only")
         holds = self.code(claim.formula, {})
         return f"  :: d_step {{ !({holds}) -> assert(false) }}"
 
     def written(self, action: Action, env: Env) -> dict[int, Code]:
-        """Returns Promela code for the new value of each byte that the action may change."""
+        """Promela code for the new value of each byte that the action may change."""
         out: dict[int, Code] = {}
         for write in action.writes:
             for e in self.bindings(write.binders, env):
@@ -97,11 +96,10 @@ class PromelaCompiler(Compiler):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env
     ) -> list[tuple[int, Code]]:
-        """Returns the Promela variables that may stand for `variable[keys]`, each with a condition.
+        """The Promela variables that may stand for `variable[keys]`, each with the condition that
+        the keys select it.
 
-        In Promela, each element of the spec's variable is a variable of its own, identified by a
-        number. The keys are expressions, so their values are only known when Promela runs. The
-        condition is Promela code: true if the keys have the values that select this variable.
+        Each element of the spec's variable is a Promela variable, identified by a number.
         """
         sizes = [self.at.size(key) for key in variable.keys]
         codes = [self.in_sort(key, env) for key in keys]

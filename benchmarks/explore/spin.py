@@ -1,8 +1,7 @@
 """Runs SPIN on the Promela text of a spec, with three ways to store states.
 
 A state is stored in full, compressed (`-DCOLLAPSE`), or as a hash (`-DHC4`). All runs explore all
-interleavings (`-DNOREDUCE`), check only safety, and start with a large enough hash table. SPIN
-checks the same invariants as this project's engines, once for each state.
+interleavings (`-DNOREDUCE`), check only safety, and start with a large enough hash table.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ SETTINGS: tuple[tuple[str, ...], ...] = ((), ("-DCOLLAPSE",), ("-DHC4",))
 
 
 def built(spec: Spec, flags: tuple[str, ...], folder: Path) -> Contender:
-    """Generates and compiles SPIN's verifier for a spec, with additional compiler flags."""
+    """Compiles SPIN's verifier for a spec, with additional compiler flags."""
     here = folder / ("".join(flags) or "plain")
     here.mkdir()
     claims = [claim for claim in spec.claims if claim.name in JUDGED]

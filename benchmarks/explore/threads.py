@@ -1,13 +1,12 @@
 """Compares two threads of the compiled engine with one, in CPU seconds and in wall time.
 
-The model is KIP-320 on three brokers with epochs 0..2, 10.8 million states. The ratios of CPU time
-and of wall time are from the same runs, with the start of Python. On a machine with other work, the
-wall time has little meaning. The ratio of CPU times still shows what the second thread costs. Two
-searches with one thread each also run at the same time. By how much this slows them is the
-machine's own loss, which no division among threads avoids.
+The model is KIP-320 on three brokers with epochs 0..2, 10.8 million states. On a machine with other
+work, the wall time has little meaning, but the ratio of CPU times shows what the second thread
+costs. Two searches with one thread each also run at the same time: what they lose by this is the
+machine's own loss.
 
-The result file also has the machine's load average before the first round of runs and after each
-round. `make bench` leaves out this benchmark; start it with `python -m benchmarks.explore.threads`.
+The result file has the machine's load average before and after each round. `make bench` leaves out
+this benchmark; start it with `python -m benchmarks.explore.threads`.
 """
 
 from __future__ import annotations
@@ -29,10 +28,6 @@ def at_once(one: Contender) -> Measurement:
 
 
 def main() -> None:
-    """Explores the model with two threads, with one thread, and twice at once with one thread.
-
-    Prints and writes the ratios of the CPU times and of the wall times.
-    """
     two, one = ours(LARGE, threads=2), ours(LARGE)
     one.run()  # compiles the spec
     spent: list[tuple[Measurement, Measurement, Measurement]] = []

@@ -5,7 +5,7 @@
     nice -n -5 python -m benchmarks.hostile_frames         on a machine with other work
 
 A million frames take five minutes on two idle cores. The target is a p99 of the healthy client
-below 100 ms. The result is in benchmarks/results/hostile_frames.json.
+below 100 ms.
 """
 
 from __future__ import annotations

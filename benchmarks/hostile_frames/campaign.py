@@ -1,14 +1,14 @@
 """Sends hostile frames to three brokers of the reference implementation, over the network.
 
-Meanwhile a healthy client measures latencies. Three processes take part:
+Meanwhile a healthy client measures latencies, in three processes:
 
     server      a separate process, so that the benchmark notices its death
     healthy     another process, which produces one record after the other
     hostile     this process: each connection sends a frame, and waits a moment for the response
 
 The frames are damaged copies of valid requests, noise after a valid header, valid requests, and
-some of the largest requests that are permitted. If the server refuses a frame, the connection ends.
-The hostile process has a low priority, because its own work is not what is measured.
+some of the largest that are permitted. The hostile process has a low priority, because its own work
+is not measured.
 """
 
 from __future__ import annotations
@@ -60,8 +60,6 @@ asyncio.run(serve(ServeOptions(brokers=3), on_ready=ready))
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A cluster of the reference broker; one process of its own runs the whole cluster."""
-
     process: subprocess.Popen[str]
     servers: str
     log: Path
@@ -79,7 +77,7 @@ class Server:
 
     @property
     def bugs(self) -> dict[str, int]:
-        """Counts the exceptions in the server's log, by the last line of the traceback."""
+        """The exceptions in the server's log, by the last line of the traceback."""
         lines = self.log.read_text().splitlines()
         inside = [n for n, line in enumerate(lines) if line.startswith(("  File", "    "))]
         ends = (lines[n + 1] for n in inside if n + 1 < len(lines) and lines[n + 1][:1].isalpha())
@@ -105,11 +103,7 @@ def _process(errors: IO[str]) -> subprocess.Popen[str]:
 
 
 def campaign(frames: int, connections: int, seed: int) -> dict[str, Any]:
-    """Sends hostile frames to a server, and returns the measurements as JSON.
-
-    The measurements are frame counts by result, latencies before and during the attack, CPU time,
-    and memory.
-    """
+    """Frame counts by result, latencies before and during the attack, CPU time, and memory."""
     with served() as server:
         quiet, _ = measured(server, lambda: time.sleep(QUIET_S))
         cpu_s, priority = server.cpu_s, os.nice(0)
@@ -135,10 +129,7 @@ def campaign(frames: int, connections: int, seed: int) -> dict[str, Any]:
 
 
 def measured(server: Server, work: Any) -> tuple[dict[str, Any], Any]:
-    """Runs `work`; returns a healthy client's latencies during the work, and the work's result.
-
-    The latencies are summarized as percentiles in ms.
-    """
+    """A healthy client's latencies during `work` as percentiles in ms, and the result of `work`."""
     context = multiprocessing.get_context("spawn")
     begun, stop = context.Event(), context.Event()
     with context.Pool(1, _share, (begun, stop)) as pool:
@@ -178,10 +169,7 @@ def summary(values_ms: list[float]) -> dict[str, Any]:
 
 
 async def attack(server: Server, frames: int, connections: int, seed: int) -> Counter[str]:
-    """Sends random frames over many connections; returns the number of frames by kind and result.
-
-    A key of the result is, for example, `damaged, closed`.
-    """
+    """Sends random frames; returns their number by kind and result, such as `damaged, closed`."""
     rng = random.Random(seed)
     valid = [
         request(api, version, rng).data
@@ -250,10 +238,8 @@ def _frame(kind: str, valid: list[bytes], rng: random.Random) -> bytes:
 
 
 def idle() -> dict[str, Any]:
-    """Measures a server with 2,000 idle connections; returns the results as JSON.
-
-    The results are the CPU share with and without these connections, the memory, and the latencies
-    of other clients.
+    """A server with 2,000 idle connections: its CPU share with and without them, its memory, and
+    the latencies of other clients.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < IDLE + 200:

@@ -29,10 +29,9 @@ VERSIONS: Final = {Api.CREATE_TOPICS: 7, Api.METADATA: 9, Api.PRODUCE: 9}
 
 
 def latencies_ms(servers: str, begun: Event, stop: Event) -> list[float]:
-    """Returns the time in ms of each produce request until `stop` is set.
+    """The time of each produce request in ms, with the wait for a new leader, until `stop` is set.
 
-    The time includes the wait for a new leader. Raises AssertionError if a response has another
-    error than NOT_LEADER.
+    Raises AssertionError for another error than NOT_LEADER.
     """
     found: list[float] = []
     places = servers.split(",")
@@ -100,7 +99,7 @@ def leader(stream: socket.socket) -> int:
 
 
 def produce(stream: socket.socket) -> int:
-    """Produces one record and returns the error code of the response."""
+    """Returns the error code of the response."""
     data = make(
         Api.PRODUCE, "PartitionProduceData", index=0, records=encode([Record(value=b"v" * 100)])
     )
@@ -122,7 +121,7 @@ def make(api: Api, part: str, **values: Any) -> Any:
 
 
 def call(stream: socket.socket, api: Api, **values: Any) -> Any:
-    """Sends a request and returns the body of its response."""
+    """Returns the body of the response."""
     version = VERSIONS[api]
     _, kind = payload(api, version, EntityType.request)
     header = kind.__header_schema__

@@ -1,7 +1,6 @@
 """Random request frames: valid ones of every supported API and version, and damaged copies.
 
-A valid frame is built from kio's schema classes, by kio's writers. In a damaged copy, bytes are
-replaced, added or removed, or a length is extreme, such as 2**31 - 1.
+In a damaged copy, bytes are replaced, added or removed, or a length is extreme, such as 2**31 - 1.
 """
 
 from __future__ import annotations
@@ -53,7 +52,6 @@ class Frame:
 
 
 def any_request(rng: random.Random) -> Frame:
-    """Returns a valid frame of a random supported API and version."""
     api = rng.choice([*VERSIONS])
     return request(api, rng.choice(versions(api)), rng)
 
@@ -64,7 +62,7 @@ def versions(api: Api) -> range:
 
 
 def request(api: Api, version: int, rng: random.Random) -> Frame:
-    """Returns a valid frame of the API in the version, with random values."""
+    """A valid frame with random values."""
     kind = request_kind(api, version)
     header = kind.__header_schema__
     fixed = {
@@ -81,10 +79,7 @@ def request(api: Api, version: int, rng: random.Random) -> Frame:
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:
-    """Returns a copy of the bytes with one to four random changes.
-
-    The API key and version do not change.
-    """
+    """A copy with one to four random changes, but not of the API key and version."""
     changed = bytearray(data)
     for _ in range(rng.randint(1, 4)):
         at = rng.randint(4, len(changed))
@@ -94,7 +89,7 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
 
 
 def noise(rng: random.Random) -> bytes:
-    """Returns the header of a supported request, followed by random bytes."""
+    """The header of a supported request, followed by random bytes."""
     api = rng.choice([*VERSIONS])
     body = bytes(rng.choice((0, 1, 2, 255, rng.randrange(256))) for _ in range(rng.randrange(60)))
     return struct.pack(">hhih", api, rng.choice(versions(api)), 1, -1) + body

@@ -2,15 +2,12 @@
 
     python -m benchmarks.kills --kills 1000 --minutes 60
 
-One trial kills the brokers 20 times. The first trial has the workload `append-and-read`, the second
-one `transactions`, and so on in turn. `urteil analyze` checks the history and the log directories
-of each trial for anomalies.
+A trial kills the brokers 20 times; the workloads `append-and-read` and `transactions` take turns.
+`urteil analyze` checks the history and the log directories of each trial.
 
-No new trial begins after `--kills` kills or `--minutes` minutes. The last trial always finishes, so
-there may be a few more kills; the result has their actual number.
+The last trial always finishes, so there may be a few more kills than `--kills`.
 
-The exit code is 1 if a trial has an anomaly, such as a lost acknowledged record or a torn
-transaction. The folder of such a trial is kept.
+The exit code is 1 if a trial has an anomaly; the folder of such a trial is kept.
 """
 
 from __future__ import annotations
@@ -37,7 +34,6 @@ _URTEIL: Final = "from checkers.cli.main import main; main()"
 
 
 def main(words: Sequence[str]) -> int:
-    """Runs trials until `--kills` kills are done or `--minutes` are over; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kills")
     parser.add_argument("--kills", type=int, default=1_000)
     parser.add_argument("--minutes", type=float, default=60)
@@ -77,10 +73,8 @@ def _log_dirs(data_dir: Path) -> list[str]:
 
 
 def _violated(folder: Path, *words: str) -> list[str]:
-    """Runs `urteil analyze`; returns the anomalies found, except permitted ones.
-
-    A declared fact about the history permits an anomaly. For example, if the readers did not read
-    every log to its end, unseen records are permitted.
+    """The anomalies that `urteil analyze` finds, except those that the history's assumptions
+    permit.
     """
     call = [sys.executable, "-c", _URTEIL, "analyze", *words, "--engine", "local", "--json"]
     ended = subprocess.run(

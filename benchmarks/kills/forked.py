@@ -2,13 +2,12 @@
 
     python -m benchmarks.kills.forked DATA_DIR PORT [FAULT]
 
-The cluster runs in a child process. The parent process has imported all modules, and forks a child
-for each start. Each line of stdin is `start` or `kill`. The program prints `ready` when the cluster
-accepts clients, and `dead` after a kill. At the end of stdin the cluster is killed.
+The parent process has imported all modules, and forks a child with the cluster for each start. Each
+line of stdin is `start` or `kill`. The program prints `ready` when the cluster accepts clients, and
+`dead` after a kill; at the end of stdin the cluster is killed.
 
-With the fault `unwritten`, the brokers acknowledge the records of every second partition, but keep
-these records only in memory. A kill loses them. So the fault shows that the benchmark can find lost
-records.
+With the fault `unwritten`, the brokers keep the records of every second partition only in memory,
+so that the benchmark must find lost records.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ UNWRITTEN: Final = "unwritten"
 
 
 def main(data_dir: str, port: str, fault: str = "") -> None:
-    """Starts or kills the cluster for each line of stdin, which is `start` or `kill`."""
     if fault == UNWRITTEN:
         _skip_writes()
     options = ServeOptions(brokers=BROKERS, port=int(port), data_dir=Path(data_dir))

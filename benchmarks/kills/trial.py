@@ -1,8 +1,7 @@
 """A trial (a test run): records a history while a cluster is killed and started again many times.
 
 Each start uses the data directory of the killed cluster. The clients are those of `urteil record`:
-unmodified confluent-kafka, acks=all, idempotent or transactional. The times of the kills are drawn
-from the seed.
+unmodified confluent-kafka, acks=all, idempotent or transactional.
 """
 
 from __future__ import annotations
@@ -33,10 +32,7 @@ CHECKPOINT_WITHIN_S: Final = 15.0  # a broker writes its high watermarks every f
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """The plan of one trial (a test run), such as its number of kills, its workload and its seed.
-
-    `fault` names a bug that the brokers have on purpose; it is empty if they have none.
-    """
+    """`fault` names a bug that the brokers have on purpose, if any."""
 
     kills: int
     workload: Workload = "append-and-read"
@@ -74,10 +70,8 @@ class ForkedCluster:
 
 @contextmanager
 def forked(data_dir: Path, fault: str = "") -> Generator[ForkedCluster]:
-    """Yields a cluster that can be started and killed; kills it at the end of the `with` block.
-
-    A helper process, `benchmarks.kills.forked`, forks a child for each start. The cluster runs in
-    this child.
+    """A cluster in a child of the process `benchmarks.kills.forked`, killed at the end of the
+    block.
     """
     port = consecutive(BROKERS)
     call = [sys.executable, "-m", "benchmarks.kills.forked", str(data_dir), str(port), fault]
@@ -88,10 +82,7 @@ def forked(data_dir: Path, fault: str = "") -> Generator[ForkedCluster]:
 
 
 def run(trial: Trial, folder: Path) -> tuple[RecordResult, Path]:
-    """Records a history while the cluster is killed many times; returns the recorded history.
-
-    Also returns the data directory of the brokers.
-    """
+    """The recorded history, and the data directory of the brokers."""
     data_dir = folder / "data"
     times = random.Random(f"kills {trial.seed}")
     with forked(data_dir, trial.fault) as cluster:

@@ -12,10 +12,9 @@
     start      seconds until `urteil broker` is ready, with and without bytecode of the modules
     log        time of an append to a log of a million batches
 
-One partition with one replica is measured on all systems, since kfake and the mock do not
-replicate. The reference broker is also measured with three replicas. In each round, the systems are
-measured one after the other. The result has the machine's load average before and after. Other work
-on the machine affects CPU times less than latencies.
+All systems are measured with one partition and one replica, since kfake and the mock do not
+replicate; the reference broker also with three. The result has the machine's load average before
+and after, because other work affects latencies more than CPU times.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ def facts() -> dict[str, object]:
 
 
 def _requests() -> tuple[dict[str, dict[str, dict[str, object]]], dict[str, int]]:
-    """Measures every request; returns CPU time and latency in ms, and fetch response sizes."""
+    """CPU time and latency in ms of every request, and fetch response sizes."""
     # librdkafka's mock responds with less than a megabyte: its fetch time is not comparable.
     found: dict[str, dict[str, list[Spent]]] = {name: {} for name in (*PRODUCES, FETCH)}
     with ExitStack() as stack:
@@ -179,10 +178,7 @@ def _ratios(requests: dict[str, dict[str, dict[str, object]]]) -> dict[str, dict
 
 
 def _sessions() -> dict[str, object]:
-    """Measures full and incremental Fetch requests for 500 partitions without new records.
-
-    Rounds of full requests and of incremental ones (of a fetch session) take turns.
-    """
+    """Full and incremental Fetch requests for 500 partitions without new records, in turn."""
     found: dict[str, list[Spent]] = {"full": [], "of a session": []}
     with SYSTEMS[OURS](1) as system:
         leader = created(system.servers, "wide", PARTITIONS, 1)[0]
@@ -290,7 +286,7 @@ def _on_one_core() -> list[str]:
 
 
 def _log() -> dict[str, object]:
-    """Measures an append to a short log, and an append to a log of a million batches, in ms."""
+    """An append to a short log, and to a log of a million batches, in ms."""
     data = encode([Record(value=b"v")])
     batches = [
         Batch.of(stamped(data, base_offset=Offset(at), leader_epoch=LeaderEpoch(0)))

@@ -28,8 +28,6 @@ NEWEST: Final[Mapping[Api, int]] = {  # by topic name: newer versions need topic
 
 
 class Client:
-    """A connection to one broker."""
-
     def __init__(self, server: str) -> None:
         host, _, port = server.rpartition(":")
         self.stream = socket.create_connection((host, int(port)), timeout=TIMEOUT_S)
@@ -53,7 +51,7 @@ class Client:
         return plain_messages.encode(api, self.version(api), 1, body)
 
     def exchange(self, frame: bytes) -> bytes:
-        """Sends a frame and returns the frame of the response, without its length prefix."""
+        """Returns the frame of the response, without its length prefix."""
         self.stream.sendall(frame)
         return plain_messages.receive(self.stream)
 
@@ -62,10 +60,7 @@ class Client:
         return plain_messages.decode(api, self.version(api), answer)
 
     def produce_frame(self, topic: str, records: int, least_bytes: int, most_bytes: int) -> bytes:
-        """Returns a Produce request with `records` records, as the bytes to send.
-
-        Each value has between `least_bytes` and `most_bytes` bytes.
-        """
+        """The bytes of a Produce request with values of `least_bytes` to `most_bytes` bytes."""
         now_ms = int(time.time() * 1000)
         lengths = (least_bytes + at * 37 % (most_bytes - least_bytes + 1) for at in range(records))
         batch = encode([Record(value=b"v" * size, timestamp_ms=now_ms) for size in lengths])
@@ -82,7 +77,7 @@ class Client:
         max_wait_ms: int = 500,
         session_epoch: int = NO_SESSION,
     ) -> bytes:
-        """Returns the frame of a full fetch, from offset 0 of each partition."""
+        """A full fetch, from offset 0 of each partition."""
         wanted = [
             {
                 "partition": index,
@@ -97,7 +92,7 @@ class Client:
         return self._fetch_frame(max_wait_ms, 0, session_epoch, topics)
 
     def begin_session(self, topic: str, partitions: int) -> int:
-        """Begins a fetch session of the topic's first `partitions` partitions; returns its id."""
+        """Returns the id of a session with the topic's first `partitions` partitions."""
         frame = self.fetch_frame(
             topic, MEGABYTE, partitions=partitions, max_wait_ms=0, session_epoch=0
         )
@@ -108,7 +103,7 @@ class Client:
         return session
 
     def session_frame(self, session: int, epoch: int) -> bytes:
-        """Returns the frame of an incremental fetch that names no partition."""
+        """An incremental fetch that names no partition."""
         return self._fetch_frame(0, session, epoch, [])
 
     def _fetch_frame(

@@ -1,7 +1,7 @@
 """Starts each measured system in a process of its own, and reads the CPU time of that process.
 
-The reference broker is started as a user starts it: `urteil broker`. librdkafka's mock cluster runs
-inside a Python process that does nothing else.
+The reference broker is `urteil broker`; librdkafka's mock cluster is in a Python process that does
+nothing else.
 """
 
 from __future__ import annotations
@@ -34,14 +34,12 @@ print(peers._built())
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A running cluster: the addresses of its brokers, and its process."""
-
     name: str
     servers: str
     process: subprocess.Popen[str]
 
     def cpu_s(self) -> float:
-        """Returns the CPU seconds that the system's process has used, summed over its threads."""
+        """The CPU seconds of the system's process, over its threads."""
         tasks = Path(f"/proc/{self.process.pid}/task")
         return sum(int((one / "schedstat").read_text().split()[0]) for one in tasks.iterdir()) / 1e9
 
@@ -70,7 +68,7 @@ def mock(brokers: int) -> AbstractContextManager[System]:
 
 
 def kfake(brokers: int) -> AbstractContextManager[System]:
-    """Starts kfake, which is built first if it was never built on this machine."""
+    """kfake is built first if it was never built on this machine."""
     built = subprocess.run(
         [sys.executable, "-c", SERVED_KFAKE], capture_output=True, text=True, check=True
     )
