@@ -23,6 +23,7 @@ from typing import Final, NamedTuple
 
 _TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 _SAMPLE_S: Final = 0.2
+_LEAST_PAUSE: Final = 9  # times as long as a sample takes
 _BECOME_REAPER: Final = 36  # PR_SET_CHILD_SUBREAPER
 
 
@@ -102,8 +103,12 @@ def _watched(root: int) -> Iterator[list[int]]:
     over = threading.Event()
 
     def sample() -> None:
-        while not over.wait(_SAMPLE_S):
+        pause_s = _SAMPLE_S
+        while not over.wait(pause_s):
+            began = time.perf_counter()
             samples.append(memory(root))
+            # The kernel walks all pages of mapped files: seconds for a large history.
+            pause_s = max(_SAMPLE_S, _LEAST_PAUSE * (time.perf_counter() - began))
 
     thread = threading.Thread(target=sample, daemon=True)
     thread.start()

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from checkers.histories.columnar.memory import keep_freed
 from checkers.histories.plan.batch import Batch
+from checkers.histories.plan.combining import combined_tables, combiners
 from checkers.histories.plan.cost import Meter
 from checkers.histories.plan.kernel import Kernel, run_kernels
 from checkers.histories.plan.partition import Partition
@@ -96,17 +97,29 @@ def process(
     """
     prepare_worker(len(sys.modules))
     meter = Meter()
+    combined = combiners(kernel.combine for kernel in kernels) if targets is None else {}
     for number, partition in map(partitions.__getitem__, _numbers(batches)):
         results = run_kernels(kernels, partition, number, hash_seed, meter)
         for kernel, result in enumerate(results):
-            parts = iter([(0, result)]) if targets is None else split_by_key(result, targets)
-            for target, table in parts:
-                if folder and table.nbytes > LARGE:
-                    file = spill(table, folder / f"{kernel}-of-{os.getpid()}.arrow", codec)
-                    yield cell_row(kernel, IN_FILE, number, pickle.dumps(file))
-                else:
+            if targets is not None:
+                for target, table in split_by_key(result, targets):
                     yield table_cell(kernel, target, number, table)
+            elif kernel in combined:
+                combined[kernel].add(result)
+            else:
+                yield _result(kernel, number, result, folder, codec)
+    for kernel, whole in combined_tables(combined):
+        yield _result(kernel, 0, whole, folder, codec)
     yield cost_cell(meter)
+
+
+def _result(
+    kernel: int, number: int, table: pa.Table, folder: Path | None, codec: Codec
+) -> pa.RecordBatch:
+    if folder is None or table.nbytes <= LARGE:
+        return table_cell(kernel, 0, number, table)
+    file = spill(table, folder / f"{kernel}-of-{os.getpid()}.arrow", codec)
+    return cell_row(kernel, IN_FILE, number, pickle.dumps(file))
 
 
 def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
@@ -193,11 +206,17 @@ def process_cells(
     prepare_worker(len(sys.modules))
     meter = Meter()
     meter.begin(kernel.title for kernel in kernels)
+    combined = combiners(kernel.combine for kernel in kernels)
     for cells in batches:
         for row in map(no_fault, cells.to_pylist()):
             batch = Batch(meter.read(partial(table_of, row)), row["origin"], hash_seed)
             meter.rows += len(batch)
             for number, kernel in enumerate(kernels):
                 table = meter.kept(kernel.title, partial(kernel, batch))
-                yield table_cell(number, 0, batch.number, table)
+                if number in combined:
+                    combined[number].add(table)
+                else:
+                    yield table_cell(number, 0, batch.number, table)
+    for number, whole in combined_tables(combined):
+        yield table_cell(number, 0, 0, whole)
     yield cost_cell(meter)

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from checkers.histories.columnar.arrow import as_ints
+from checkers.histories.columnar.arrow import as_ints, int64_schema, table_from
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.sorting import Mask, distinct, run_lengths, run_starts, runs
 
@@ -34,7 +34,8 @@ LAST_BIT: Final = 63
 ONE: Final = np.uint64(1)
 _ALL: Final = np.uint64(2**64 - 1)
 _GAPS: Final = 4  # missing words are stored as empty words if total < _GAPS * present
-WORDS: Final = pa.schema([("word", pa.int64()), ("bits", pa.int64())])
+WORDS: Final = int64_schema("word", "bits")
+COUNTED: Final = int64_schema("word", "once", "twice")
 
 
 def word_of(number: Ints) -> Ints:
@@ -96,24 +97,38 @@ def packed(numbers: Ints) -> pa.Table:
     return pa.table(columns, schema=WORDS)
 
 
-def repeated(words: pa.Table) -> pa.Table:
-    """Returns the bitset of the numbers that are in two or more of the bitsets in `words`.
+def counted(numbers: Ints) -> pa.Table:
+    """Returns two bitsets: of all the numbers, and of those that occur more than once.
 
-    Example: two rows of word 0 with the bits `0b101000` and `0b1001` give word 0 with `0b1000`,
-    because only the number 3 is in both bitsets.
+    Example: the numbers 3, 5, 64 and 3 give word 0 with `once` `0b101000` and `twice` `0b1000`, and
+    word 1 with `once` `0b1` and `twice` 0.
+    """
+    numbers = np.sort(numbers, kind="stable")
+    starts = run_starts(numbers)
+    several = numbers[starts[run_lengths(starts, len(numbers)) > 1]]
+    once, of_several = packed(numbers), packed(several)
+    twice = np.zeros(len(once), dtype=np.int64)
+    words = as_ints(once["word"])
+    twice[np.searchsorted(words, as_ints(of_several["word"]))] = as_ints(of_several["bits"])
+    return table_from(COUNTED, words, as_ints(once["bits"]), twice)
+
+
+def combined_counts(words: pa.Table) -> pa.Table:
+    """Returns what `counted` returns for the numbers of several of its results.
+
+    The table `words` has the rows of all these results. Example: two rows of word 0 with `once`
+    `0b101000` and `0b1001` give `twice` `0b1000`, because the number 3 is in both.
     """
     order, starts = runs(as_ints(words["word"]))
-    bits = as_ints(words["bits"]).view(np.uint64)[order]
     lengths = run_lengths(starts, len(order))
-    once, twice = np.zeros((2, len(starts)), dtype=np.uint64)
+    ones, twos = (as_ints(words[name])[order] for name in ("once", "twice"))
+    once, twice = np.zeros((2, len(starts)), dtype=np.int64)
     for done in range(int(lengths.max(initial=0))):
         some = np.flatnonzero(lengths > done)
-        more = bits[starts[some] + done]
-        twice[some] |= once[some] & more
-        once[some] |= more
-    some = np.flatnonzero(twice)
-    columns = {"word": as_ints(words["word"])[order[starts[some]]]}
-    return pa.table({**columns, "bits": twice[some].view(np.int64)}, schema=WORDS)
+        row = starts[some] + done
+        twice[some] |= twos[row] | (once[some] & ones[row])
+        once[some] |= ones[row]
+    return table_from(COUNTED, as_ints(words["word"])[order[starts]], once, twice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +139,18 @@ class Bitset:
     bits: Bits
 
     @classmethod
-    def of(cls, words: pa.Table) -> Self:
-        """Returns the union of several bitsets; the table `words` has the rows of all of them."""
+    def of(cls, words: pa.Table, bits_in: str = "bits") -> Self:
+        """Returns the union of several bitsets; the table `words` has the rows of all of them.
+
+        `bits_in` is the name of the column with the bits.
+        """
         number = as_ints(words["word"])
         present = distinct(number)
         if len(present) and present[-1] - present[0] < _GAPS * len(present):
             present = np.arange(present[0], present[-1] + 1)
         bits = np.zeros(len(present), dtype=np.uint64)
         row = np.searchsorted(present, number)
-        np.bitwise_or.at(bits, row, as_ints(words["bits"]).view(np.uint64))
+        np.bitwise_or.at(bits, row, as_ints(words[bits_in]).view(np.uint64))
         return cls(present, bits)
 
     def __len__(self) -> int:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from checkers.histories.columnar.memory import copied_aside
 from checkers.histories.plan.column_cache import CachedPartition, ColumnCache
+from checkers.histories.plan.combining import combined_tables, combiners
 from checkers.histories.plan.cost import Measured, Meter, TaskCost, measured_pass, unmeasured
 from checkers.histories.plan.dataset import Dataset
 from checkers.histories.plan.kernel import Kernel, run_kernels, titles
@@ -57,11 +58,16 @@ class LocalDataset:
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
         results = [[kernel.schema.empty_table()] for kernel in kernels]
+        combined = combiners(kernel.combine for kernel in kernels)
         with measured_pass(self.measured, self.source.value) as tasks:
             for of_partition in self._pass(kernels, tasks):
-                for of_kernel, table in zip(results, of_partition, strict=True):
-                    if table.num_rows:
-                        of_kernel.append(copied_aside(table))
+                for kernel, table in enumerate(of_partition):
+                    if kernel in combined:
+                        combined[kernel].add(table)
+                    elif table.num_rows:
+                        results[kernel].append(copied_aside(table))
+        for kernel, whole in combined_tables(combined):
+            results[kernel].append(whole)
         return [pa.concat_tables(of_kernel) for of_kernel in results]
 
     @contextmanager

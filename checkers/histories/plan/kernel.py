@@ -11,6 +11,7 @@ import pyarrow as pa
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.plan.batch import Batch
 from checkers.histories.plan.column_cache import CachedPartition
+from checkers.histories.plan.combining import Combine
 from checkers.histories.plan.cost import Meter
 from checkers.histories.plan.partition import Partition
 
@@ -28,6 +29,8 @@ class Kernel:
     run: Callable[[Batch], pa.Table]
     # a shuffle groups the rows of a partition by the first of these columns, and sorts by the rest
     order: tuple[str, ...] = ()
+    # merges rows of several partitions into fewer rows; None: the rows stay as they are
+    combine: Combine | None = None
     shuffled_by: tuple[str, ...] = ()  # the parts of the shuffle key, if the kernel makes one
     is_guard: bool = False  # if it returns rows for a partition, later kernels skip the partition
     partitions: frozenset[int] | None = None  # numbers of the partitions to read; None: all

@@ -49,7 +49,14 @@ from checkers.histories.anomalies.transactions.unconfirmed_records import (
     unconfirmed_records,
 )
 from checkers.histories.columnar.arrow import int64_schema, table_from
-from checkers.histories.columnar.bitset import WORDS, Bitset, packed, repeated
+from checkers.histories.columnar.bitset import (
+    COUNTED,
+    WORDS,
+    Bitset,
+    combined_counts,
+    counted,
+    packed,
+)
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.sorting import Mask, per_key, run_lengths, run_starts
 from checkers.histories.facts.record_locations import (
@@ -135,21 +142,24 @@ class BlockContext:
 class _Block:
     unread: pa.Table
     early: pa.Table
-    once: pa.Table
-    twice: pa.Table
+    of_ops: pa.Table
     count: pa.Table
 
 
 def _location_stages(wanted: BlockContext) -> tuple[Stage[pa.Table], ...]:
-    parts = (("unread", _UNREAD), ("early", _EARLY))
-    counted = (("once", WORDS), ("twice", WORDS), ("count", _COUNT))
-    title = "reads of transactions"
+    parts = (
+        ("unread", _UNREAD, None),
+        ("early", _EARLY, None),
+        ("of_ops", COUNTED, combined_counts),
+        ("count", _COUNT, None),
+    )
+    kernel = partial(Kernel, "reads of transactions", RECORD_COLUMNS)
     return tuple(
         Stage(
             Source.RECORD_LOCATIONS,
-            Kernel(title, RECORD_COLUMNS, schema, partial(_part, wanted, name)),
+            kernel(schema, partial(_part, wanted, name), combine=combine),
         )
-        for name, schema in (*parts, *counted)
+        for name, schema, combine in parts
     )
 
 
@@ -180,9 +190,6 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
         shows = (role == SEND_OK) | (role >= POLL_OK)
         known, cleanly = first(shows), first(shows & (role < UNCOMMITTED))
     early = np.flatnonzero(read & ((reader < op[sent]) | (not wanted.in_order)))
-    read_ops = np.sort(op[sent[np.flatnonzero(read)]], kind="stable")
-    starts = run_starts(read_ops)
-    read_once, read_twice = read_ops[starts], run_lengths(starts, len(read_ops)) > 1
     return _Block(
         unread=table_from(
             _UNREAD,
@@ -196,8 +203,7 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
         early=table_from(
             _EARLY, key[sent[early]], value[sent[early]], reader[early], op[sent[early]]
         ),
-        once=packed(read_once),
-        twice=packed(read_once[read_twice]),
+        of_ops=counted(op[sent[np.flatnonzero(read)]]),
         count=table_from(_COUNT, np.array([np.count_nonzero(read)])),
     )
 
@@ -237,14 +243,15 @@ def transaction_reads(context: Context) -> Plan[TransactionReads]:
         progress=progress,
         in_order=is_in_order(Batch(spans)),
     )
-    missing, early, once, twice, count = yield from collect_all(_location_stages(wanted))
+    missing, early, of_ops, count = yield from collect_all(_location_stages(wanted))
+    reads = combined_counts(of_ops)
     return TransactionReads(
         records=unconfirmed_records(context.unconfirmed),
         operations={row["op"]: row for row in operations.to_pylist()},
         progress=progress,
         several=Bitset.of(several),
-        read_once=Bitset.of(once),
-        read_twice=Bitset.of(pa.concat_tables([twice, repeated(once)])),
+        read_once=Bitset.of(reads, "once"),
+        read_twice=Bitset.of(reads, "twice"),
         early=Batch(early),
         read=sum(count["count"].to_pylist()),
         unread=Batch(missing),

@@ -87,7 +87,7 @@ def test_a_block_agrees_with_a_loop_over_its_records(
     assert rows_of(observed.unread) == unread
     assert rows_of(observed.early) == early
     assert observed.count["count"].to_pylist() == [len(shown)]
-    for words, least in ((observed.once, 1), (observed.twice, 2)):
-        assert Bitset.of(words).has(np.arange(5)).tolist() == [
+    for name, least in (("once", 1), ("twice", 2)):
+        assert Bitset.of(observed.of_ops, name).has(np.arange(5)).tolist() == [
             shown.count(op) >= least for op in range(5)
         ]
