@@ -25,16 +25,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import unquote
 
-import pyarrow.parquet as pq
-
 from checkers.histories.io.locations import (
     FileSet,
     Place,
     UnreadableLocation,
     file_or_folder,
 )
+from checkers.histories.io.parquet_files import opened, tables_of
 from checkers.histories.io.recorded import UnreadableHistory, reading_parquet, shown
-from checkers.histories.io.small_files import content_or_file
 from checkers.histories.io.unreadable_tables import COPY, REWRITE
 from model.histories import COLUMNS
 
@@ -164,9 +162,9 @@ def _committed(file: Place) -> Iterator[object]:
 
 
 def _checkpointed(file: Place) -> Iterator[object]:
-    with reading_parquet(file), pq.ParquetFile(content_or_file(file)) as rows:
-        for batch in rows.iter_batches(columns=list(_OF_CHECKPOINT)):
-            for row in batch.to_pylist(maps_as_pydicts="lossy"):
+    with reading_parquet(file), opened(file) as rows:
+        for some in tables_of(rows, _OF_CHECKPOINT):
+            for row in some.to_pylist(maps_as_pydicts="lossy"):
                 yield {name: action for name, action in row.items() if action is not None}
 
 

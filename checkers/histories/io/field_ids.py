@@ -16,17 +16,15 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.sorting import Mask
 from checkers.histories.io.deleted_values import DeletedValues, TypedColumn
 from checkers.histories.io.locations import Place
+from checkers.histories.io.parquet_files import opened, tables_of
 from checkers.histories.io.recorded import UnreadableHistory, reading_parquet
-from checkers.histories.io.small_files import content_or_file
 from checkers.histories.io.unreadable_tables import COPY
 
-ROWS_AT_ONCE: Final = 200_000
 _ID: Final = b"PARQUET:field_id"
 _REWRITE: Final = "rewrite the data files of the table"
 _NULL: Final = pa.scalar(None)
@@ -62,14 +60,13 @@ class FieldIds:
         deleted, by_value = self.deleted.get(path, _NONE), self.deleted_values.get(path, ())
         compared = [column for values, _ in by_value for column in values.columns]
         columns = dict(self.columns) | {column.number: column.name for column in compared}
-        with reading_parquet(path), pq.ParquetFile(content_or_file(path)) as file:
+        with reading_parquet(path), opened(path) as file:
             names = names_by_id(file.schema_arrow, path)
             _refuse_incomplete(names, columns, constants, path)
             _refuse_beyond(deleted, file.metadata.num_rows, path)
             there = [names[number] for number in columns if number in names]
             first = 0
-            for batch in file.iter_batches(ROWS_AT_ONCE, columns=there):
-                stored = pa.Table.from_batches([batch])
+            for stored in tables_of(file, there):
                 kept = _not_deleted(deleted, first, stored.num_rows)
                 for values, sequence in by_value:
                     compared_values = [

@@ -16,13 +16,12 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.io.iceberg_manifests import Content, TableFile
 from checkers.histories.io.locations import Place
+from checkers.histories.io.parquet_files import opened, tables_of
 from checkers.histories.io.recorded import UnreadableHistory, reading_parquet
-from checkers.histories.io.small_files import content_or_file
 from checkers.histories.io.unreadable_tables import COPY
 
 _COLUMNS: Final = pa.schema([("file_path", pa.string()), ("pos", pa.int64())])
@@ -49,12 +48,12 @@ def _applies(deletes: TableFile, rows: TableFile) -> bool:
 
 
 def _positions(file: Place) -> Iterator[tuple[str, Ints]]:
-    with reading_parquet(file), pq.ParquetFile(content_or_file(file)) as content:
+    with reading_parquet(file), opened(file) as content:
         missing = {*_COLUMNS.names} - {*content.schema_arrow.names}
         if missing:
             raise UnreadableHistory(f"{file}: no column {min(missing)} of position deletes; {COPY}")
-        for batch in content.iter_batches(columns=_COLUMNS.names):
-            rows = pa.Table.from_batches([batch]).select(_COLUMNS.names).cast(_COLUMNS)
+        for some in tables_of(content, _COLUMNS.names):
+            rows = some.select(_COLUMNS.names).cast(_COLUMNS)
             if any(column.null_count for column in rows.columns):
                 raise UnreadableHistory(f"{file}: a position delete has a null; {COPY}")
             by_path = rows.group_by("file_path", use_threads=False).aggregate([("pos", "list")])

@@ -18,7 +18,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from checkers.histories.io.deleted_values import DeletedValues, TypedColumn
 from checkers.histories.io.field_ids import names_by_id
@@ -26,8 +25,8 @@ from checkers.histories.io.iceberg_manifests import Content, Partition, TableFil
 from checkers.histories.io.iceberg_partitions import Spec, is_unpartitioned, spec_of
 from checkers.histories.io.iceberg_types import arrow_type
 from checkers.histories.io.locations import Place
+from checkers.histories.io.parquet_files import opened, table_of
 from checkers.histories.io.recorded import UnreadableHistory, reading_parquet, shown
-from checkers.histories.io.small_files import content_or_file
 from checkers.histories.io.unreadable_tables import COPY, REWRITE
 
 
@@ -96,7 +95,7 @@ def _columns(file: TableFile, fields: Mapping[int, Mapping[str, Any]]) -> Iterat
 
 
 def _rows(file: Place, columns: Sequence[TypedColumn]) -> pa.Table:
-    with reading_parquet(file), pq.ParquetFile(content_or_file(file)) as content:
+    with reading_parquet(file), opened(file) as content:
         names = names_by_id(content.schema_arrow, file)
         for column in columns:
             if column.number not in names:
@@ -104,7 +103,7 @@ def _rows(file: Place, columns: Sequence[TypedColumn]) -> pa.Table:
                     f"{file}: no column with the id {column.number} ({column.name}), by which it "
                     f"deletes rows; {COPY}"
                 )
-        stored = content.read([names[column.number] for column in columns], use_threads=False)
+        stored = table_of(content, [names[column.number] for column in columns])
         values = [stored[names[column.number]].cast(column.type) for column in columns]
         return pa.table(values, [str(column.number) for column in columns])
 

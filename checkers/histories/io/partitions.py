@@ -17,7 +17,6 @@ from typing import Final, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from checkers.histories.columnar.arrow import as_ints, compute
 from checkers.histories.columnar.fingerprints import Ints
@@ -29,6 +28,7 @@ from checkers.histories.io.locations import (
     refuse_changed,
     version,
 )
+from checkers.histories.io.parquet_files import opened
 from checkers.histories.io.parquet_layout import FEW_TEXTS, part_writer
 from checkers.histories.io.recorded import (
     SCHEMA,
@@ -36,7 +36,6 @@ from checkers.histories.io.recorded import (
     reading_parquet,
     with_new_columns,
 )
-from checkers.histories.io.small_files import content_or_file
 from model.histories import NEW_IN_2
 
 ROWS_PER_PARTITION: Final = 1_000_000
@@ -100,7 +99,7 @@ class RowGroup:
         try:
             with (
                 reading_parquet(f"{place}, row group {self.number}"),
-                pq.ParquetFile(content_or_file(place), read_dictionary=list(FEW_TEXTS)) as file,
+                opened(place, read_dictionary=list(FEW_TEXTS)) as file,
             ):
                 stored = file.schema_arrow.names
                 there = [name for name in columns if name in stored]
@@ -252,7 +251,7 @@ def row_groups(path: Place) -> Iterator[RowGroup]:
     Raises UnreadableHistory if the file is missing or cannot be read.
     """
     changed = version(path)
-    with reading_parquet(path), pq.ParquetFile(content_or_file(path)) as file:
+    with reading_parquet(path), opened(path) as file:
         at = file.schema_arrow.names.index("op")
         for number in range(file.metadata.num_row_groups):
             group = file.metadata.row_group(number)

@@ -21,6 +21,7 @@ from checkers.histories.io.locations import (
     Remote,
     version,
 )
+from checkers.histories.io.parquet_files import ROWS_AT_ONCE, check_footer
 from checkers.histories.io.parquet_layout import write_part
 from checkers.histories.io.reading_ahead import FILES_AT_ONCE, read_in_order
 from checkers.histories.io.recorded import (
@@ -29,7 +30,7 @@ from checkers.histories.io.recorded import (
 )
 from checkers.histories.io.row_rules import cast, odd_rows, refuse
 from checkers.histories.io.small_files import SMALL_FILE_BYTES, content_or_file
-from checkers.histories.io.sources import FORMATS, ROWS_AT_ONCE, Reader, sources
+from checkers.histories.io.sources import FORMATS, Reader, sources
 from checkers.histories.plan.batch import Batch
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ def _all_ours(files: list[Place], read: Reader) -> bool:
 def _is_ours(file: Place, read: Reader) -> bool:
     with reading_parquet(file):
         stored = pq.read_metadata(content_or_file(file))
+        check_footer(stored)
         schema = stored.schema.to_arrow_schema()
         groups = [stored.row_group(number).num_rows for number in range(stored.num_row_groups)]
     if isinstance(read, FieldIds) and not read.are_rows_of(file, schema):

@@ -30,10 +30,9 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from checkers.histories.io.field_types import check_types
-from checkers.histories.io.small_files import content_or_file
+from checkers.histories.io.parquet_files import opened, table_of
 from model.faults import InputFault
 from model.histories import (
     COLUMNS,
@@ -267,8 +266,8 @@ def _micro(row: dict[str, Any]) -> MicroOperation:
 
 
 def _part(path: Place) -> pa.Table:
-    with reading_parquet(path):
-        table = pq.read_table(content_or_file(path))
+    with reading_parquet(path), opened(path) as file:
+        table = table_of(file)
     table = with_new_columns(table)
     if table.schema.names != SCHEMA.names:
         raise UnreadableHistory(

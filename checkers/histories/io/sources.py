@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.json as paj
-import pyarrow.parquet as pq
 
 from checkers.histories.io import delta, iceberg, recorded
 from checkers.histories.io.columns import check_columns
 from checkers.histories.io.json_faults import LONGEST_LINE, first_fault
 from checkers.histories.io.locations import FileSet, Location, Place, Remote
+from checkers.histories.io.parquet_files import opened, tables_of
 from checkers.histories.io.recorded import (
     SCHEMA,
     SHOWN,
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from collections import Counter
 
 Reader = Callable[[Place], Iterator[pa.Table]]
-ROWS_AT_ONCE: Final = 200_000
 OPERATIONS_AT_ONCE: Final = 5_000  # more would reach the garbage collector's old generation first
 
 
@@ -175,15 +174,11 @@ def _parquet(path: Place) -> Iterator[pa.Table]:
 
 def parquet(path: Place, *, known_only: bool = True) -> Iterator[pa.Table]:
     """Yields the tables of a Parquet file; with `known_only`, an unknown column is an error."""
-    with reading_parquet(path), pq.ParquetFile(content_or_file(path)) as file:
+    with reading_parquet(path), opened(path) as file:
         schema = file.schema_arrow
         if known_only:
             check_columns(schema.names, path)
-        if file.metadata.num_rows <= ROWS_AT_ONCE:
-            yield file.read(use_threads=False)  # half the CPU time of `iter_batches`
-            return
-        for batch in file.iter_batches(ROWS_AT_ONCE):
-            yield pa.Table.from_batches([batch])
+        yield from tables_of(file)
 
 
 def _edn(path: Place) -> Iterator[pa.Table]:

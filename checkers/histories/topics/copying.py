@@ -30,6 +30,7 @@ import pyarrow.parquet as pq
 
 from checkers.client_config import ClientConfig
 from checkers.histories.io.field_types import booleans
+from checkers.histories.io.parquet_files import opened, table_of
 from checkers.histories.io.parquet_layout import write_part
 from checkers.histories.io.recorded import SCHEMA, part_path, reading_parquet
 from checkers.histories.topics.address import Topic
@@ -61,9 +62,9 @@ class TopicCopy:
         parts = sorted(self.folder.glob("part-?????.parquet"))
         if not parts:
             return
-        with reading_parquet(parts[-1]), pq.ParquetFile(parts[-1]) as file:
+        with reading_parquet(parts[-1]), opened(parts[-1]) as file:
             kept = (file.metadata.metadata or {}).get(POSITIONS.encode())
-            table = file.read()
+            table = table_of(file)
         if kept is None:
             raise InputFault(
                 f"{parts[-1]}: has no positions of a topic; delete the folder {self.folder}"

@@ -17,7 +17,7 @@ import pytest
 from pyiceberg.table import Table
 from pyiceberg.types import StringType
 
-from checkers.histories.io import field_ids, iceberg
+from checkers.histories.io import iceberg, parquet_files
 from checkers.histories.io.converting import convert
 from checkers.histories.io.locations import FileSet
 from checkers.histories.io.reading import parquet_parts, whole
@@ -218,7 +218,7 @@ def test_a_table_that_spark_wrote_is_read_by_its_ids() -> None:
 def test_deleted_rows_are_read_neither_in_place_nor_from_a_copy(
     tables: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(field_ids, "ROWS_AT_ONCE", 2)  # the positions are those of the file
+    monkeypatch.setattr(parquet_files, "ROWS_AT_ONCE", 2)  # the positions are those of the file
     table = tables.create("t", numbered(range(7), "a").drop_columns(["day"]))
     stored = stored_rows(table)
     delete_rows(table, [stored[op] for op in (0, 3, 4)])

@@ -237,8 +237,28 @@ ONLY_ONE_BEFORE_THE_BATCH = """
     p1  send k=c  -> ok @2
 """
 
+IN_THE_BATCH_BEFORE = """
+    c1  end_offset k -> ok @5
+    c1  end_offset j -> ok @1
+    c1  end_offset j -> ok @1
+    p1  send k=a     -> ok @3
+"""
+BEFORE_A_SEND_WITHOUT_OFFSET = """
+    c1  end_offset k -> ok @5
+    p1  send k=a     -> ok
+    c1  poll         -> ok k=a@3
+"""
 
-@pytest.mark.parametrize("text", [HIGHEST_IN_ANOTHER_BATCH, ONLY_ONE_BEFORE_THE_BATCH])
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HIGHEST_IN_ANOTHER_BATCH,
+        ONLY_ONE_BEFORE_THE_BATCH,
+        IN_THE_BATCH_BEFORE,
+        BEFORE_A_SEND_WITHOUT_OFFSET,
+    ],
+)
 def test_the_highest_witness_is_found_in_any_batch(text: str) -> None:
     for rows_per_partition in range(1, 7):
         assert_agrees(history(text), NOTHING_DECLARED, rows_per_partition, 1)

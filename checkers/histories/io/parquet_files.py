@@ -1,0 +1,63 @@
+"""Parquet files, opened and read with little memory.
+
+The Parquet reader allocates memory for all rows that a row group declares, before it decodes one.
+So a wrong number in a file of two kilobytes can take all memory of a machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from checkers.histories.io.locations import Place
+from checkers.histories.io.small_files import content_or_file
+
+ROWS_AT_ONCE: Final = 200_000
+
+
+def opened(place: Place, **options: Any) -> pq.ParquetFile:
+    """Returns a Parquet file whose footer does not contradict itself; `options` are pyarrow's.
+
+    Raises OSError, pa.ArrowException or UnreadableLocation for another file.
+    """
+    file = pq.ParquetFile(content_or_file(place), **options)
+    try:
+        check_footer(file.metadata)
+    except pa.ArrowInvalid:
+        file.close()
+        raise
+    return file
+
+
+def check_footer(footer: pq.FileMetaData) -> None:
+    """Raises pa.ArrowInvalid if the file does not have as many rows as its row groups together."""
+    groups = [footer.row_group(number).num_rows for number in range(footer.num_row_groups)]
+    if min(groups, default=0) < 0 or sum(groups) != footer.num_rows:
+        raise pa.ArrowInvalid(
+            f"the footer declares {footer.num_rows:,} rows, and its row groups {sum(groups):,}"
+        )
+
+
+def tables_of(file: pq.ParquetFile, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    """Yields the rows of an open Parquet file, as tables of at most `ROWS_AT_ONCE` rows.
+
+    Raises OSError or pa.ArrowException if the file is damaged.
+    """
+    declared = file.metadata.num_rows
+    if declared <= ROWS_AT_ONCE:
+        yield file.read(columns, use_threads=False)  # half the CPU time of `iter_batches`
+        return
+    found = 0
+    for batch in file.iter_batches(ROWS_AT_ONCE, columns=columns):
+        found += batch.num_rows
+        yield pa.Table.from_batches([batch])
+    if found != declared:
+        raise pa.ArrowInvalid(f"the footer declares {declared:,} rows, and there are {found:,}")
+
+
+def table_of(file: pq.ParquetFile, columns: Sequence[str] | None = None) -> pa.Table:
+    """Returns all rows of an open Parquet file; raises OSError or pa.ArrowException."""
+    return pa.concat_tables(tables_of(file, columns))
